@@ -1,1 +1,10 @@
 //! stationdb
+#![deny(missing_docs)]
+
+mod disk;
+mod error;
+mod model;
+mod value;
+
+pub use error::{ApiError, Error, ErrorKind, Place, Result};
+pub use value::{Clock, Control, Number, Patch, Progress};

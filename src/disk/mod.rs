@@ -1,0 +1,87 @@
+//! The only door to the file system.
+//!
+//! Paths are relative to the directory that a disk was opened on, with `/` between the parts, so that nothing on disk
+//! or in memory holds an absolute path. What must hold: file data is durable after its sync, a name is durable after
+//! [`Disk::sync_dir`] of its directory, and nothing else is promised. No other module uses `std::fs`.
+
+use std::fmt::Debug;
+use std::io;
+use std::sync::Arc;
+
+/// A handle to a disk, shared by every room of one store.
+pub type SharedDisk = Arc<dyn Disk>;
+
+/// One entry of a directory.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DirEntry {
+    /// Name inside the directory.
+    pub name: String,
+    /// Whether it is a directory.
+    pub is_dir: bool,
+    /// Length in bytes; 0 for directories.
+    pub len: u64,
+}
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// The file exists and is only read.
+    Read,
+    /// The file exists, and is read and written.
+    ReadWrite,
+    /// The file must not exist; it is created, and is read and written.
+    CreateNew,
+    /// The file is created when missing, kept when present, and is read and written.
+    OpenOrCreate,
+}
+
+/// A directory tree on some medium.
+///
+/// All calls are safe from many threads at once. Errors are plain [`io::Error`]s; callers add the attempt and the path.
+pub trait Disk: Send + Sync + Debug + 'static {
+    /// Opens or creates a file.
+    fn open(&self, path: &str, mode: Mode) -> io::Result<Box<dyn DiskFile>>;
+    /// Creates a directory and its missing parents inside the disk; succeeds when it exists. `""` is the disk's root.
+    fn create_dir_all(&self, path: &str) -> io::Result<()>;
+    /// Whether a file or directory with this name exists.
+    fn exists(&self, path: &str) -> io::Result<bool>;
+    /// The entries of a directory, sorted by name; `NotFound` when there is no such directory.
+    fn list(&self, path: &str) -> io::Result<Vec<DirEntry>>;
+    /// Renames a file or directory, replacing a file that has the new name. Durable after `sync_dir` of both parents.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+    /// Removes a file. Durable after `sync_dir` of its parent.
+    fn remove_file(&self, path: &str) -> io::Result<()>;
+    /// Removes a directory and everything in it.
+    fn remove_dir_all(&self, path: &str) -> io::Result<()>;
+    /// Makes the names in a directory durable.
+    fn sync_dir(&self, path: &str) -> io::Result<()>;
+    /// Bytes that can still be written, where the medium can tell.
+    fn free_bytes(&self) -> io::Result<Option<u64>>;
+}
+
+/// An open file: positioned reads and writes, no cursor.
+///
+/// Dropping it promises nothing: what is not synced may be lost.
+pub trait DiskFile: Send + Sync + Debug {
+    /// Length in bytes.
+    fn len(&self) -> io::Result<u64>;
+    /// Fills `buffer` from `offset`; `UnexpectedEof` when the file ends before.
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
+    /// Writes all of `data` at `offset`, growing the file where needed.
+    fn write_all_at(&self, data: &[u8], offset: u64) -> io::Result<()>;
+    /// Cuts or grows the file; new bytes read as zero.
+    fn set_len(&self, len: u64) -> io::Result<()>;
+    /// Makes the data (and the length that is needed to read it) durable.
+    fn sync_data(&self) -> io::Result<()>;
+    /// Makes data and metadata durable.
+    fn sync_all(&self) -> io::Result<()>;
+    /// Takes the exclusive lock of the file without waiting; false when another handle or process holds it.
+    /// The lock ends when the handle is dropped.
+    fn try_lock(&self) -> io::Result<bool>;
+}
+
+/// The directory part of a path: `a/b/c` -> `a/b`, `c` -> `""`.
+#[must_use]
+pub fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(parent, _)| parent)
+}

@@ -1,0 +1,416 @@
+//! The one public error and its wire form.
+//!
+//! Every fallible call of the crate returns [`Error`]: opaque, cheap to move, told apart by [`ErrorKind`] and never
+//! by its text. [`ApiError`] is the record that the services put on the wire and into partial-success answers;
+//! every [`Error`] has one.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// The result of every fallible call of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, so that a caller can decide without reading the message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A member, value, filter, token or option of the request is wrong; the request was not carried out.
+    InvalidArgument,
+    /// No such resource.
+    NotFound,
+    /// A revision or version does not match, an id or name is taken, or the resource is in a state that forbids the call.
+    Conflict,
+    /// More columns, rows, items, bytes or nesting than a stated limit allows.
+    LimitExceeded,
+    /// The operation exists, but not here: a feature that is off, or a call that is refused inside a transaction.
+    Unsupported,
+    /// The access policy of the store refuses.
+    PermissionDenied,
+    /// Some items of a batch failed; the inner errors of [`Error::api_error`] tell which.
+    PartialFailure,
+    /// The deadline of the session or of the call passed.
+    DeadlineExceeded,
+    /// The caller cancelled.
+    Cancelled,
+    /// Another process or handle holds the store.
+    Locked,
+    /// The directory holds something that is not a store.
+    NotAStore,
+    /// The store was written by a build with another, newer or unstable, format version.
+    NewerFormat,
+    /// Bytes on disk are not what was written.
+    Corrupt,
+    /// The disk is too full to carry out the call.
+    NoSpace,
+    /// An earlier write failed in a way that leaves the disk in doubt; reads go on, writes are refused until reopened.
+    Latched,
+    /// The commit had begun when the disk failed: the call may or may not have taken effect.
+    OutcomeUnknown,
+    /// The operating system refused an operation.
+    Io,
+}
+
+impl ErrorKind {
+    /// The status-like number that a server which wraps the store answers with.
+    #[must_use]
+    pub fn status(self) -> u16 {
+        match self {
+            Self::InvalidArgument | Self::LimitExceeded => 400,
+            Self::NotFound => 404,
+            Self::Conflict => 409,
+            Self::Unsupported => 501,
+            Self::PermissionDenied => 403,
+            Self::PartialFailure => 200,
+            Self::DeadlineExceeded => 504,
+            Self::Cancelled => 499,
+            Self::Locked | Self::NoSpace | Self::Latched | Self::OutcomeUnknown => 503,
+            Self::NotAStore | Self::NewerFormat | Self::Corrupt | Self::Io => 500,
+        }
+    }
+
+    fn default_name(self) -> &'static str {
+        match self {
+            Self::InvalidArgument => "StationDb.InvalidArgument",
+            Self::NotFound => "StationDb.NotFound",
+            Self::Conflict => "StationDb.Conflict",
+            Self::LimitExceeded => "StationDb.LimitExceeded",
+            Self::Unsupported => "StationDb.Unsupported",
+            Self::PermissionDenied => "Skyline.InsufficientPrivileges",
+            Self::PartialFailure => "Skyline.OneOrMoreErrorsOccurred",
+            Self::DeadlineExceeded => "StationDb.DeadlineExceeded",
+            Self::Cancelled => "StationDb.Cancelled",
+            Self::Locked => "StationDb.Locked",
+            Self::NotAStore => "StationDb.NotAStore",
+            Self::NewerFormat => "StationDb.NewerFormat",
+            Self::Corrupt => "StationDb.Corrupt",
+            Self::NoSpace => "StationDb.NoSpace",
+            Self::Latched => "StationDb.Latched",
+            Self::OutcomeUnknown => "StationDb.OutcomeUnknown",
+            Self::Io => "StationDb.Io",
+        }
+    }
+
+    fn default_code(self) -> Option<i64> {
+        (self == Self::PermissionDenied).then_some(-251_009)
+    }
+}
+
+/// The wire form of an error: what a service answers, and what partial-success records carry.
+///
+/// Accepts camelCase and snake_case members on input; writes camelCase.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ApiError {
+    /// Error code as text; always filled by this crate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Numeric error code, where one is published.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<i64>,
+    /// Complete message; always filled by this crate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The values behind the message, in order.
+    #[serde(deserialize_with = "null_as_default")]
+    pub args: Vec<String>,
+    /// Kind of the resource concerned.
+    #[serde(alias = "resource_type", skip_serializing_if = "Option::is_none")]
+    pub resource_type: Option<String>,
+    /// Id of the resource concerned.
+    #[serde(alias = "resource_id", skip_serializing_if = "Option::is_none")]
+    pub resource_id: Option<String>,
+    /// One error for each underlying problem.
+    #[serde(alias = "inner_errors", deserialize_with = "null_as_default")]
+    pub inner_errors: Vec<ApiError>,
+}
+
+fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+impl ApiError {
+    /// The umbrella of a partial failure: one inner error for each failed item, in request order.
+    pub(crate) fn umbrella(name: &str, code: i64, inner: Vec<ApiError>) -> Self {
+        Self {
+            name: Some(name.to_owned()),
+            code: Some(code),
+            message: Some(format!("{} of the requested items failed; see the inner errors", inner.len())),
+            inner_errors: inner,
+            ..Self::default()
+        }
+    }
+}
+
+/// Where in a request or file the fault lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Place {
+    /// A member path such as `workItems[3].timeline.dueDateTime`.
+    Member(String),
+    /// A zero-based character offset into an expression.
+    Offset(usize),
+    /// A cell of a table: zero-based row and column name.
+    Cell {
+        /// Zero-based row of the batch or frame.
+        row: u64,
+        /// Column name.
+        column: String,
+    },
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Member(path) => write!(f, "at {path}"),
+            Self::Offset(offset) => write!(f, "at character {offset}"),
+            Self::Cell { row, column } => write!(f, "at row {row}, column {column:?}"),
+        }
+    }
+}
+
+type Source = Arc<dyn std::error::Error + Send + Sync + 'static>;
+
+#[derive(Clone)]
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    name: Option<&'static str>,
+    code: Option<i64>,
+    args: Vec<String>,
+    resource: Option<(&'static str, String)>,
+    place: Option<Place>,
+    inner_errors: Vec<ApiError>,
+    source: Option<Source>,
+}
+
+/// The one error of this crate.
+///
+/// ```
+/// use stationdb::{Error, ErrorKind};
+///
+/// fn retry_later(error: &Error) -> bool {
+///     matches!(error.kind(), ErrorKind::Locked | ErrorKind::NoSpace)
+/// }
+/// # let _ = retry_later;
+/// ```
+#[derive(Clone)]
+pub struct Error(Box<Inner>);
+
+impl Error {
+    /// An error of `kind` whose message says what was attempted, on what, and what to do.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner {
+            kind,
+            message: message.into(),
+            name: None,
+            code: None,
+            args: Vec::new(),
+            resource: None,
+            place: None,
+            inner_errors: Vec::new(),
+            source: None,
+        }))
+    }
+
+    /// Shorthand for [`ErrorKind::InvalidArgument`].
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::InvalidArgument, message)
+    }
+
+    /// A resource that does not exist: `resource_type` is the wire's name of its kind.
+    pub fn not_found(resource_type: &'static str, id: &str) -> Self {
+        Self::new(ErrorKind::NotFound, format!("there is no {resource_type} with the id {id:?}"))
+            .with_resource(resource_type, id)
+            .with_args([id])
+    }
+
+    /// Shorthand for [`ErrorKind::Conflict`].
+    pub fn conflict(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Conflict, message)
+    }
+
+    /// Shorthand for [`ErrorKind::LimitExceeded`]; `limit` is the name and value of the limit.
+    pub fn limit(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::LimitExceeded, message)
+    }
+
+    /// Shorthand for [`ErrorKind::Unsupported`].
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unsupported, message)
+    }
+
+    /// Shorthand for [`ErrorKind::Corrupt`].
+    pub fn corrupt(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Corrupt, message)
+    }
+
+    /// An operating system error: `attempt` names the operation and the file.
+    pub fn io(attempt: impl fmt::Display, source: std::io::Error) -> Self {
+        let kind = match source.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => ErrorKind::NoSpace,
+            _ => ErrorKind::Io,
+        };
+        Self::new(kind, format!("{attempt}: {source}")).with_source(source)
+    }
+
+    /// Sets the published name and code.
+    #[must_use]
+    pub fn with_name(mut self, name: &'static str, code: Option<i64>) -> Self {
+        self.0.name = Some(name);
+        self.0.code = code;
+        self
+    }
+
+    /// Sets the values behind the message.
+    #[must_use]
+    pub fn with_args<S: Into<String>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
+        self.0.args = args.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets the resource concerned.
+    #[must_use]
+    pub fn with_resource(mut self, resource_type: &'static str, id: impl Into<String>) -> Self {
+        self.0.resource = Some((resource_type, id.into()));
+        self
+    }
+
+    /// Sets the place of the fault.
+    #[must_use]
+    pub fn at(mut self, place: Place) -> Self {
+        self.0.place = Some(place);
+        self
+    }
+
+    /// Sets the member path of the fault.
+    #[must_use]
+    pub fn at_member(self, path: impl Into<String>) -> Self {
+        self.at(Place::Member(path.into()))
+    }
+
+    /// Sets the underlying error.
+    #[must_use]
+    pub fn with_source(mut self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        self.0.source = Some(Arc::new(source));
+        self
+    }
+
+    /// Attaches one wire error for each underlying problem.
+    #[must_use]
+    pub fn with_inner(mut self, inner: Vec<ApiError>) -> Self {
+        self.0.inner_errors = inner;
+        self
+    }
+
+    /// Puts `context` in front of the message.
+    #[must_use]
+    pub fn context(mut self, context: impl fmt::Display) -> Self {
+        self.0.message = format!("{context}: {}", self.0.message);
+        self
+    }
+
+    /// What went wrong.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The message without kind, place or source.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Kind and id of the resource concerned.
+    #[must_use]
+    pub fn resource(&self) -> Option<(&str, &str)> {
+        self.0.resource.as_ref().map(|(kind, id)| (*kind, id.as_str()))
+    }
+
+    /// Where in the request or file the fault lies.
+    #[must_use]
+    pub fn place(&self) -> Option<&Place> {
+        self.0.place.as_ref()
+    }
+
+    /// The values behind the message, in order.
+    #[must_use]
+    pub fn args(&self) -> &[String] {
+        &self.0.args
+    }
+
+    /// The wire form: name and message are always filled.
+    #[must_use]
+    pub fn api_error(&self) -> ApiError {
+        let inner = &*self.0;
+        ApiError {
+            name: Some(inner.name.unwrap_or_else(|| inner.kind.default_name()).to_owned()),
+            code: if inner.name.is_some() { inner.code } else { inner.kind.default_code() },
+            message: Some(self.to_string()),
+            args: inner.args.clone(),
+            resource_type: inner.resource.as_ref().map(|(kind, _)| (*kind).to_owned()),
+            resource_id: inner.resource.as_ref().map(|(_, id)| id.clone()),
+            inner_errors: inner.inner_errors.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)?;
+        match &self.0.place {
+            Some(place) => write!(f, " ({place})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Error")
+            .field("kind", &self.0.kind)
+            .field("message", &self.to_string())
+            .field("resource", &self.0.resource)
+            .field("source", &self.0.source)
+            .finish()
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_ref().map(|source| &**source as &(dyn std::error::Error + 'static))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn api_error_is_always_named_and_keeps_the_place_in_its_message() {
+        let error = Error::invalid("take is negative").at_member("take");
+        let api = error.api_error();
+        assert_eq!(api.name.as_deref(), Some("StationDb.InvalidArgument"));
+        assert_eq!(api.message.as_deref(), Some("take is negative (at take)"));
+        let denied = Error::new(ErrorKind::PermissionDenied, "no").api_error();
+        assert_eq!(denied.code, Some(-251_009));
+    }
+
+    #[test]
+    fn api_error_reads_both_spellings() {
+        let text = r#"{"resource_type":"file","innerErrors":[{"resourceId":"1"}],"args":null}"#;
+        let api: ApiError = serde_json::from_str(text).unwrap();
+        assert_eq!(api.resource_type.as_deref(), Some("file"));
+        assert_eq!(api.inner_errors[0].resource_id.as_deref(), Some("1"));
+        assert_eq!(
+            serde_json::to_string(&api).unwrap(),
+            r#"{"args":[],"resourceType":"file","innerErrors":[{"args":[],"resourceId":"1","innerErrors":[]}]}"#
+        );
+    }
+}

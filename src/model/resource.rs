@@ -1,0 +1,77 @@
+//! The one declaration of a resource: what filters, indexes, orders, projections and the text index are made from.
+
+use std::fmt::Debug;
+
+use crate::value::id::{Kind, RecordKey};
+use crate::value::{Env, FieldDecl, Stored, Val};
+
+/// One field of a resource: its declaration, and how to get it from a record.
+pub struct Field<R: 'static> {
+    /// Wire path, type and operators.
+    pub decl: FieldDecl,
+    /// Gets the value; fields that depend on the time of reading take it from the environment.
+    pub get: for<'a> fn(&'a R, &Env) -> Val<'a>,
+}
+
+/// A secondary index of a resource.
+///
+/// The entries of a record are the order-preserving bytes of the values of `fields`, one after the other; a field of
+/// strings gives one entry for each string, a map one for each pair (key, value). `on` computes other entries.
+pub struct Index<R: 'static> {
+    /// Stable number of the index within the resource; 1 and up, never given to another index.
+    pub number: u8,
+    /// Paths of the fields, in key order.
+    pub fields: &'static [&'static str],
+    /// Whether two records may not have the same entry. Null entries (a `Null` first field) are not unique.
+    pub unique: bool,
+    /// Computes entries that are no plain fields; `None` for an index on `fields`.
+    pub on: Option<fn(&R) -> Vec<Vec<u8>>>,
+}
+
+/// A field that full-text search reads.
+pub struct TextField<R: 'static> {
+    /// Name in text queries (`name:amplifier`) and in snippets.
+    pub name: &'static str,
+    /// Weight of a hit in it; 1.0 is ordinary.
+    pub weight: f32,
+    /// Appends the text, words separated by spaces or line feeds.
+    pub get: fn(&R, &mut String),
+}
+
+/// A kind of record that the store keeps.
+///
+/// Adding one is: one file in `model` with the type and this implementation, one file in `services`, and one line in
+/// each `mod.rs`.
+pub trait Resource: Stored + Clone + Debug + Default + PartialEq + Send + Sync + 'static {
+    /// The kind of the resource.
+    const KIND: Kind;
+
+    /// The id of a record; empty while it has none.
+    fn id(&self) -> &str;
+
+    /// The workspace of a record.
+    fn workspace(&self) -> &str;
+
+    /// The display name, for the change feed and for search hits.
+    fn name(&self) -> &str {
+        ""
+    }
+
+    /// The fields, each once; a static of the resource's file. Order is free, paths are unique.
+    fn fields() -> &'static [Field<Self>];
+
+    /// The secondary indexes besides the one by id.
+    fn indexes() -> &'static [Index<Self>] {
+        &[]
+    }
+
+    /// The fields that full-text search reads; empty for kinds that search does not find.
+    fn text() -> &'static [TextField<Self>] {
+        &[]
+    }
+
+    /// The key of a record, from its id.
+    fn key(&self) -> Option<RecordKey> {
+        RecordKey::parse(Self::KIND.id, self.id())
+    }
+}

@@ -1,0 +1,50 @@
+//! The names that the access policy is asked with.
+
+use std::fmt;
+
+/// A service of the store, as the access policy sees it.
+///
+/// A name and not an enumeration, so that a new resource type needs no change here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Service(pub &'static str);
+
+impl Service {
+    /// Work items and their templates.
+    pub const WORK_ITEMS: Self = Self("workItems");
+    /// Legacy test plans and their templates.
+    pub const TEST_PLANS: Self = Self("testPlans");
+    /// Assets and their utilization.
+    pub const ASSETS: Self = Self("assets");
+    /// Products.
+    pub const PRODUCTS: Self = Self("products");
+    /// Specifications.
+    pub const SPECIFICATIONS: Self = Self("specifications");
+    /// Feeds and their packages.
+    pub const FEEDS: Self = Self("feeds");
+    /// Tables and their rows.
+    pub const TABLES: Self = Self("tables");
+    /// Files.
+    pub const FILES: Self = Self("files");
+}
+
+impl fmt::Display for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// What a caller wants to do with a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Action {
+    /// Get, query, search, download, subscribe.
+    Read,
+    /// Create, also the target end of a move between workspaces.
+    Create,
+    /// Change what exists.
+    Update,
+    /// Remove, also the source end of a move between workspaces.
+    Delete,
+    /// Execute an action of a work item.
+    Execute,
+}

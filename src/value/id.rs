@@ -1,0 +1,295 @@
+//! Ids on the wire, their binary keys, and how they are made.
+//!
+//! A generated id is a counter first and a hash of store and counter after it, so ids are never reused, differ
+//! between stores, and their order is the order of creation whatever the clock does.
+
+use std::fmt;
+
+use xxhash_rust::xxh3::xxh3_128_with_seed;
+
+use super::access::Service;
+
+/// What the ids of a kind of resource look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdForm {
+    /// A decimal number written as text.
+    Decimal,
+    /// 24 lowercase hexadecimal digits.
+    Hex24,
+    /// A GUID in lowercase with hyphens.
+    Guid,
+}
+
+/// A kind of resource: one constant beside each resource type.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    /// Stable number of the kind in keys and in the change log.
+    pub code: u8,
+    /// The wire's name of the kind, as in `resourceType`: `work item`.
+    pub name: &'static str,
+    /// The service that it belongs to.
+    pub service: Service,
+    /// What its ids look like.
+    pub id: IdForm,
+}
+
+impl PartialEq for Kind {
+    fn eq(&self, other: &Self) -> bool {
+        self.code == other.code
+    }
+}
+
+impl Eq for Kind {}
+
+/// The binary form of an id: fixed length for each form, in the order of the ids.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RecordKey {
+    bytes: [u8; 16],
+    len: u8,
+}
+
+impl RecordKey {
+    fn new(source: &[u8]) -> Self {
+        let mut bytes = [0; 16];
+        bytes[..source.len()].copy_from_slice(source);
+        Self { bytes, len: source.len() as u8 }
+    }
+
+    /// The key bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+
+    /// Reads key bytes back; `None` when their length is not that of `form`.
+    #[must_use]
+    pub fn from_bytes(form: IdForm, bytes: &[u8]) -> Option<Self> {
+        (bytes.len() == form.key_len()).then(|| Self::new(bytes))
+    }
+
+    /// The key of an id as it came from a caller; `None` when no id of this form can look like it.
+    ///
+    /// Hexadecimal ids and GUIDs are read in any letter case.
+    #[must_use]
+    pub fn parse(form: IdForm, id: &str) -> Option<Self> {
+        match form {
+            IdForm::Decimal => {
+                let canonical = !id.is_empty()
+                    && id.bytes().all(|byte| byte.is_ascii_digit())
+                    && (id.len() == 1 || !id.starts_with('0'));
+                canonical.then(|| id.parse::<u64>().ok()).flatten().map(|number| Self::new(&number.to_be_bytes()))
+            }
+            IdForm::Hex24 => {
+                let mut bytes = [0; 12];
+                (id.len() == 24).then(|| unhex(id.as_bytes(), &mut bytes)).flatten()?;
+                Some(Self::new(&bytes))
+            }
+            IdForm::Guid => {
+                let text = id.as_bytes();
+                if text.len() != 36 || [8, 13, 18, 23].iter().any(|&at| text[at] != b'-') {
+                    return None;
+                }
+                let digits: Vec<u8> = text.iter().copied().filter(|&byte| byte != b'-').collect();
+                let mut bytes = [0; 16];
+                (digits.len() == 32).then(|| unhex(&digits, &mut bytes)).flatten()?;
+                Some(Self::new(&bytes))
+            }
+        }
+    }
+
+    /// The id that the `number`th resource of a kind gets in the store with this seed.
+    #[must_use]
+    pub fn generate(kind: Kind, number: u64, store_seed: u64) -> Self {
+        let hash = || {
+            let mut input = number.to_be_bytes().to_vec();
+            input.push(kind.code);
+            xxh3_128_with_seed(&input, store_seed).to_be_bytes()
+        };
+        let counter = &number.to_be_bytes()[2..];
+        match kind.id {
+            IdForm::Decimal => Self::new(&number.to_be_bytes()),
+            IdForm::Hex24 => {
+                let mut bytes = [0; 12];
+                bytes[..6].copy_from_slice(counter);
+                bytes[6..].copy_from_slice(&hash()[..6]);
+                Self::new(&bytes)
+            }
+            IdForm::Guid => {
+                let mut bytes = hash();
+                bytes[..6].copy_from_slice(counter);
+                // Version 8 (custom layout) and the RFC 9562 variant.
+                bytes[6] = (bytes[6] & 0x0f) | 0x80;
+                bytes[8] = (bytes[8] & 0x3f) | 0x80;
+                Self::new(&bytes)
+            }
+        }
+    }
+
+    /// The id on the wire.
+    #[must_use]
+    pub fn to_id(self, form: IdForm) -> String {
+        let bytes = self.as_bytes();
+        match form {
+            IdForm::Decimal => {
+                let number = bytes.iter().fold(0u64, |number, &byte| number << 8 | u64::from(byte));
+                number.to_string()
+            }
+            IdForm::Hex24 => hex(bytes),
+            IdForm::Guid => {
+                let hex = hex(bytes);
+                let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
+                format!("{}-{}-{}-{}-{}", part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for RecordKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex(self.as_bytes()))
+    }
+}
+
+impl IdForm {
+    /// The length of the keys of this form, in bytes.
+    #[must_use]
+    pub fn key_len(self) -> usize {
+        match self {
+            Self::Decimal => 8,
+            Self::Hex24 => 12,
+            Self::Guid => 16,
+        }
+    }
+}
+
+/// Lowercase hexadecimal digits.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    bytes
+        .iter()
+        .flat_map(|byte| [DIGITS[usize::from(byte >> 4)] as char, DIGITS[usize::from(byte & 15)] as char])
+        .collect()
+}
+
+fn unhex(digits: &[u8], out: &mut [u8]) -> Option<()> {
+    let digit = |byte: u8| (byte as char).to_digit(16).map(|digit| digit as u8);
+    for (target, pair) in out.iter_mut().zip(digits.chunks_exact(2)) {
+        *target = digit(pair[0])? << 4 | digit(pair[1])?;
+    }
+    Some(())
+}
+
+/// Declares the newtype of a kind's ids: a string on the wire, checked when parsed.
+macro_rules! id_type {
+    ($(#[$meta:meta])* $name:ident, $form:expr) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl $name {
+            /// Checks the form of `text`.
+            ///
+            /// # Errors
+            /// `InvalidArgument` when no id of this kind can look like it.
+            pub fn parse(text: &str) -> $crate::error::Result<Self> {
+                match $crate::value::RecordKey::parse($form, text) {
+                    Some(key) => Ok(Self(key.to_id($form))),
+                    None => Err($crate::error::Error::invalid(format!(
+                        concat!("{:?} does not have the form of a ", stringify!($name)), text))),
+                }
+            }
+
+            /// The id as text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::ops::Deref for $name {
+            type Target = str;
+            fn deref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> Self {
+                id.0
+            }
+        }
+
+        impl From<$crate::value::RecordKey> for $name {
+            fn from(key: $crate::value::RecordKey) -> Self {
+                Self(key.to_id($form))
+            }
+        }
+
+        impl $crate::value::Stored for $name {
+            fn put<E: $crate::value::stored::Encoder>(&self, out: &mut E) -> $crate::value::stored::EncodeResult {
+                self.0.put(out)
+            }
+            fn take<D: $crate::value::stored::Decoder<Context = ()>>(
+                input: &mut D,
+            ) -> $crate::value::stored::DecodeResult<Self> {
+                String::take(input).map(Self)
+            }
+        }
+
+        impl<'a> From<&'a $name> for $crate::value::Val<'a> {
+            fn from(id: &'a $name) -> Self {
+                Self::from(id.as_str())
+            }
+        }
+    };
+}
+pub(crate) use id_type;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(id: IdForm) -> Kind {
+        Kind { code: 1, name: "test", service: Service::FILES, id }
+    }
+
+    #[test]
+    fn generated_ids_read_back_and_are_in_order_of_creation() {
+        for form in [IdForm::Decimal, IdForm::Hex24, IdForm::Guid] {
+            let mut previous = None;
+            for number in [1, 255, 256, 70_000] {
+                let key = RecordKey::generate(kind(form), number, 42);
+                let id = key.to_id(form);
+                assert_eq!(RecordKey::parse(form, &id), Some(key));
+                assert_eq!(RecordKey::parse(form, &id.to_uppercase()), Some(key));
+                assert_eq!(RecordKey::from_bytes(form, key.as_bytes()), Some(key));
+                assert!(previous < Some(key));
+                previous = Some(key);
+            }
+        }
+    }
+
+    #[test]
+    fn ids_of_the_wrong_form_are_refused() {
+        for (form, bad) in [
+            (IdForm::Decimal, vec!["", "-1", "+1", "01", "1.0", "18446744073709551616", "x"]),
+            (
+                IdForm::Hex24,
+                vec!["", "0123456789abcdef0123456", "0123456789abcdef0123456g", "0123456789abcdef0123456ä"],
+            ),
+            (IdForm::Guid, vec!["", "00000000000000000000000000000000", "00000000-0000-0000-0000-00000000000g"]),
+        ] {
+            for id in bad {
+                assert_eq!(RecordKey::parse(form, id), None, "{id}");
+            }
+        }
+    }
+}

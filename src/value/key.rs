@@ -1,0 +1,174 @@
+//! Order-preserving bytes: the byte order of two encodings is the order of their values.
+//!
+//! | value | bytes |
+//! |---|---|
+//! | null | `00` |
+//! | false, true | `01 00`, `01 01` |
+//! | integer, time, span | `02`, then the two's complement big-endian with the sign bit flipped |
+//! | double | `03`, then the IEEE bits big-endian: sign bit flipped if positive, all bits flipped if negative; NaN last, -0 as 0 |
+//! | text | `04`, then UTF-8 with `00` written as `00 ff`, then `00 00` |
+//!
+//! Every encoding is self-delimiting, so encodings may follow one another in a composite key.
+
+use super::val::Val;
+
+/// Appends the encoding of a scalar; lists, maps and rows have no key and encode as null.
+pub fn push_val(out: &mut Vec<u8>, value: &Val<'_>) {
+    match value {
+        Val::Null | Val::Strings(_) | Val::Map(_) | Val::Rows(_) => out.push(0),
+        Val::Bool(value) => out.extend_from_slice(&[1, u8::from(*value)]),
+        Val::Int(value) | Val::Time(value) | Val::Span(value) => push_i64(out, *value),
+        Val::Double(value) => push_f64(out, *value),
+        Val::Str(value) => push_str(out, value),
+    }
+}
+
+/// Appends the encoding of an integer or a time.
+pub fn push_i64(out: &mut Vec<u8>, value: i64) {
+    out.push(2);
+    out.extend_from_slice(&(value.cast_unsigned() ^ (1 << 63)).to_be_bytes());
+}
+
+/// Appends the encoding of a double.
+pub fn push_f64(out: &mut Vec<u8>, value: f64) {
+    let value = if value == 0.0 { 0.0 } else { value };
+    let value = if value.is_nan() { f64::NAN } else { value };
+    let bits = value.to_bits();
+    let ordered = if bits >> 63 == 1 { !bits } else { bits | (1 << 63) };
+    out.push(3);
+    out.extend_from_slice(&ordered.to_be_bytes());
+}
+
+/// Appends the encoding of text.
+pub fn push_str(out: &mut Vec<u8>, value: &str) {
+    push_str_prefix(out, value);
+    out.extend_from_slice(&[0, 0]);
+}
+
+/// Appends what every encoding of a text that starts with `prefix` starts with.
+pub fn push_str_prefix(out: &mut Vec<u8>, prefix: &str) {
+    out.push(4);
+    for &byte in prefix.as_bytes() {
+        out.push(byte);
+        if byte == 0 {
+            out.push(0xff);
+        }
+    }
+}
+
+/// Reads back one text written by [`push_str`]; returns it and the bytes that follow.
+#[must_use]
+pub fn split_str(bytes: &[u8]) -> Option<(String, &[u8])> {
+    let mut rest = bytes.strip_prefix(&[4])?;
+    let mut text = Vec::new();
+    loop {
+        let (&byte, tail) = rest.split_first()?;
+        if byte != 0 {
+            text.push(byte);
+            rest = tail;
+            continue;
+        }
+        match tail.split_first()? {
+            (0, tail) => return Some((String::from_utf8(text).ok()?, tail)),
+            (0xff, tail) => {
+                text.push(0);
+                rest = tail;
+            }
+            _ => return None,
+        }
+    }
+}
+
+/// Reads back one integer written by [`push_i64`]; returns it and the bytes that follow.
+#[must_use]
+pub fn split_i64(bytes: &[u8]) -> Option<(i64, &[u8])> {
+    let rest = bytes.strip_prefix(&[2])?;
+    let (head, tail) = rest.split_first_chunk::<8>()?;
+    Some(((u64::from_be_bytes(*head) ^ (1 << 63)).cast_signed(), tail))
+}
+
+/// The number of bytes of the scalar encoding that `bytes` starts with.
+#[must_use]
+pub fn encoded_len(bytes: &[u8]) -> Option<usize> {
+    match bytes.first()? {
+        0 => Some(1),
+        1 => Some(2),
+        2 | 3 => Some(9),
+        4 => {
+            let mut at = 1;
+            loop {
+                match (bytes.get(at)?, bytes.get(at + 1)) {
+                    (0, Some(0)) => return Some(at + 2),
+                    (0, Some(0xff)) => at += 2,
+                    (0, _) => return None,
+                    _ => at += 1,
+                }
+            }
+        }
+        _ => None,
+    }
+}
+
+/// The smallest key that is greater than every key with this prefix; `None` when there is none.
+#[must_use]
+pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if last < 0xff {
+            end.push(last + 1);
+            return Some(end);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn text(value: &str) -> Vec<u8> {
+        let mut out = Vec::new();
+        push_str(&mut out, value);
+        out
+    }
+
+    proptest! {
+        #[test]
+        fn byte_order_is_text_order(a in "[\\x00-\\x02a-bä]{0,6}", b in "[\\x00-\\x02a-bä]{0,6}") {
+            prop_assert_eq!(text(&a).cmp(&text(&b)), a.cmp(&b));
+            let encoded = text(&a);
+            prop_assert_eq!(encoded_len(&encoded), Some(encoded.len()));
+            prop_assert_eq!(split_str(&encoded).map(|(text, rest)| (text, rest.len())), Some((a, 0)));
+        }
+
+        #[test]
+        fn byte_order_is_number_order(a: i64, b: i64, x: f64, y: f64) {
+            let key = |value| { let mut out = Vec::new(); push_i64(&mut out, value); out };
+            prop_assert_eq!(key(a).cmp(&key(b)), a.cmp(&b));
+            prop_assert_eq!(split_i64(&key(a)).map(|(value, _)| value), Some(a));
+            let key = |value| { let mut out = Vec::new(); push_f64(&mut out, value); out };
+            if let Some(order) = x.partial_cmp(&y) {
+                prop_assert_eq!(key(x).cmp(&key(y)), order);
+            }
+        }
+    }
+
+    #[test]
+    fn nan_is_after_infinity_and_minus_zero_is_zero() {
+        let key = |value| {
+            let mut out = Vec::new();
+            push_f64(&mut out, value);
+            out
+        };
+        assert!(key(f64::NAN) > key(f64::INFINITY));
+        assert!(key(-f64::NAN) > key(f64::INFINITY));
+        assert_eq!(key(-0.0), key(0.0));
+    }
+
+    #[test]
+    fn after_prefix_is_the_exclusive_end_of_a_prefix_scan() {
+        assert_eq!(after_prefix(&[1, 0xff]), Some(vec![2]));
+        assert_eq!(after_prefix(&[0xff]), None);
+    }
+}

@@ -1,0 +1,82 @@
+//! Every bound of the crate, in one place; an error that refuses names the bound.
+
+/// Bytes of one filter expression.
+pub const FILTER_BYTES: usize = 256 * 1024;
+/// Nesting of parentheses, calls and unary operators in a filter.
+pub const FILTER_DEPTH: usize = 100;
+/// Nodes of one filter's tree.
+pub const FILTER_NODES: usize = 50_000;
+/// Substitutions of one filter.
+pub const FILTER_SUBSTITUTIONS: usize = 10_000;
+/// Elements of one array or in-list of a filter.
+pub const FILTER_LIST: usize = 10_000;
+
+/// Nesting of a text query.
+pub const TEXT_QUERY_DEPTH: usize = 16;
+/// Terms of a text query.
+pub const TEXT_QUERY_TERMS: usize = 64;
+/// Terms that one prefix of a text query expands to.
+pub const TEXT_QUERY_EXPANSION: usize = 1024;
+
+/// Bytes of a continuation token.
+pub const TOKEN_BYTES: usize = 4096;
+
+/// Bytes of one stored record.
+pub const RECORD_BYTES: usize = 4 * 1024 * 1024;
+/// Bytes of one appended batch after encoding.
+pub const BATCH_BYTES: usize = 64 * 1024 * 1024;
+/// Memory of one query, unless the options say otherwise.
+pub const QUERY_MEMORY_BYTES: usize = 256 * 1024 * 1024;
+/// Disk that a sort may spill to.
+pub const SPILL_BYTES: u64 = 4 * 1024 * 1024 * 1024;
+
+/// Bytes of one Arrow IPC or Parquet message on import.
+pub const IMPORT_MESSAGE_BYTES: usize = 256 * 1024 * 1024;
+/// Bytes of schema or footer metadata on import.
+pub const IMPORT_METADATA_BYTES: usize = 16 * 1024 * 1024;
+/// Uncompressed bytes of one Parquet page on import.
+pub const IMPORT_PAGE_BYTES: usize = 64 * 1024 * 1024;
+/// Columns on import.
+pub const IMPORT_COLUMNS: usize = 10_000;
+
+/// Columns of one table, unless the options say otherwise.
+pub const TABLE_COLUMNS: usize = 2_500;
+/// Rows of one table, unless the options say otherwise.
+pub const TABLE_ROWS: u64 = 1_000_000_000;
+/// Tables that are open for append at once.
+pub const OPEN_TABLES: u64 = 100_000;
+/// Rows of one page of a row query.
+pub const ROWS_TAKE: u32 = 10_000;
+/// Tables of one page of a table query.
+pub const TABLES_TAKE: u32 = 1_000;
+
+/// Members of an `ar` or `tar` archive.
+pub const PACKAGE_MEMBERS: usize = 10_000;
+/// Compressed bytes of a control archive.
+pub const PACKAGE_CONTROL_BYTES: usize = 1024 * 1024;
+/// Decompressed bytes of a control archive.
+pub const PACKAGE_CONTROL_INFLATED_BYTES: usize = 16 * 1024 * 1024;
+/// Decompressed bytes for each compressed byte of a control archive.
+pub const PACKAGE_RATIO: usize = 200;
+/// Bytes of the control file itself.
+pub const PACKAGE_CONTROL_TEXT_BYTES: usize = 1024 * 1024;
+/// Bytes of a member name.
+pub const PACKAGE_NAME_BYTES: usize = 4 * 1024;
+/// Bytes of one field of a control file.
+pub const PACKAGE_FIELD_BYTES: usize = 64 * 1024;
+
+/// Bytes up to which file content lives in the record file.
+pub const SMALL_BLOB_BYTES: usize = 16 * 1024;
+/// Bytes of one chunk of an upload session.
+pub const UPLOAD_CHUNK_BYTES: u64 = 10 * 1024 * 1024;
+
+/// Items of one batch call of the work item, test plan and asset services.
+pub const BATCH_ITEMS: usize = 1_000;
+/// Operations that share one commit.
+pub const GROUP_OPERATIONS: usize = 1_024;
+/// Encoded bytes of the changes that share one commit.
+pub const GROUP_BYTES: usize = 64 * 1024 * 1024;
+/// Cache of the record file.
+pub const RECORD_CACHE_BYTES: usize = 64 * 1024 * 1024;
+/// Memory of the text index's writer.
+pub const SEARCH_WRITER_BYTES: usize = 32 * 1024 * 1024;

@@ -1,0 +1,28 @@
+//! Scalar values and what they have in common: order, null and NaN rules, key bytes, ids, time, limits, spelling.
+//!
+//! Nothing here knows a resource, a file or an engine. What must hold: the byte order of [`key`] equals the order of
+//! [`Val`], and every bound of the crate stands in [`limits`].
+
+pub mod access;
+pub mod clock;
+pub mod control;
+pub mod field;
+pub mod id;
+pub mod key;
+pub mod limits;
+pub mod number;
+pub mod patch;
+pub mod stored;
+pub mod time;
+pub mod val;
+pub mod wire;
+
+pub use access::{Action, Service};
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use control::{Control, Progress};
+pub use field::{Env, FieldDecl, FieldType, Ops};
+pub use id::{IdForm, Kind, RecordKey};
+pub use number::Number;
+pub use patch::Patch;
+pub use stored::Stored;
+pub use val::{Row, Val};

@@ -1,0 +1,100 @@
+//! Numbers that are kept as they came: an integer stays an integer.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::stored::{DecodeResult, Decoder, EncodeResult, Encoder, Stored};
+
+/// An integer or a float, as the caller wrote it.
+///
+/// `1` and `1.0` compare equal, but each is written back as it came.
+#[derive(Clone, Copy, Debug)]
+pub enum Number {
+    /// Written without fraction or exponent.
+    Int(i64),
+    /// Everything else.
+    Float(f64),
+}
+
+impl Number {
+    /// The value as a double.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "the services calculate with doubles")]
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Self::Int(value) => value as f64,
+            Self::Float(value) => value,
+        }
+    }
+}
+
+impl Default for Number {
+    fn default() -> Self {
+        Self::Int(0)
+    }
+}
+
+impl PartialEq for Number {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Int(a), Self::Int(b)) => a == b,
+            _ => self.as_f64() == other.as_f64(),
+        }
+    }
+}
+
+impl From<i64> for Number {
+    fn from(value: i64) -> Self {
+        Self::Int(value)
+    }
+}
+
+impl From<f64> for Number {
+    fn from(value: f64) -> Self {
+        Self::Float(value)
+    }
+}
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Int(value) => serializer.serialize_i64(*value),
+            Self::Float(value) => serializer.serialize_f64(*value),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = serde_json::Number::deserialize(deserializer)?;
+        match number.as_i64() {
+            Some(value) => Ok(Self::Int(value)),
+            None => number
+                .as_f64()
+                .map(Self::Float)
+                .ok_or_else(|| serde::de::Error::custom("the number does not fit a double")),
+        }
+    }
+}
+
+impl Stored for Number {
+    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+        match self {
+            Self::Int(value) => {
+                0u8.put(out)?;
+                value.put(out)
+            }
+            Self::Float(value) => {
+                1u8.put(out)?;
+                value.put(out)
+            }
+        }
+    }
+
+    fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
+        match u8::take(input)? {
+            0 => Ok(Self::Int(i64::take(input)?)),
+            1 => Ok(Self::Float(f64::take(input)?)),
+            _ => Err(super::stored::bad("number")),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Members that are absent, null or a value, where the three differ.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A member of a request in which absent and null mean different things.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Patch<T> {
+    /// Not in the request: keep what is stored.
+    #[default]
+    Absent,
+    /// Present and null: clear, or what the page of the service says.
+    Null,
+    /// Present with a value.
+    Value(T),
+}
+
+impl<T> Patch<T> {
+    /// The value, if there is one.
+    pub fn value(&self) -> Option<&T> {
+        match self {
+            Self::Value(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Whether the member is in the request.
+    pub fn is_present(&self) -> bool {
+        !matches!(self, Self::Absent)
+    }
+
+    /// Sets `target` to the value, clears it on null, leaves it when absent.
+    pub fn apply(self, target: &mut Option<T>) {
+        match self {
+            Self::Absent => {}
+            Self::Null => *target = None,
+            Self::Value(value) => *target = Some(value),
+        }
+    }
+}
+
+impl<T> From<T> for Patch<T> {
+    fn from(value: T) -> Self {
+        Self::Value(value)
+    }
+}
+
+impl<T: Serialize> Serialize for Patch<T> {
+    /// Absent is written as the `none` that [`super::wire`] leaves out, null as the unit that it keeps.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Absent => serializer.serialize_none(),
+            Self::Null => serializer.serialize_unit(),
+            Self::Value(value) => value.serialize(serializer),
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Option::<T>::deserialize(deserializer)?.map_or(Self::Null, Self::Value))
+    }
+}

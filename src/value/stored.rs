@@ -1,0 +1,222 @@
+//! The stored form of plain data: the one module that knows the codec.
+//!
+//! The codec is bincode 2 in its standard configuration (little-endian, varints), driven through [`Stored`], because
+//! the serde form of the same types is the wire form, which bincode cannot read back. Every decode has a byte limit,
+//! cannot recurse (no stored type contains itself; JSON values are stored as text) and must use all its bytes.
+//! Keys are never written with it: see [`super::key`].
+
+use std::collections::BTreeMap;
+
+pub use bincode::de::Decoder;
+pub use bincode::enc::Encoder;
+use bincode::{Decode, Encode};
+use chrono::{DateTime, Utc};
+
+use super::limits;
+use crate::error::{ApiError, Error, Result};
+
+/// What [`Stored::put`] returns.
+pub type EncodeResult = std::result::Result<(), bincode::error::EncodeError>;
+/// What [`Stored::take`] returns.
+pub type DecodeResult<T> = std::result::Result<T, bincode::error::DecodeError>;
+
+/// Plain data with a stored form; implemented by the `record!` and `wire_enum!` macros, not by hand.
+pub trait Stored: Sized {
+    /// Writes the value.
+    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult;
+    /// Reads a value that [`Stored::put`] wrote.
+    fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self>;
+}
+
+/// The decode error of a value that no writer of this format can have written.
+pub(crate) fn bad(what: &str) -> bincode::error::DecodeError {
+    bincode::error::DecodeError::OtherString(format!("bad {what}"))
+}
+
+struct Wrap<T>(T);
+
+impl<T: Stored> Encode for Wrap<&T> {
+    fn encode<E: Encoder>(&self, encoder: &mut E) -> EncodeResult {
+        self.0.put(encoder)
+    }
+}
+
+impl<T: Stored> Decode<()> for Wrap<T> {
+    fn decode<D: Decoder<Context = ()>>(decoder: &mut D) -> DecodeResult<Self> {
+        T::take(decoder).map(Wrap)
+    }
+}
+
+/// The stored bytes of `value`, without envelope.
+///
+/// # Errors
+/// `LimitExceeded` when they are more than [`limits::RECORD_BYTES`].
+pub fn to_bytes<T: Stored>(value: &T) -> Result<Vec<u8>> {
+    let bytes = bincode::encode_to_vec(Wrap(value), bincode::config::standard())
+        .map_err(|error| Error::invalid("the record cannot be encoded").with_source(error))?;
+    if bytes.len() > limits::RECORD_BYTES {
+        return Err(Error::limit(format!(
+            "the record takes {} bytes, more than the {} that one record may take",
+            bytes.len(),
+            limits::RECORD_BYTES
+        )));
+    }
+    Ok(bytes)
+}
+
+/// Reads what [`to_bytes`] wrote.
+///
+/// # Errors
+/// `Corrupt` when the bytes are not the stored form of a `T`, or when some are left over.
+pub fn from_bytes<T: Stored>(bytes: &[u8]) -> Result<T> {
+    const LIMIT: usize = 16 * limits::RECORD_BYTES;
+    let config = bincode::config::standard().with_limit::<LIMIT>();
+    let (Wrap(value), used) = bincode::decode_from_slice::<Wrap<T>, _>(bytes, config)
+        .map_err(|error| Error::corrupt("a stored record cannot be decoded").with_source(error))?;
+    if used != bytes.len() {
+        return Err(Error::corrupt(format!("a stored record has {} bytes too many", bytes.len() - used)));
+    }
+    Ok(value)
+}
+
+macro_rules! stored_natively {
+    ($($ty:ty),*) => { $(
+        impl Stored for $ty {
+            fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+                Encode::encode(self, out)
+            }
+            fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
+                Decode::decode(input)
+            }
+        }
+    )* };
+}
+
+stored_natively!(bool, u8, u16, u32, u64, i32, i64, f32, f64, String);
+
+impl<T: Stored> Stored for Option<T> {
+    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+        match self {
+            None => 0u8.put(out),
+            Some(value) => {
+                1u8.put(out)?;
+                value.put(out)
+            }
+        }
+    }
+    fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
+        match u8::take(input)? {
+            0 => Ok(None),
+            1 => Ok(Some(T::take(input)?)),
+            _ => Err(bad("option")),
+        }
+    }
+}
+
+fn take_len<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<usize> {
+    // Each element takes at least one byte, so a forged length runs into the limit and never into an allocation.
+    usize::try_from(u64::take(input)?).map_err(|_| bad("length"))
+}
+
+impl<T: Stored> Stored for Vec<T> {
+    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+        (self.len() as u64).put(out)?;
+        self.iter().try_for_each(|item| item.put(out))
+    }
+    fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
+        let len = take_len(input)?;
+        let mut items = Vec::with_capacity(len.min(1024));
+        for _ in 0..len {
+            items.push(T::take(input)?);
+        }
+        Ok(items)
+    }
+}
+
+impl<V: Stored> Stored for BTreeMap<String, V> {
+    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+        (self.len() as u64).put(out)?;
+        self.iter().try_for_each(|(key, value)| {
+            key.put(out)?;
+            value.put(out)
+        })
+    }
+    fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
+        let len = take_len(input)?;
+        let mut map = BTreeMap::new();
+        for _ in 0..len {
+            let key = String::take(input)?;
+            map.insert(key, V::take(input)?);
+        }
+        Ok(map)
+    }
+}
+
+impl<T: Stored> Stored for Box<T> {
+    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+        (**self).put(out)
+    }
+    fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
+        T::take(input).map(Box::new)
+    }
+}
+
+impl<A: Stored, B: Stored> Stored for (A, B) {
+    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+        self.0.put(out)?;
+        self.1.put(out)
+    }
+    fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
+        Ok((A::take(input)?, B::take(input)?))
+    }
+}
+
+impl Stored for DateTime<Utc> {
+    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+        self.timestamp_millis().put(out)
+    }
+    fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
+        DateTime::from_timestamp_millis(i64::take(input)?).ok_or_else(|| bad("time"))
+    }
+}
+
+impl Stored for serde_json::Value {
+    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+        self.to_string().put(out)
+    }
+    fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
+        serde_json::from_str(&String::take(input)?).map_err(|_| bad("JSON value"))
+    }
+}
+
+impl Stored for ApiError {
+    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+        // Inner errors may nest, so the stored form is text, whose parser bounds its own depth.
+        serde_json::to_string(self).unwrap_or_default().put(out)
+    }
+    fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
+        serde_json::from_str(&String::take(input)?).map_err(|_| bad("error record"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forged_length_is_an_error_and_not_an_allocation() {
+        let mut bytes = vec![253];
+        bytes.extend_from_slice(&u64::MAX.to_le_bytes());
+        assert_eq!(from_bytes::<Vec<u8>>(&bytes).unwrap_err().kind(), crate::ErrorKind::Corrupt);
+        assert!(from_bytes::<String>(&bytes).is_err());
+        assert!(from_bytes::<BTreeMap<String, String>>(&bytes).is_err());
+    }
+
+    #[test]
+    fn bytes_that_are_left_over_are_an_error() {
+        let mut bytes = to_bytes(&7u64).unwrap();
+        assert_eq!(from_bytes::<u64>(&bytes).unwrap(), 7);
+        bytes.push(0);
+        assert!(from_bytes::<u64>(&bytes).is_err());
+    }
+}

@@ -1,0 +1,204 @@
+//! Times on the wire and in memory: UTC, milliseconds, years 0001 to 9999.
+
+use chrono::{DateTime, FixedOffset, NaiveDate, NaiveDateTime, NaiveTime, Utc};
+
+/// The smallest time: 0001-01-01T00:00:00.000Z, in milliseconds.
+pub const MIN_MS: i64 = -62_135_596_800_000;
+/// The largest time: 9999-12-31T23:59:59.999Z, in milliseconds.
+pub const MAX_MS: i64 = 253_402_300_799_999;
+
+/// The time of this many milliseconds since 1970, clamped to the years 0001 to 9999.
+#[must_use]
+pub fn from_millis(ms: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp_millis(ms.clamp(MIN_MS, MAX_MS)).unwrap_or_default()
+}
+
+/// The time with everything below a millisecond cut off.
+#[must_use]
+pub fn truncate(time: DateTime<Utc>) -> DateTime<Utc> {
+    from_millis(time.timestamp_millis())
+}
+
+/// The wire form: `YYYY-MM-DDThh:mm:ss.fffZ`.
+#[must_use]
+pub fn format(time: DateTime<Utc>) -> String {
+    time.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}
+
+/// Reads an ISO-8601 date-time: `Z`, an offset or nothing (which means UTC), 0 to 9 fractional digits, cut to
+/// milliseconds. Returns the time and its offset, or `None` when the text is no such time.
+#[must_use]
+pub fn parse_with_offset(text: &str) -> Option<(DateTime<Utc>, FixedOffset)> {
+    let bytes = text.as_bytes();
+    let number = |from: usize, len: usize| -> Option<u32> {
+        let digits = bytes.get(from..from + len)?;
+        digits.iter().try_fold(0u32, |value, byte| byte.is_ascii_digit().then(|| value * 10 + u32::from(byte - b'0')))
+    };
+    let is = |at: usize, expected: &[u8]| bytes.get(at).is_some_and(|byte| expected.contains(byte));
+    if !(is(4, b"-") && is(7, b"-") && is(10, b"Tt ") && is(13, b":") && is(16, b":")) {
+        return None;
+    }
+    let date = NaiveDate::from_ymd_opt(i32::try_from(number(0, 4)?).ok()?, number(5, 2)?, number(8, 2)?)?;
+    let (hour, minute, second) = (number(11, 2)?, number(14, 2)?, number(17, 2)?);
+    let mut at = 19;
+    let mut millis = 0;
+    if is(at, b".") {
+        let digits = bytes.get(at + 1..)?.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if digits == 0 || digits > 9 {
+            return None;
+        }
+        for place in 0..3 {
+            millis = millis * 10 + if place < digits { u32::from(bytes[at + 1 + place] - b'0') } else { 0 };
+        }
+        at += 1 + digits;
+    }
+    let time = NaiveTime::from_hms_milli_opt(hour, minute, second, millis)?;
+    let offset_seconds = match bytes.get(at) {
+        None => 0,
+        Some(b'Z' | b'z') if bytes.len() == at + 1 => 0,
+        Some(sign @ (b'+' | b'-')) => {
+            let hours = number(at + 1, 2)?;
+            let minutes = match bytes.len() - at {
+                3 => 0,
+                5 => number(at + 3, 2)?,
+                6 if is(at + 3, b":") => number(at + 4, 2)?,
+                _ => return None,
+            };
+            if hours > 23 || minutes > 59 {
+                return None;
+            }
+            let seconds = i32::try_from(hours * 3600 + minutes * 60).ok()?;
+            if *sign == b'-' { -seconds } else { seconds }
+        }
+        Some(_) => return None,
+    };
+    let offset = FixedOffset::east_opt(offset_seconds)?;
+    let utc = NaiveDateTime::new(date, time).and_utc().timestamp_millis() - i64::from(offset_seconds) * 1000;
+    (MIN_MS..=MAX_MS).contains(&utc).then(|| (from_millis(utc), offset))
+}
+
+/// [`parse_with_offset`] without the offset.
+#[must_use]
+pub fn parse(text: &str) -> Option<DateTime<Utc>> {
+    parse_with_offset(text).map(|(time, _)| time)
+}
+
+/// Calendar months after `time`, in UTC; the day is clamped to the month's last.
+#[must_use]
+pub fn add_months(time: DateTime<Utc>, months: i64) -> DateTime<Utc> {
+    let moved = match u32::try_from(months.unsigned_abs()) {
+        Ok(count) if months >= 0 => time.checked_add_months(chrono::Months::new(count)),
+        Ok(count) => time.checked_sub_months(chrono::Months::new(count)),
+        Err(_) => None,
+    };
+    moved.map_or_else(|| from_millis(if months >= 0 { MAX_MS } else { MIN_MS }), truncate)
+}
+
+/// For `#[serde(with = "…")]` on a time member.
+pub mod required {
+    use super::{DateTime, Utc};
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    /// Writes the wire form.
+    pub fn serialize<S: Serializer>(time: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&super::format(*time))
+    }
+
+    /// Reads the wire form.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<DateTime<Utc>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        super::parse(&text)
+            .ok_or_else(|| serde::de::Error::custom(format_args!("{text:?} is not an ISO-8601 date-time")))
+    }
+}
+
+/// For `#[serde(with = "…")]` on an optional time member.
+pub mod opt {
+    use super::{DateTime, Utc};
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    /// Writes the wire form, or none.
+    pub fn serialize<S: Serializer>(time: &Option<DateTime<Utc>>, serializer: S) -> Result<S::Ok, S::Error> {
+        match time {
+            Some(time) => serializer.serialize_some(&super::format(*time)),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    /// Reads the wire form, or none.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<DateTime<Utc>>, D::Error> {
+        Option::<String>::deserialize(deserializer)?
+            .map(|text| {
+                super::parse(&text)
+                    .ok_or_else(|| serde::de::Error::custom(format_args!("{text:?} is not an ISO-8601 date-time")))
+            })
+            .transpose()
+    }
+}
+
+/// For `#[serde(with = "…")]` on a three-state time member.
+pub mod patch {
+    use super::{DateTime, Utc};
+    use crate::value::Patch;
+    use serde::{Deserializer, Serializer};
+
+    /// Writes the wire form, null, or none.
+    pub fn serialize<S: Serializer>(time: &Patch<DateTime<Utc>>, serializer: S) -> Result<S::Ok, S::Error> {
+        match time {
+            Patch::Absent => serializer.serialize_none(),
+            Patch::Null => serializer.serialize_unit(),
+            Patch::Value(time) => serializer.serialize_str(&super::format(*time)),
+        }
+    }
+
+    /// Reads the wire form or null.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Patch<DateTime<Utc>>, D::Error> {
+        Ok(super::opt::deserialize(deserializer)?.map_or(Patch::Null, Patch::Value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_every_accepted_form() {
+        for (text, expected) in [
+            ("2024-02-29T12:34:56Z", "2024-02-29T12:34:56.000Z"),
+            ("2024-02-29t12:34:56.1", "2024-02-29T12:34:56.100Z"),
+            ("2024-02-29T12:34:56.123456789+02:00", "2024-02-29T10:34:56.123Z"),
+            ("2024-02-29T12:34:56-0530", "2024-02-29T18:04:56.000Z"),
+            ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000Z"),
+            ("9999-12-31T23:59:59.9999Z", "9999-12-31T23:59:59.999Z"),
+        ] {
+            assert_eq!(parse(text).map(format).as_deref(), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_everything_else() {
+        for text in [
+            "",
+            "2024-02-29",
+            "2024-02-30T00:00:00Z",
+            "2024-02-29T12:34Z",
+            "2024-02-29T12:34:56.Z",
+            "2024-02-29T12:34:56.1234567890Z",
+            "2024-02-29T12:34:56Zx",
+            "2024-02-29T24:00:00Z",
+            "0001-01-01T00:00:00+01:00",
+            "2024-02-29T12:34:56+1",
+            "ä024-02-29T12:34:56Z",
+        ] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn months_are_clamped_to_the_last_day() {
+        let time = |text| parse(text).unwrap();
+        assert_eq!(add_months(time("2023-01-31T10:00:00Z"), 1), time("2023-02-28T10:00:00Z"));
+        assert_eq!(add_months(time("2024-01-31T10:00:00Z"), 1), time("2024-02-29T10:00:00Z"));
+        assert_eq!(add_months(time("2024-03-31T10:00:00Z"), -1), time("2024-02-29T10:00:00Z"));
+    }
+}

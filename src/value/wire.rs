@@ -1,0 +1,620 @@
+//! The wire form of plain data: camelCase out, camelCase or snake_case in, nulls left out.
+//!
+//! [`record!`](crate::value::wire::record) declares a struct once and gives it its wire form and its stored form. Its
+//! serde code is the derived one, run through two adapters: [`Respell`], which renames members on the way in, lets the
+//! camelCase spelling win, lets the last of equal keys win and names the path of a faulty member; and [`SkipNulls`],
+//! which leaves out members that are `None` on the way out.
+
+use std::fmt;
+
+use serde::de::value::StrDeserializer;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, IntoDeserializer, MapAccess, Visitor};
+use serde::ser::{Impossible, Serialize, SerializeStruct, Serializer};
+use serde_json::Value;
+
+/// `order_by_descending` as `orderByDescending`.
+#[must_use]
+pub fn camel_case(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for (index, part) in name.split('_').enumerate() {
+        let mut chars = part.chars();
+        match chars.next() {
+            Some(first) if index > 0 => {
+                out.extend(first.to_uppercase());
+                out.extend(chars.flat_map(char::to_lowercase));
+            }
+            Some(first) => {
+                out.push(first);
+                out.push_str(chars.as_str());
+            }
+            None => {}
+        }
+    }
+    out
+}
+
+/// Enumeration text with letter case, `_`, `-` and spaces folded away.
+#[must_use]
+pub fn fold(text: &str) -> String {
+    text.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
+}
+
+/// Runs derived struct code over a map whose members may be spelled either way.
+pub struct Respell<D> {
+    /// The deserializer that has the map.
+    pub inner: D,
+    /// Whether null members are dropped (absent and null mean the same), or handed on (three-state requests).
+    pub drop_nulls: bool,
+}
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for Respell<D> {
+    type Error = D::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.inner.deserialize_any(visitor)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        self.inner.deserialize_map(RespellVisitor { fields, drop_nulls: self.drop_nulls, visitor })
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+struct RespellVisitor<V> {
+    fields: &'static [&'static str],
+    drop_nulls: bool,
+    visitor: V,
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for RespellVisitor<V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.visitor.expecting(f)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<V::Value, A::Error> {
+        let mut members: Vec<(&'static str, bool, Value)> = Vec::new();
+        while let Some(key) = map.next_key::<String>()? {
+            let exact = self.fields.iter().find(|field| **field == key);
+            let found = exact.or_else(|| {
+                let camel = camel_case(&key);
+                self.fields.iter().find(|field| **field == camel)
+            });
+            let Some(field) = found else {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            let value: Value = map.next_value()?;
+            let is_exact = exact.is_some();
+            match members.iter_mut().find(|(name, ..)| name == field) {
+                Some((_, exact_before, _)) if *exact_before && !is_exact => {}
+                Some(member) => *member = (field, is_exact, value),
+                None => members.push((field, is_exact, value)),
+            }
+        }
+        if self.drop_nulls {
+            members.retain(|(_, _, value)| !value.is_null());
+        }
+        let mut members = Members { rest: members.into_iter(), current: None };
+        self.visitor.visit_map(&mut members).map_err(|error| A::Error::custom(error.0))
+    }
+}
+
+/// An error text that grows its member path while it unwinds.
+#[derive(Debug)]
+struct PathError(String);
+
+impl fmt::Display for PathError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for PathError {}
+
+impl serde::de::Error for PathError {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self(message.to_string())
+    }
+}
+
+struct Members {
+    rest: std::vec::IntoIter<(&'static str, bool, Value)>,
+    current: Option<(&'static str, Value)>,
+}
+
+impl<'de> MapAccess<'de> for &mut Members {
+    type Error = PathError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, PathError> {
+        let Some((name, _, value)) = self.rest.next() else {
+            return Ok(None);
+        };
+        self.current = Some((name, value));
+        let key: StrDeserializer<'_, PathError> = name.into_deserializer();
+        seed.deserialize(key).map(Some)
+    }
+
+    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, PathError> {
+        let (name, value) = self.current.take().unwrap_or(("", Value::Null));
+        seed.deserialize(value).map_err(|error| {
+            let text = error.to_string();
+            match text.strip_prefix("member `") {
+                Some(inner) => PathError(format!("member `{name}.{inner}")),
+                None => PathError(format!("member `{name}`: {text}")),
+            }
+        })
+    }
+}
+
+/// Runs derived struct code, leaving out members that serialize as none.
+pub struct SkipNulls<S>(pub S);
+
+macro_rules! forward {
+    ($($name:ident($($arg:ident: $ty:ty),*) $(-> $out:ident)?;)*) => {
+        $(fn $name(self, $($arg: $ty),*) -> Result<forward!(@out $($out)?), S::Error> {
+            self.0.$name($($arg),*)
+        })*
+    };
+    (@out) => { S::Ok };
+    (@out $out:ident) => { S::$out };
+}
+
+impl<S: Serializer> Serializer for SkipNulls<S> {
+    type Ok = S::Ok;
+    type Error = S::Error;
+    type SerializeSeq = S::SerializeSeq;
+    type SerializeTuple = S::SerializeTuple;
+    type SerializeTupleStruct = S::SerializeTupleStruct;
+    type SerializeTupleVariant = S::SerializeTupleVariant;
+    type SerializeMap = S::SerializeMap;
+    type SerializeStruct = SkipNulls<S::SerializeStruct>;
+    type SerializeStructVariant = S::SerializeStructVariant;
+
+    forward! {
+        serialize_bool(v: bool);
+        serialize_i8(v: i8);
+        serialize_i16(v: i16);
+        serialize_i32(v: i32);
+        serialize_i64(v: i64);
+        serialize_u8(v: u8);
+        serialize_u16(v: u16);
+        serialize_u32(v: u32);
+        serialize_u64(v: u64);
+        serialize_f32(v: f32);
+        serialize_f64(v: f64);
+        serialize_char(v: char);
+        serialize_str(v: &str);
+        serialize_bytes(v: &[u8]);
+        serialize_none();
+        serialize_unit();
+        serialize_unit_struct(name: &'static str);
+        serialize_unit_variant(name: &'static str, index: u32, variant: &'static str);
+        serialize_seq(len: Option<usize>) -> SerializeSeq;
+        serialize_tuple(len: usize) -> SerializeTuple;
+        serialize_tuple_struct(name: &'static str, len: usize) -> SerializeTupleStruct;
+        serialize_tuple_variant(name: &'static str, index: u32, variant: &'static str, len: usize)
+            -> SerializeTupleVariant;
+        serialize_map(len: Option<usize>) -> SerializeMap;
+        serialize_struct_variant(name: &'static str, index: u32, variant: &'static str, len: usize)
+            -> SerializeStructVariant;
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<S::Ok, S::Error> {
+        self.0.serialize_some(value)
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, name: &'static str, value: &T) -> Result<S::Ok, S::Error> {
+        self.0.serialize_newtype_struct(name, value)
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        name: &'static str,
+        index: u32,
+        variant: &'static str,
+        value: &T,
+    ) -> Result<S::Ok, S::Error> {
+        self.0.serialize_newtype_variant(name, index, variant, value)
+    }
+
+    fn serialize_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeStruct, S::Error> {
+        // The length is an upper bound here; the text form that this adapter serves does not write it.
+        self.0.serialize_struct(name, len.max(1)).map(SkipNulls)
+    }
+}
+
+impl<S: SerializeStruct> SerializeStruct for SkipNulls<S> {
+    type Ok = S::Ok;
+    type Error = S::Error;
+
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), S::Error> {
+        if value.serialize(IsNone).is_ok() {
+            return self.0.skip_field(key);
+        }
+        self.0.serialize_field(key, value)
+    }
+
+    fn end(self) -> Result<S::Ok, S::Error> {
+        self.0.end()
+    }
+}
+
+/// Succeeds on `serialize_none` alone, and fails on everything else before looking inside.
+struct IsNone;
+
+#[derive(Debug)]
+struct NotNone;
+
+impl fmt::Display for NotNone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not none")
+    }
+}
+
+impl std::error::Error for NotNone {}
+
+impl serde::ser::Error for NotNone {
+    fn custom<T: fmt::Display>(_message: T) -> Self {
+        Self
+    }
+}
+
+macro_rules! not_none {
+    ($($name:ident($($ty:ty),*) -> $out:ty;)*) => {
+        $(fn $name(self, $(_: $ty),*) -> Result<$out, NotNone> {
+            Err(NotNone)
+        })*
+    };
+}
+
+type Never = Impossible<(), NotNone>;
+
+impl Serializer for IsNone {
+    type Ok = ();
+    type Error = NotNone;
+    type SerializeSeq = Never;
+    type SerializeTuple = Never;
+    type SerializeTupleStruct = Never;
+    type SerializeTupleVariant = Never;
+    type SerializeMap = Never;
+    type SerializeStruct = Never;
+    type SerializeStructVariant = Never;
+
+    fn serialize_none(self) -> Result<(), NotNone> {
+        Ok(())
+    }
+
+    not_none! {
+        serialize_bool(bool) -> ();
+        serialize_i8(i8) -> ();
+        serialize_i16(i16) -> ();
+        serialize_i32(i32) -> ();
+        serialize_i64(i64) -> ();
+        serialize_u8(u8) -> ();
+        serialize_u16(u16) -> ();
+        serialize_u32(u32) -> ();
+        serialize_u64(u64) -> ();
+        serialize_f32(f32) -> ();
+        serialize_f64(f64) -> ();
+        serialize_char(char) -> ();
+        serialize_str(&str) -> ();
+        serialize_bytes(&[u8]) -> ();
+        serialize_unit() -> ();
+        serialize_unit_struct(&'static str) -> ();
+        serialize_unit_variant(&'static str, u32, &'static str) -> ();
+        serialize_seq(Option<usize>) -> Never;
+        serialize_tuple(usize) -> Never;
+        serialize_tuple_struct(&'static str, usize) -> Never;
+        serialize_tuple_variant(&'static str, u32, &'static str, usize) -> Never;
+        serialize_map(Option<usize>) -> Never;
+        serialize_struct(&'static str, usize) -> Never;
+        serialize_struct_variant(&'static str, u32, &'static str, usize) -> Never;
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, _: &T) -> Result<(), NotNone> {
+        Err(NotNone)
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, _: &T) -> Result<(), NotNone> {
+        Err(NotNone)
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        _: u32,
+        _: &'static str,
+        _: &T,
+    ) -> Result<(), NotNone> {
+        Err(NotNone)
+    }
+}
+
+/// Declares plain structs with their wire form and their stored form.
+///
+/// `record! { pub struct … }`: absent and null mean the same; every member has a default.
+/// `record! { patch pub struct … }`: null members are handed on, for requests with [`crate::Patch`] members; not stored.
+/// `record! { wire pub struct … }`: as the first, without a stored form (requests and answers).
+macro_rules! record {
+    (@wire $name:ident, $drop_nulls:expr) => {
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                Self::serialize(self, $crate::value::wire::SkipNulls(serializer))
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                Self::deserialize($crate::value::wire::Respell { inner: deserializer, drop_nulls: $drop_nulls })
+            }
+        }
+    };
+    (@struct $(#[$meta:meta])* $name:ident { $($(#[$fmeta:meta])* $field:ident: $ty:ty),* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(remote = "Self", rename_all = "camelCase", default)]
+        pub struct $name { $($(#[$fmeta])* pub $field: $ty),* }
+    };
+    ($(#[$meta:meta])* pub struct $name:ident { $($(#[$fmeta:meta])* pub $field:ident: $ty:ty),* $(,)? }
+     $($rest:tt)*) => {
+        $crate::value::wire::record!(@struct $(#[$meta])* $name { $($(#[$fmeta])* $field: $ty),* });
+        $crate::value::wire::record!(@wire $name, true);
+
+        impl $crate::value::Stored for $name {
+            fn put<E: $crate::value::stored::Encoder>(&self, out: &mut E) -> $crate::value::stored::EncodeResult {
+                $($crate::value::Stored::put(&self.$field, out)?;)*
+                let _ = out;
+                Ok(())
+            }
+            fn take<D: $crate::value::stored::Decoder<Context = ()>>(
+                input: &mut D,
+            ) -> $crate::value::stored::DecodeResult<Self> {
+                let _ = &input;
+                Ok(Self { $($field: $crate::value::Stored::take(input)?),* })
+            }
+        }
+
+        $crate::value::wire::record!($($rest)*);
+    };
+    ($(#[$meta:meta])* wire pub struct $name:ident { $($(#[$fmeta:meta])* pub $field:ident: $ty:ty),* $(,)? }
+     $($rest:tt)*) => {
+        $crate::value::wire::record!(@struct $(#[$meta])* $name { $($(#[$fmeta])* $field: $ty),* });
+        $crate::value::wire::record!(@wire $name, true);
+        $crate::value::wire::record!($($rest)*);
+    };
+    ($(#[$meta:meta])* patch pub struct $name:ident { $($(#[$fmeta:meta])* pub $field:ident: $ty:ty),* $(,)? }
+     $($rest:tt)*) => {
+        $crate::value::wire::record!(@struct $(#[$meta])* $name { $($(#[$fmeta])* $field: $ty),* });
+        $crate::value::wire::record!(@wire $name, false);
+        $crate::value::wire::record!($($rest)*);
+    };
+    () => {};
+}
+pub(crate) use record;
+
+/// Declares an enumeration with its wire texts: written canonically, read in any letter case and without `_`, `-` and
+/// spaces. Its stored form is its position, so variants are only ever added at the end. The default is the first.
+macro_rules! wire_enum {
+    ($(#[$meta:meta])* pub enum $name:ident {
+        $($(#[$vmeta:meta])* $variant:ident = $text:literal),* $(,)?
+    }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[$vmeta])* $variant),* }
+
+        impl $name {
+            /// Every value, in order of declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The canonical wire text.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text),* }
+            }
+        }
+
+        #[allow(clippy::derivable_impls, reason = "the first variant is not known to the macro by name")]
+        impl Default for $name {
+            fn default() -> Self {
+                Self::ALL[0]
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = $crate::error::Error;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                let folded = $crate::value::wire::fold(text);
+                Self::ALL
+                    .iter()
+                    .copied()
+                    .find(|value| $crate::value::wire::fold(value.as_str()) == folded)
+                    .ok_or_else(|| {
+                        let known: Vec<&str> = Self::ALL.iter().map(|value| value.as_str()).collect();
+                        $crate::error::Error::invalid(format!(
+                            concat!("{:?} is not a ", stringify!($name), "; expected one of {}"),
+                            text, known.join(", ")))
+                    })
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <String as serde::Deserialize>::deserialize(deserializer)?;
+                text.parse().map_err(|error: $crate::error::Error| serde::de::Error::custom(error.message()))
+            }
+        }
+
+        impl $crate::value::Stored for $name {
+            fn put<E: $crate::value::stored::Encoder>(&self, out: &mut E) -> $crate::value::stored::EncodeResult {
+                (*self as u8).put(out)
+            }
+            fn take<D: $crate::value::stored::Decoder<Context = ()>>(
+                input: &mut D,
+            ) -> $crate::value::stored::DecodeResult<Self> {
+                let position = usize::from(u8::take(input)?);
+                Self::ALL.get(position).copied().ok_or_else(|| $crate::value::stored::bad(stringify!($name)))
+            }
+        }
+
+        impl From<$name> for $crate::value::Val<'_> {
+            fn from(value: $name) -> Self {
+                Self::from(value.as_str())
+            }
+        }
+    };
+}
+pub(crate) use wire_enum;
+
+/// Gives an enum of newtype variants a stored form: `stored_union!(Event { 0 => Job, 1 => Manual })`.
+macro_rules! stored_union {
+    ($name:ident { $($code:literal => $variant:ident),* $(,)? }) => {
+        impl $crate::value::Stored for $name {
+            fn put<E: $crate::value::stored::Encoder>(&self, out: &mut E) -> $crate::value::stored::EncodeResult {
+                match self { $(Self::$variant(value) => {
+                    let code: u8 = $code;
+                    code.put(out)?;
+                    value.put(out)
+                })* }
+            }
+            fn take<D: $crate::value::stored::Decoder<Context = ()>>(
+                input: &mut D,
+            ) -> $crate::value::stored::DecodeResult<Self> {
+                match <u8 as $crate::value::Stored>::take(input)? {
+                    $($code => $crate::value::Stored::take(input).map(Self::$variant),)*
+                    _ => Err($crate::value::stored::bad(stringify!($name))),
+                }
+            }
+        }
+    };
+}
+pub(crate) use stored_union;
+
+/// Reads a request from JSON text, as a server that wraps the store does.
+///
+/// # Errors
+/// `InvalidArgument` naming the member that has the wrong type, or the position of the syntax error.
+pub fn from_json<T: serde::de::DeserializeOwned>(json: &[u8]) -> crate::error::Result<T> {
+    serde_json::from_slice(json).map_err(|error| {
+        let text = error.to_string();
+        let member = text.strip_prefix("member `").and_then(|rest| rest.split('`').next()).map(str::to_owned);
+        let result = crate::error::Error::invalid(format!("the request cannot be read: {text}"));
+        match member {
+            Some(path) => result.at_member(path),
+            None => result,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::value::{Patch, stored};
+    use std::collections::BTreeMap;
+
+    wire_enum! {
+        /// Colours.
+        pub enum Colour {
+            /// Red.
+            DarkRed = "DARK_RED",
+            /// Blue.
+            Blue = "BLUE",
+        }
+    }
+
+    record! {
+        /// Inner.
+        pub struct Inner {
+            /// Count.
+            pub item_count: Option<i32>,
+        }
+
+        /// Outer.
+        pub struct Outer {
+            /// Name.
+            pub part_number: Option<String>,
+            /// List.
+            pub key_words: Vec<String>,
+            /// Inner.
+            pub the_inner: Option<Inner>,
+            /// Map.
+            pub properties: BTreeMap<String, String>,
+            /// Colour.
+            pub colour: Option<Colour>,
+        }
+
+        /// Patch.
+        patch pub struct Change {
+            /// Name.
+            pub new_name: Patch<String>,
+            /// Other.
+            pub other_name: Option<String>,
+        }
+    }
+
+    #[test]
+    fn both_spellings_are_read_and_camel_case_wins() {
+        let text = r#"{"partNumber":"camel","part_number":"snake","key_words":null,"unknown":[{}],
+            "the_inner":{"item_count":3},"properties":{"a_b":"c"},"colour":"darkred"}"#;
+        let outer: Outer = serde_json::from_str(text).unwrap();
+        assert_eq!(outer.part_number.as_deref(), Some("camel"));
+        assert_eq!(outer.the_inner.as_ref().unwrap().item_count, Some(3));
+        assert_eq!(outer.properties["a_b"], "c");
+        assert_eq!(
+            serde_json::to_string(&outer).unwrap(),
+            r#"{"partNumber":"camel","keyWords":[],"theInner":{"itemCount":3},"properties":{"a_b":"c"},"colour":"DARK_RED"}"#
+        );
+        let bytes = stored::to_bytes(&outer).unwrap();
+        assert_eq!(stored::from_bytes::<Outer>(&bytes).unwrap(), outer);
+        assert!(stored::from_bytes::<Inner>(&bytes).is_err());
+    }
+
+    #[test]
+    fn the_last_of_equal_keys_wins() {
+        let outer: Outer = serde_json::from_str(r#"{"partNumber":"1","partNumber":"2"}"#).unwrap();
+        assert_eq!(outer.part_number.as_deref(), Some("2"));
+    }
+
+    #[test]
+    fn a_member_of_the_wrong_type_is_named_with_its_path() {
+        let error = super::from_json::<Outer>(br#"{"theInner":{"itemCount":"3"}}"#).unwrap_err();
+        assert_eq!(error.place(), Some(&crate::error::Place::Member("theInner.itemCount".into())));
+        assert!(super::from_json::<Outer>(b"[").is_err());
+        assert!(super::from_json::<Outer>(br#"{"colour":"GREEN"}"#).unwrap_err().message().contains("DARK_RED, BLUE"));
+    }
+
+    #[test]
+    fn absent_null_and_value_stay_apart_in_patches() {
+        for (text, expected) in [
+            ("{}", Patch::Absent),
+            (r#"{"newName":null}"#, Patch::Null),
+            (r#"{"newName":"x"}"#, Patch::Value("x".to_owned())),
+        ] {
+            let change: Change = serde_json::from_str(text).unwrap();
+            assert_eq!(change.new_name, expected);
+            assert_eq!(serde_json::to_string(&change).unwrap(), text);
+        }
+    }
+}
