@@ -4,6 +4,7 @@
 mod disk;
 mod error;
 mod model;
+mod records;
 mod value;
 
 pub use error::{ApiError, Error, ErrorKind, Place, Result};

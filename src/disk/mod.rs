@@ -4,9 +4,18 @@
 //! or in memory holds an absolute path. What must hold: file data is durable after its sync, a name is durable after
 //! [`Disk::sync_dir`] of its directory, and nothing else is promised. No other module uses `std::fs`.
 
+#[cfg(any(test, feature = "faults"))]
+pub mod contract;
+mod memory;
+mod path;
+mod real;
+
 use std::fmt::Debug;
 use std::io;
 use std::sync::Arc;
+
+pub use memory::MemoryDisk;
+pub use real::RealDisk;
 
 /// A handle to a disk, shared by every room of one store.
 pub type SharedDisk = Arc<dyn Disk>;
@@ -76,12 +85,40 @@ pub trait DiskFile: Send + Sync + Debug {
     /// Makes data and metadata durable.
     fn sync_all(&self) -> io::Result<()>;
     /// Takes the exclusive lock of the file without waiting; false when another handle or process holds it.
-    /// The lock ends when the handle is dropped.
+    ///
+    /// The lock ends with [`DiskFile::unlock`], when the handle is dropped, or with the process. Taking a lock that
+    /// this handle already holds is left open by the platforms; do not.
     fn try_lock(&self) -> io::Result<bool>;
+    /// Gives the lock back; succeeds when none is held.
+    fn unlock(&self) -> io::Result<()>;
 }
 
 /// The directory part of a path: `a/b/c` -> `a/b`, `c` -> `""`.
 #[must_use]
 pub fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
+}
+
+/// Reads a whole file of at most `max_len` bytes; a longer one is `InvalidData`, so that no file decides how much
+/// memory is taken.
+pub fn read_file(disk: &dyn Disk, path: &str, max_len: u64) -> io::Result<Vec<u8>> {
+    let file = disk.open(path, Mode::Read)?;
+    let len = file.len()?;
+    let too_long = || {
+        io::Error::new(io::ErrorKind::InvalidData, format!("{path} has {len} bytes, at most {max_len} are expected"))
+    };
+    if len > max_len {
+        return Err(too_long());
+    }
+    let mut bytes = vec![0; usize::try_from(len).map_err(|_| too_long())?];
+    file.read_exact_at(&mut bytes, 0)?;
+    Ok(bytes)
+}
+
+/// Creates a file with this content and makes the file and its name durable, in this order.
+pub fn write_new_file(disk: &dyn Disk, path: &str, bytes: &[u8]) -> io::Result<()> {
+    let file = disk.open(path, Mode::CreateNew)?;
+    file.write_all_at(bytes, 0)?;
+    file.sync_all()?;
+    disk.sync_dir(parent(path))
 }

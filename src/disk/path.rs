@@ -1,0 +1,45 @@
+//! Which texts are paths of a disk.
+
+use std::io;
+
+/// Refuses what could leave the disk's root or mean different things on different platforms. `""` is the root.
+pub(super) fn check(path: &str) -> io::Result<()> {
+    if path.is_empty() {
+        return Ok(());
+    }
+    let refused = path.split('/').any(|part| {
+        // A colon names a drive or an alternate stream on Windows.
+        part.is_empty() || part == "." || part == ".." || part.contains(['\\', '\0', ':'])
+    });
+    if refused {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("{path:?} is not a relative path of plain names with `/` between them"),
+        ));
+    }
+    Ok(())
+}
+
+/// As [`check`], for calls that need a name and not the root.
+pub(super) fn check_name(path: &str) -> io::Result<()> {
+    if path.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the root of a disk is not a file"));
+    }
+    check(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_relative_names_are_paths() {
+        for good in ["", "a", "a/b.parquet", "files/00/12", "..a", "a b"] {
+            assert!(check(good).is_ok(), "{good:?}");
+        }
+        for bad in ["/a", "a/", "a//b", ".", "..", "a/../b", "a/./b", "a\\b", "a\0", "C:x", "\\\\host\\share"] {
+            assert!(check(bad).is_err(), "{bad:?}");
+        }
+        assert!(check_name("").is_err());
+    }
+}

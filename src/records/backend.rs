@@ -1,0 +1,102 @@
+//! redb on a file of our disk, so that every byte of a store goes through one door.
+//!
+//! What must hold: the lock calls reach the file, or redb would run without its guard against a second opener; and
+//! the lock is given back in `close`, because a live read transaction keeps the backend itself alive.
+
+use std::io;
+use std::ops::Bound;
+
+use redb::{BackendError, StorageBackend};
+
+use crate::disk::DiskFile;
+
+/// A [`StorageBackend`] over one [`DiskFile`].
+#[derive(Debug)]
+pub(crate) struct DiskBackend(Box<dyn DiskFile>);
+
+impl DiskBackend {
+    /// Takes the file over; nobody else may write it.
+    pub(crate) fn new(file: Box<dyn DiskFile>) -> Self {
+        Self(file)
+    }
+}
+
+/// Only the whole file can be locked, which redb accepts for its default mode of one exclusive writer.
+fn is_whole(start: Bound<u64>, end: Bound<u64>) -> bool {
+    matches!(start, Bound::Unbounded | Bound::Included(0)) && end == Bound::Unbounded
+}
+
+impl StorageBackend for DiskBackend {
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read_exact_at(out, offset)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.0.write_all_at(data, offset)
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.0.unlock()
+    }
+
+    fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        if !is_whole(start, end) {
+            return Err(BackendError::Unsupported);
+        }
+        self.0.try_lock().map_err(BackendError::from)
+    }
+
+    fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        if !is_whole(start, end) {
+            return Err(BackendError::Unsupported);
+        }
+        self.0.unlock().map_err(BackendError::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use redb::{Builder, Database, DatabaseError, ReadableDatabase, TableDefinition};
+
+    use super::*;
+    use crate::disk::{Disk, MemoryDisk, Mode};
+
+    const TABLE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("t");
+
+    fn open(disk: &dyn Disk) -> Result<Database, DatabaseError> {
+        Builder::new().create_with_backend(DiskBackend::new(disk.open("r", Mode::OpenOrCreate).unwrap()))
+    }
+
+    #[test]
+    fn records_survive_a_reopen() {
+        let disk = MemoryDisk::new();
+        let database = open(&disk).unwrap();
+        let write = database.begin_write().unwrap();
+        write.open_table(TABLE).unwrap().insert(7, b"seven".as_slice()).unwrap();
+        write.commit().unwrap();
+        drop(database);
+        let read = open(&disk).unwrap().begin_read().unwrap();
+        assert_eq!(read.open_table(TABLE).unwrap().get(7).unwrap().unwrap().value(), b"seven");
+    }
+
+    #[test]
+    fn a_second_opener_is_refused_until_the_first_is_closed() {
+        let disk = MemoryDisk::new();
+        let first = open(&disk).unwrap();
+        assert!(matches!(open(&disk), Err(DatabaseError::DatabaseAlreadyOpen)));
+        drop(first);
+        assert!(open(&disk).is_ok());
+    }
+}
