@@ -5,7 +5,12 @@ mod disk;
 mod error;
 mod model;
 mod records;
+mod services;
+mod session;
+mod store;
 mod value;
 
 pub use error::{ApiError, Error, ErrorKind, Place, Result};
-pub use value::{Clock, Control, Number, Patch, Progress};
+pub use session::{AccessPolicy, AllowAll, Identity, Session, Settings, Transaction, Visibility, What};
+pub use store::{Store, StoreOptions};
+pub use value::{Action, Clock, Control, ManualClock, Number, Patch, Progress, Service, SystemClock};

@@ -1,3 +1,57 @@
-//! Records on redb: the only truth of a store.
+//! The record file: redb behind one door. The only truth of the store; every other file is named in it.
+//!
+//! Keys and values are bytes here. What must hold: a change set is applied whole in one redb transaction, applying it
+//! twice does no harm, and every value of [`Space::Records`] stands in a checksummed envelope that names its key.
+//! Which keys exist and what they mean is the business of the rooms above; the byte layout is in `docs/format.md`.
 
 pub(crate) mod backend;
+mod change;
+mod cursor;
+pub(crate) mod envelope;
+mod error;
+mod file;
+mod space;
+mod turn;
+
+pub(crate) use change::Change;
+pub(crate) use cursor::Cursor;
+pub(crate) use file::{RecordFile, RecordFileOptions, Snapshot};
+pub(crate) use space::Space;
+pub(crate) use turn::Turn;
+
+use crate::error::Result;
+
+/// What can be read by key and by range: a snapshot, or a turn with its own writes.
+#[derive(Clone, Copy)]
+pub(crate) enum Source<'a> {
+    /// The state of one commit.
+    Snapshot(&'a Snapshot),
+    /// The state of the last commit plus what the turn wrote.
+    Turn(&'a Turn<'a>),
+}
+
+impl<'a> Source<'a> {
+    /// The value of a key.
+    pub(crate) fn get(self, space: Space, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        match self {
+            Self::Snapshot(snapshot) => snapshot.get(space, key),
+            Self::Turn(turn) => turn.get(space, key),
+        }
+    }
+
+    /// A cursor over the keys from `from` (included) to `to` (excluded; `None` means the end of the space).
+    pub(crate) fn cursor(self, space: Space, from: &[u8], to: Option<&[u8]>) -> Result<Cursor<'a>> {
+        match self {
+            Self::Snapshot(snapshot) => snapshot.cursor(space, from, to),
+            Self::Turn(turn) => turn.cursor(space, from, to),
+        }
+    }
+
+    /// The number of entries of a space.
+    pub(crate) fn len(self, space: Space) -> Result<u64> {
+        match self {
+            Self::Snapshot(snapshot) => snapshot.len(space),
+            Self::Turn(turn) => turn.len(space),
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! A cursor over a key range, from either end.
+
+use super::error::from_redb;
+use crate::error::Result;
+
+/// A cursor over a key range; `next` takes from the front, `next_back` from the end.
+pub(crate) struct Cursor<'a>(pub(super) redb::Range<'a, &'static [u8], &'static [u8]>);
+
+impl Cursor<'_> {
+    /// The next key and value from the front.
+    pub(crate) fn next(&mut self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        self.visit(false, |key, value| (key.to_vec(), value.to_vec()))
+    }
+
+    /// The next key and value from the end.
+    pub(crate) fn next_back(&mut self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        self.visit(true, |key, value| (key.to_vec(), value.to_vec()))
+    }
+
+    /// What `f` makes of the next entry, without copying it.
+    pub(crate) fn visit<T>(&mut self, back: bool, f: impl FnOnce(&[u8], &[u8]) -> T) -> Result<Option<T>> {
+        let entry = if back { self.0.next_back() } else { self.0.next() };
+        match entry {
+            None => Ok(None),
+            Some(Ok((key, value))) => Ok(Some(f(key.value(), value.value()))),
+            Some(Err(error)) => Err(from_redb("read a key range", error)),
+        }
+    }
+}

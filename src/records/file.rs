@@ -1,0 +1,162 @@
+//! Creating, opening, reading and committing the record file.
+
+use redb::{Database, ReadableDatabase, ReadableTableMetadata, WriteTransaction};
+
+use super::backend::DiskBackend;
+use super::error::from_redb;
+use super::{Change, Cursor, Space, Turn};
+use crate::disk::{Mode, SharedDisk};
+use crate::error::{Error, ErrorKind, Result};
+
+const NAME: &str = "records.redb";
+const NEW_NAME: &str = "records.redb.new";
+
+/// How the record file is kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RecordFileOptions {
+    /// Bytes of redb's page cache.
+    pub(crate) cache_bytes: usize,
+    /// Two syncs a commit instead of one, for an open in constant time after a power cut.
+    pub(crate) quick_repair: bool,
+}
+
+/// The open record file.
+#[derive(Debug)]
+pub(crate) struct RecordFile {
+    database: Database,
+    options: RecordFileOptions,
+}
+
+/// The state of one commit; cheap to share, readable while later commits happen.
+pub(crate) struct Snapshot {
+    tables: Vec<redb::ReadOnlyTable<&'static [u8], &'static [u8]>>,
+    /// Sequence number of the commit.
+    pub(crate) sequence: u64,
+}
+
+impl RecordFile {
+    /// Creates an empty record file under a temporary name and renames it, because redb creates in several steps.
+    pub(crate) fn create(disk: &SharedDisk, options: RecordFileOptions, first: &[Change]) -> Result<()> {
+        let failed = |attempt: &str, error| Error::io(format!("creating the record file: cannot {attempt}"), error);
+        if disk.exists(NEW_NAME).map_err(|error| failed("look for leftovers", error))? {
+            disk.remove_file(NEW_NAME).map_err(|error| failed("remove leftovers", error))?;
+        }
+        let file = disk.open(NEW_NAME, Mode::CreateNew).map_err(|error| failed("create records.redb.new", error))?;
+        let database = open_database(file, options)?;
+        let record_file = Self { database, options };
+        record_file.write(|turn| turn.apply(first))?;
+        drop(record_file);
+        disk.rename(NEW_NAME, NAME).map_err(|error| failed("rename records.redb.new", error))?;
+        disk.sync_dir("").map_err(|error| failed("sync the store directory", error))
+    }
+
+    /// Opens the record file, repairing it after an unclean stop.
+    ///
+    /// # Errors
+    /// `Corrupt` when the file is missing or is no redb file.
+    pub(crate) fn open(disk: &SharedDisk, options: RecordFileOptions) -> Result<Self> {
+        let file = disk.open(NAME, Mode::ReadWrite).map_err(|error| {
+            if error.kind() == std::io::ErrorKind::NotFound {
+                Error::corrupt("the store has no records.redb; restore it from a backup")
+            } else {
+                Error::io("opening records.redb", error)
+            }
+        })?;
+        let len = file.len().map_err(|error| Error::io("reading the length of records.redb", error))?;
+        if len == 0 {
+            return Err(Error::corrupt("records.redb is empty; restore it from a backup"));
+        }
+        Ok(Self { database: open_database(file, options)?, options })
+    }
+
+    /// The state of the last commit.
+    pub(crate) fn snapshot(&self, sequence: u64) -> Result<Snapshot> {
+        let transaction = self.database.begin_read().map_err(|error| from_redb("begin a read", error))?;
+        let tables = Space::ALL
+            .iter()
+            .map(|space| transaction.open_table(space.definition()))
+            .collect::<std::result::Result<Vec<_>, _>>()
+            .map_err(|error| from_redb("open its tables for reading", error))?;
+        Ok(Snapshot { tables, sequence })
+    }
+
+    /// Begins a write transaction; waits while another is open.
+    pub(crate) fn begin(&self) -> Result<WriteTransaction> {
+        let mut transaction = self.database.begin_write().map_err(|error| from_redb("begin a write", error))?;
+        transaction.set_quick_repair(self.options.quick_repair);
+        Ok(transaction)
+    }
+
+    /// Makes a write transaction durable.
+    pub(crate) fn commit(transaction: WriteTransaction) -> Result<()> {
+        transaction.commit().map_err(|error| from_redb("commit", error))
+    }
+
+    /// Runs `f` in a write transaction of its own and commits it.
+    pub(crate) fn write<T>(&self, f: impl FnOnce(&mut Turn<'_>) -> Result<T>) -> Result<T> {
+        let transaction = self.begin()?;
+        let value = {
+            let mut turn = Turn::open(&transaction)?;
+            f(&mut turn)?
+        };
+        Self::commit(transaction)?;
+        Ok(value)
+    }
+
+    /// Walks every page of the file and its checksums; true when nothing had to be repaired.
+    pub(crate) fn check_integrity(&mut self) -> Result<bool> {
+        self.database.check_integrity().map_err(|error| from_redb("check its integrity", error))
+    }
+
+    /// Gives unused pages back to the file system; needs that nothing reads.
+    pub(crate) fn compact(&mut self) -> Result<bool> {
+        self.database.compact().map_err(|error| {
+            let error: redb::Error = error.into();
+            from_redb("compact", error)
+        })
+    }
+}
+
+fn open_database(file: Box<dyn crate::disk::DiskFile>, options: RecordFileOptions) -> Result<Database> {
+    let open = || {
+        redb::Builder::new()
+            .set_cache_size(options.cache_bytes)
+            .create_with_backend(DiskBackend::new(file))
+            .map_err(|error| from_redb("open", error))
+    };
+    // redb may panic on damaged pages: a damaged store is an error of ours and never the end of the host.
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(open)) {
+        Ok(result) => result,
+        Err(_) => Err(Error::new(ErrorKind::Corrupt, "records.redb is damaged and cannot be opened; restore a backup")),
+    }
+}
+
+impl Snapshot {
+    fn table(&self, space: Space) -> Result<&redb::ReadOnlyTable<&'static [u8], &'static [u8]>> {
+        self.tables.get(space.position()).ok_or_else(|| Error::corrupt(format!("no space {}", space.name())))
+    }
+
+    pub(super) fn get(&self, space: Space, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let value = self.table(space)?.get(key).map_err(|error| from_redb("read a value", error))?;
+        Ok(value.map(|guard| guard.value().to_vec()))
+    }
+
+    pub(super) fn cursor(&self, space: Space, from: &[u8], to: Option<&[u8]>) -> Result<Cursor<'static>> {
+        let table = self.table(space)?;
+        let range = match to {
+            Some(to) => table.range::<&[u8]>(from..to.max(from)),
+            None => table.range::<&[u8]>(from..),
+        };
+        range.map(Cursor).map_err(|error| from_redb("open a key range", error))
+    }
+
+    pub(super) fn len(&self, space: Space) -> Result<u64> {
+        self.table(space)?.len().map_err(|error| from_redb("count a space", error))
+    }
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot").field("sequence", &self.sequence).finish_non_exhaustive()
+    }
+}

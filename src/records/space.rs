@@ -1,0 +1,81 @@
+//! The key spaces of the record file, one redb table each.
+
+use redb::TableDefinition;
+
+/// One key space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub(crate) enum Space {
+    /// Records in their envelopes: kind code, record key.
+    Records,
+    /// Secondary indexes: kind code, index number, entry, record key -> workspace.
+    Index,
+    /// The change log: sequence number -> what one commit changed.
+    Log,
+    /// Facts of the store as a whole, by name.
+    Meta,
+    /// Durable counters, by name.
+    Counters,
+    /// What derived state depends on: positions of subscribers, checkpoint of the text index, by name.
+    Positions,
+    /// State of a table that changes with every append: table key.
+    TableState,
+    /// Appended batches that are not sealed yet: table key, batch number.
+    TableBuffer,
+    /// Manifest entries of sealed segments: table key, segment number.
+    Segments,
+    /// Contents of small files: blob number.
+    SmallBlobs,
+    /// Chunks of upload sessions: session key, chunk number.
+    UploadChunks,
+    /// Files on disk that no record names any more: sequence number, path.
+    PendingDelete,
+    /// Intents of calls to the host that have no result yet: sequence number.
+    Intents,
+}
+
+impl Space {
+    /// Every space.
+    pub(crate) const ALL: [Self; 13] = [
+        Self::Records,
+        Self::Index,
+        Self::Log,
+        Self::Meta,
+        Self::Counters,
+        Self::Positions,
+        Self::TableState,
+        Self::TableBuffer,
+        Self::Segments,
+        Self::SmallBlobs,
+        Self::UploadChunks,
+        Self::PendingDelete,
+        Self::Intents,
+    ];
+
+    pub(super) fn definition(self) -> TableDefinition<'static, &'static [u8], &'static [u8]> {
+        TableDefinition::new(self.name())
+    }
+
+    /// The name of the redb table.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Records => "records",
+            Self::Index => "index",
+            Self::Log => "log",
+            Self::Meta => "meta",
+            Self::Counters => "counters",
+            Self::Positions => "positions",
+            Self::TableState => "table_state",
+            Self::TableBuffer => "table_buffer",
+            Self::Segments => "segments",
+            Self::SmallBlobs => "small_blobs",
+            Self::UploadChunks => "upload_chunks",
+            Self::PendingDelete => "pending_delete",
+            Self::Intents => "intents",
+        }
+    }
+
+    pub(super) fn position(self) -> usize {
+        self as usize
+    }
+}

@@ -1,0 +1,3 @@
+//! One file a service: the public trait, and its one implementation for sessions and transactions.
+
+pub(crate) mod batch;

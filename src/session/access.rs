@@ -1,0 +1,227 @@
+//! How services reach the store: through a session, each call its own transaction, or through one open transaction.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::context::Context;
+use super::draft::Draft;
+use super::engine::{Engine, guarded};
+use super::event::Event;
+use super::identity::Identity;
+use super::view::View;
+use super::write_path;
+use crate::error::{Error, Result};
+use crate::records::{RecordFile, Source, Turn};
+
+/// What a service needs from its caller's handle. Implemented by [`Session`] and [`Transaction`] alone.
+pub trait Access {
+    /// Runs `f` over one consistent state.
+    fn read<T>(&self, f: impl FnOnce(&View<'_>) -> Result<T>) -> Result<T>;
+
+    /// Runs `plan` and applies what it drafted: durable when this returns, or part of the open transaction.
+    /// When `plan` fails, nothing is applied.
+    fn write<T: Send + 'static>(&self, plan: impl FnOnce(&mut Draft<'_>) -> Result<T> + Send + 'static) -> Result<T>;
+
+    /// Who calls, and with which settings.
+    fn context(&self) -> &Arc<Context>;
+
+    /// Whether calls are part of one open transaction.
+    fn is_transaction(&self) -> bool;
+
+    /// Refuses what cannot be taken back inside an explicit transaction.
+    ///
+    /// # Errors
+    /// `Unsupported` inside a transaction.
+    fn refuse_in_transaction(&self, what: &str) -> Result<()> {
+        if self.is_transaction() {
+            return Err(Error::unsupported(format!(
+                "{what} cannot be part of a transaction, since it cannot be taken back; call it on the session"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// A handle with an identity: implements every service trait, each call its own transaction.
+///
+/// Cheap to clone, and safe to use from many threads at once.
+#[derive(Clone, Debug)]
+pub struct Session {
+    context: Arc<Context>,
+}
+
+impl Session {
+    pub(crate) fn new(engine: Arc<Engine>, identity: Identity) -> Self {
+        Self { context: Arc::new(Context { engine, identity, default_workspace: None, deadline: None }) }
+    }
+
+    /// The same session with another workspace for what is created without one.
+    #[must_use]
+    pub fn with_default_workspace(&self, workspace: impl Into<String>) -> Self {
+        let context = Context { default_workspace: Some(workspace.into()), ..(*self.context).clone() };
+        Self { context: Arc::new(context) }
+    }
+
+    /// The same session, whose calls fail with `DeadlineExceeded` after `deadline`.
+    #[must_use]
+    pub fn with_deadline(&self, deadline: Instant) -> Self {
+        let context = Context { deadline: Some(deadline), ..(*self.context).clone() };
+        Self { context: Arc::new(context) }
+    }
+
+    /// Who this session acts for.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        self.context.identity()
+    }
+
+    /// Runs `f` in one atomic commit over all services; what `f` wrote is visible to `f` at once and to everybody else
+    /// after this returns `Ok`.
+    ///
+    /// When `f` fails, nothing of it remains. The transaction holds the write turn: a write through another handle on the
+    /// same thread is refused as a conflict, and other threads wait.
+    ///
+    /// # Errors
+    /// What `f` returned; `Latched`, `OutcomeUnknown` or `NoSpace` when the disk failed.
+    ///
+    /// ```
+    /// # fn main() -> stationdb::Result<()> {
+    /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
+    /// use stationdb::{Identity, Store};
+    ///
+    /// let store = Store::open(dir.path())?;
+    /// let session = store.session(Identity::user("ada"));
+    /// let answer = session.transaction(|_tx| Ok(42))?;
+    /// assert_eq!(answer, 42);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn transaction<T>(&self, f: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+        write_path::exclusive(&self.context, || run_transaction(&self.context, f))
+    }
+}
+
+impl Access for Session {
+    fn read<T>(&self, f: impl FnOnce(&View<'_>) -> Result<T>) -> Result<T> {
+        self.context.check_deadline()?;
+        let snapshot = self.context.engine.snapshot();
+        guarded("reading", || f(&View::new(Source::Snapshot(&snapshot), &self.context, &[])))
+    }
+
+    fn write<T: Send + 'static>(&self, plan: impl FnOnce(&mut Draft<'_>) -> Result<T> + Send + 'static) -> Result<T> {
+        write_path::submit(&self.context, plan)
+    }
+
+    fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    fn is_transaction(&self) -> bool {
+        false
+    }
+}
+
+/// A handle inside [`Session::transaction`]: implements every service trait, reads its own writes.
+pub struct Transaction<'t> {
+    context: &'t Arc<Context>,
+    state: RefCell<TransactionState<'t>>,
+    failed: Cell<bool>,
+}
+
+struct TransactionState<'t> {
+    turn: Turn<'t>,
+    events: Vec<Event>,
+    changed: bool,
+}
+
+impl std::fmt::Debug for Transaction<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Transaction").field("context", &self.context).finish_non_exhaustive()
+    }
+}
+
+fn run_transaction<T>(context: &Arc<Context>, f: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+    let engine = &context.engine;
+    let redb_transaction = engine.records.begin()?;
+    let sequence = engine.sequence() + 1;
+    let (value, changed) = {
+        let transaction = Transaction {
+            context,
+            state: RefCell::new(TransactionState {
+                turn: Turn::open(&redb_transaction)?,
+                events: Vec::new(),
+                changed: false,
+            }),
+            failed: Cell::new(false),
+        };
+        let value = f(&transaction)?;
+        if transaction.failed.get() {
+            return Err(Error::new(
+                crate::error::ErrorKind::Io,
+                "a write of this transaction failed half way, so nothing of it was kept",
+            ));
+        }
+        let TransactionState { mut turn, events, changed } = transaction.state.into_inner();
+        if changed {
+            turn.apply(&[write_path::log_row(engine, context, sequence, events)?, engine.state_row(sequence)])?;
+        }
+        (value, changed)
+    };
+    if !changed {
+        return Ok(value);
+    }
+    match guarded("committing a transaction", || RecordFile::commit(redb_transaction)) {
+        Ok(()) => {
+            engine.set_sequence(sequence);
+            engine.publish()?;
+            Ok(value)
+        }
+        Err(error) => {
+            engine.set_latch(&error);
+            Err(Error::new(
+                crate::error::ErrorKind::OutcomeUnknown,
+                format!("the disk failed during the commit ({}); reopen the store and look", error.message()),
+            )
+            .with_source(error))
+        }
+    }
+}
+
+fn nested() -> Error {
+    Error::conflict("a call inside another call of the same transaction cannot write")
+}
+
+impl Access for Transaction<'_> {
+    fn read<T>(&self, f: impl FnOnce(&View<'_>) -> Result<T>) -> Result<T> {
+        self.context.check_deadline()?;
+        let state = self.state.try_borrow().map_err(|_| nested())?;
+        guarded("reading", || f(&View::new(Source::Turn(&state.turn), self.context, &state.events)))
+    }
+
+    fn write<T: Send + 'static>(&self, plan: impl FnOnce(&mut Draft<'_>) -> Result<T> + Send + 'static) -> Result<T> {
+        self.context.check_deadline()?;
+        let mut state = self.state.try_borrow_mut().map_err(|_| nested())?;
+        let (value, changes, events) =
+            guarded("planning a write", || write_path::plan_over(&state.turn, self.context, plan))?;
+        if !changes.is_empty() {
+            let applied = guarded("writing", || state.turn.apply(&changes));
+            if let Err(error) = applied {
+                self.failed.set(true);
+                self.context.engine.set_latch(&error);
+                return Err(error);
+            }
+            state.events.extend(events);
+            state.changed = true;
+        }
+        Ok(value)
+    }
+
+    fn context(&self) -> &Arc<Context> {
+        self.context
+    }
+
+    fn is_transaction(&self) -> bool {
+        true
+    }
+}

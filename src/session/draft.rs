@@ -1,0 +1,348 @@
+//! The write side: what one plan wants to change, and the reads that see it.
+//!
+//! A draft touches nothing: it collects changes over a view, and the write path applies them. What must hold: a record,
+//! its index entries and its event are always drafted together, and no two records share an entry of a unique index.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
+use super::context::Context;
+use super::event::{Event, What};
+use super::view::{View, decode, index_prefix, record_key, split_index_key};
+use crate::error::{Error, Result};
+use crate::model::{Index, Resource};
+use crate::records::{Change, Space, envelope};
+use crate::value::id::RecordKey;
+use crate::value::{Action, Env, Val, key, limits, stored};
+
+/// The changes of one plan, over the state that it was made for.
+pub struct Draft<'v> {
+    view: View<'v>,
+    overlay: BTreeMap<(Space, Vec<u8>), Option<Vec<u8>>>,
+    events: Vec<Event>,
+}
+
+impl<'v> Draft<'v> {
+    pub(crate) fn new(view: View<'v>) -> Self {
+        Self { view, overlay: BTreeMap::new(), events: Vec::new() }
+    }
+
+    pub(crate) fn finish(self) -> Result<(Vec<Change>, Vec<Event>)> {
+        let changes: Vec<Change> = self
+            .overlay
+            .into_iter()
+            .map(|((space, key), value)| match value {
+                Some(value) => Change::Put { space, key, value },
+                None => Change::Delete { space, key },
+            })
+            .collect();
+        let bytes: usize = changes.iter().map(Change::len).sum();
+        if bytes > 2 * limits::BATCH_BYTES {
+            return Err(Error::limit(format!(
+                "the changes of one call take {bytes} bytes, more than the {} that one commit may bring; split the call",
+                2 * limits::BATCH_BYTES
+            )));
+        }
+        Ok((changes, self.events))
+    }
+
+    /// The state before this draft.
+    #[must_use]
+    pub fn view(&self) -> &View<'v> {
+        &self.view
+    }
+
+    /// Who writes, and with which settings.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        self.view.context()
+    }
+
+    /// The store's time, one value for the whole call.
+    #[must_use]
+    pub fn now(&self) -> DateTime<Utc> {
+        self.view.now()
+    }
+
+    /// The user id of the caller.
+    #[must_use]
+    pub fn user(&self) -> &str {
+        self.view.context().user()
+    }
+
+    /// The value of a key of a raw space, with this draft's changes.
+    pub(crate) fn raw(&self, space: Space, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        match self.overlay.get(&(space, key.to_vec())) {
+            Some(value) => Ok(value.clone()),
+            None => self.view.raw(space, key),
+        }
+    }
+
+    /// The keys and values of a raw space whose keys start with `prefix`, with this draft's changes, in key order.
+    pub(crate) fn raw_prefix(&self, space: Space, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let mut entries: BTreeMap<Vec<u8>, Vec<u8>> = self.view.raw_prefix(space, prefix)?.into_iter().collect();
+        for (key, value) in self.overlay_prefix(space, prefix) {
+            match value {
+                Some(value) => entries.insert(key.clone(), value.clone()),
+                None => entries.remove(key),
+            };
+        }
+        Ok(entries.into_iter().collect())
+    }
+
+    fn overlay_prefix<'s>(
+        &'s self,
+        space: Space,
+        prefix: &'s [u8],
+    ) -> impl Iterator<Item = (&'s Vec<u8>, &'s Option<Vec<u8>>)> + 's {
+        self.overlay
+            .range((Bound::Included((space, prefix.to_vec())), Bound::Unbounded))
+            .take_while(move |((at, key), _)| *at == space && key.starts_with(prefix))
+            .map(|((_, key), value)| (key, value))
+    }
+
+    /// Sets a key of a raw space.
+    pub(crate) fn put_raw(&mut self, space: Space, key: Vec<u8>, value: Vec<u8>) {
+        self.overlay.insert((space, key), Some(value));
+    }
+
+    /// Removes a key of a raw space.
+    pub(crate) fn delete_raw(&mut self, space: Space, key: Vec<u8>) {
+        self.overlay.insert((space, key), None);
+    }
+
+    /// The next number of a durable counter that starts at `first`; numbers are never given twice.
+    pub(crate) fn counter(&mut self, name: &str, first: u64) -> Result<u64> {
+        let next = match self.raw(Space::Counters, name.as_bytes())? {
+            Some(bytes) => <[u8; 8]>::try_from(bytes.as_slice())
+                .map(u64::from_be_bytes)
+                .map_err(|_| Error::corrupt(format!("records.redb: the counter {name} is damaged")))?,
+            None => first,
+        };
+        self.put_raw(Space::Counters, name.as_bytes().to_vec(), (next + 1).to_be_bytes().to_vec());
+        Ok(next)
+    }
+
+    /// A key for a new record; ids are never reused.
+    pub fn new_key<R: Resource>(&mut self) -> Result<RecordKey> {
+        let seed = self.context().engine.seed;
+        loop {
+            let number = self.counter(&format!("kind {}", R::KIND.code), 1000)?;
+            let key = RecordKey::generate(R::KIND, number, seed);
+            // A caller may have chosen this id for a file before.
+            if self.raw(Space::Records, &record_key(R::KIND, key))?.is_none() {
+                return Ok(key);
+            }
+        }
+    }
+
+    /// The record with this id, with this draft's changes, if the caller may see it; a malformed id finds nothing.
+    pub fn get<R: Resource>(&self, id: &str) -> Result<Option<R>> {
+        match RecordKey::parse(R::KIND.id, id) {
+            Some(key) => self.by_key(key),
+            None => Ok(None),
+        }
+    }
+
+    /// The record with this key, with this draft's changes, if the caller may see it.
+    pub fn by_key<R: Resource>(&self, key: RecordKey) -> Result<Option<R>> {
+        let record = self.any_by_key::<R>(key)?;
+        Ok(record.filter(|record| self.view.visibility(R::KIND).allows(record.workspace())))
+    }
+
+    /// The record with this key, whoever asks.
+    pub(crate) fn any_by_key<R: Resource>(&self, key: RecordKey) -> Result<Option<R>> {
+        let bytes = self.raw(Space::Records, &record_key(R::KIND, key))?;
+        bytes.map(|bytes| decode::<R>(key, &bytes)).transpose()
+    }
+
+    /// The first record that has this entry in an index, with this draft's changes.
+    pub fn find<R: Resource>(&self, index: u8, entry: &[u8]) -> Result<Option<RecordKey>> {
+        let prefix = index_prefix(R::KIND, index, entry);
+        let exact = |bytes: &[u8]| {
+            split_index_key(R::KIND, bytes).filter(|(found, _)| *found == entry).map(|(_, record)| record)
+        };
+        let mut cursor = self.view.cursor(Space::Index, &prefix)?;
+        while let Some((key, _)) = cursor.next()? {
+            let deleted = matches!(self.overlay.get(&(Space::Index, key.clone())), Some(None));
+            if let (false, Some(record)) = (deleted, exact(&key)) {
+                return Ok(Some(record));
+            }
+        }
+        Ok(self
+            .overlay_prefix(Space::Index, &prefix)
+            .filter(|(_, value)| value.is_some())
+            .find_map(|(key, _)| exact(key)))
+    }
+
+    /// The keys of all records that have an entry with this prefix in an index, with this draft's changes.
+    pub fn find_all<R: Resource>(&self, index: u8, prefix: &[u8]) -> Result<Vec<RecordKey>> {
+        let prefix = index_prefix(R::KIND, index, prefix);
+        let entries = self.raw_prefix(Space::Index, &prefix)?;
+        Ok(entries.iter().filter_map(|(key, _)| split_index_key(R::KIND, key)).map(|(_, record)| record).collect())
+    }
+
+    /// Stores a record, its index entries and its event.
+    ///
+    /// # Errors
+    /// `PermissionDenied` when the policy refuses, at either end of a move; `Conflict` when an entry of a unique index
+    /// belongs to another record.
+    pub fn put<R: Resource>(&mut self, record: &R, what: What) -> Result<()> {
+        self.put_with(record, what, None)
+    }
+
+    /// [`Draft::put`] with more about the event.
+    pub fn put_with<R: Resource>(&mut self, record: &R, what: What, detail: Option<Value>) -> Result<()> {
+        let key = record
+            .key()
+            .ok_or_else(|| Error::invalid(format!("{:?} is not the id of a {}", record.id(), R::KIND.name)))?;
+        let old = self.any_by_key::<R>(key)?;
+        self.require(old.as_ref(), record, what)?;
+        self.put_indexes(key, old.as_ref(), Some(record))?;
+        let full_key = record_key(R::KIND, key);
+        let value = envelope::seal(&full_key, R::KIND.code, &stored::to_bytes(record)?);
+        self.put_raw(Space::Records, full_key, value);
+        let moved_from = old.filter(|old| old.workspace() != record.workspace()).map(|old| old.workspace().to_owned());
+        self.log::<R>(record, what, moved_from, detail);
+        Ok(())
+    }
+
+    fn require<R: Resource>(&self, old: Option<&R>, new: &R, what: What) -> Result<()> {
+        let context = self.view.context();
+        let service = R::KIND.service;
+        let Some(old) = old else {
+            return context.require(service, Action::Create, new.workspace());
+        };
+        let action = if what == What::Executed { Action::Execute } else { Action::Update };
+        context.require(service, action, old.workspace())?;
+        if old.workspace() != new.workspace() {
+            context.require(service, Action::Delete, old.workspace())?;
+            context.require(service, Action::Create, new.workspace())?;
+        }
+        Ok(())
+    }
+
+    fn put_indexes<R: Resource>(&mut self, key: RecordKey, old: Option<&R>, new: Option<&R>) -> Result<()> {
+        let moved = match (old, new) {
+            (Some(old), Some(new)) => old.workspace() != new.workspace(),
+            _ => true,
+        };
+        for index in R::indexes() {
+            let before = old.map(|record| entries(record, index)).unwrap_or_default();
+            let after = new.map(|record| entries(record, index)).unwrap_or_default();
+            for entry in after.iter().filter(|entry| index.unique && !before.contains(entry)) {
+                if let Some(other) = self.find::<R>(index.number, entry)?.filter(|other| *other != key) {
+                    return Err(Error::conflict(format!(
+                        "another {} has the same {}",
+                        R::KIND.name,
+                        index.fields.join(", ")
+                    ))
+                    .with_resource(R::KIND.name, other.to_id(R::KIND.id)));
+                }
+            }
+            let full = |entry: &Vec<u8>| {
+                let mut bytes = index_prefix(R::KIND, index.number, entry);
+                bytes.extend_from_slice(key.as_bytes());
+                bytes
+            };
+            for entry in before.iter().filter(|entry| !after.contains(entry)) {
+                self.delete_raw(Space::Index, full(entry));
+            }
+            if let Some(new) = new {
+                for entry in after.iter().filter(|entry| moved || !before.contains(entry)) {
+                    self.put_raw(Space::Index, full(entry), new.workspace().as_bytes().to_vec());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes a record, its index entries, and logs it; returns what was deleted, or `None` when there is no such
+    /// record (or none that the caller may see).
+    ///
+    /// # Errors
+    /// `PermissionDenied` when the policy refuses.
+    pub fn delete<R: Resource>(&mut self, id: &str) -> Result<Option<R>> {
+        let Some(record) = self.get::<R>(id)? else {
+            return Ok(None);
+        };
+        let Some(key) = record.key() else {
+            return Ok(None);
+        };
+        self.view.context().require(R::KIND.service, Action::Delete, record.workspace())?;
+        self.put_indexes(key, Some(&record), None)?;
+        self.delete_raw(Space::Records, record_key(R::KIND, key));
+        self.log::<R>(&record, What::Deleted, None, None);
+        Ok(Some(record))
+    }
+
+    /// Logs an event beyond [`Draft::put`] and [`Draft::delete`].
+    pub fn log<R: Resource>(&mut self, record: &R, what: What, moved_from: Option<String>, detail: Option<Value>) {
+        self.events.push(Event {
+            kind_code: R::KIND.code,
+            id: record.id().to_owned(),
+            name: record.name().to_owned(),
+            workspace: record.workspace().to_owned(),
+            moved_from,
+            what,
+            detail,
+        });
+    }
+}
+
+/// The entries of a record in an index.
+pub(crate) fn entries<R: Resource>(record: &R, index: &Index<R>) -> Vec<Vec<u8>> {
+    let mut all = match index.on {
+        Some(on) => on(record),
+        None => field_entries(record, index),
+    };
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+fn field_entries<R: Resource>(record: &R, index: &Index<R>) -> Vec<Vec<u8>> {
+    // Fields that depend on the time of reading are never indexed, so the environment does not matter.
+    let env = Env { now_ms: 0, calibration_warning_days: 0 };
+    let mut partial = vec![Vec::new()];
+    for (position, path) in index.fields.iter().enumerate() {
+        let Some(field) = R::fields().iter().find(|field| field.decl.path == *path) else {
+            return Vec::new();
+        };
+        let value = (field.get)(record, &env);
+        if index.unique && position == 0 && value.is_null() {
+            return Vec::new();
+        }
+        partial = match value {
+            Val::Strings(items) => extend(&partial, items.iter().map(|item| Val::from(item))),
+            Val::Map(map) => partial
+                .iter()
+                .flat_map(|start| {
+                    map.iter().map(|(name, value)| {
+                        let mut entry = start.clone();
+                        key::push_str(&mut entry, name);
+                        key::push_str(&mut entry, value);
+                        entry
+                    })
+                })
+                .collect(),
+            scalar => extend(&partial, std::iter::once(scalar)),
+        };
+    }
+    partial
+}
+
+fn extend<'a>(partial: &[Vec<u8>], values: impl Iterator<Item = Val<'a>>) -> Vec<Vec<u8>> {
+    values
+        .flat_map(|value| {
+            partial.iter().map(move |start| {
+                let mut entry = start.clone();
+                key::push_val(&mut entry, &value);
+                entry
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,199 @@
+//! What all sessions of one open store share: the engines, the published snapshot, the latch, the sequence and the time.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use super::options::Settings;
+use super::write_path::WritePath;
+use crate::disk::{DiskFile, SharedDisk};
+use crate::error::{Error, ErrorKind, Result};
+use crate::records::{Change, RecordFile, Snapshot, Source, Space};
+use crate::value::time;
+
+const STATE_KEY: &[u8] = b"state";
+
+/// The shared state of one open store.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    pub(crate) settings: Settings,
+    pub(crate) disk: SharedDisk,
+    pub(crate) records: RecordFile,
+    pub(crate) write_path: WritePath,
+    /// Seed of generated ids, drawn when the store was created.
+    pub(crate) seed: u64,
+    /// Key of continuation tokens, drawn when the store was created.
+    pub(crate) token_key: [u8; 32],
+    published: RwLock<Arc<Snapshot>>,
+    live: Mutex<VecDeque<Weak<Snapshot>>>,
+    sequence: AtomicU64,
+    time_ms: AtomicI64,
+    latch: Mutex<Option<Error>>,
+    commits: (Mutex<u64>, Condvar),
+    // Last, so that it is dropped last: nobody else may open before the record file is closed.
+    _lock: Box<dyn DiskFile>,
+}
+
+/// Locks a mutex whose data stays valid when a holder panicked.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs `f`; a panic inside (redb panics on damaged pages) becomes a `Corrupt` error.
+pub(crate) fn guarded<T>(attempt: &str, f: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| {
+        let text = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("no message");
+        Err(Error::corrupt(format!("{attempt}: an engine below met a state that it holds impossible: {text}")))
+    })
+}
+
+impl Engine {
+    /// Takes over the open record file; reads sequence, time and identity from it.
+    pub(crate) fn start(
+        settings: Settings,
+        disk: SharedDisk,
+        records: RecordFile,
+        lock: Box<dyn DiskFile>,
+    ) -> Result<Self> {
+        let (sequence, time_ms, seed, token_key) = guarded("opening the record file", || {
+            let snapshot = records.snapshot(0)?;
+            let source = Source::Snapshot(&snapshot);
+            let (sequence, time_ms) = match source.get(Space::Meta, STATE_KEY)? {
+                Some(bytes) => read_state(&bytes)?,
+                None => (0, time::MIN_MS),
+            };
+            let identity = source.get(Space::Meta, b"identity")?;
+            let (seed, token_key) = identity
+                .as_deref()
+                .and_then(|bytes| {
+                    let (seed, key) = bytes.split_first_chunk::<8>()?;
+                    Some((u64::from_be_bytes(*seed), <[u8; 32]>::try_from(key).ok()?))
+                })
+                .ok_or_else(|| Error::corrupt("records.redb has no store identity; restore it from a backup"))?;
+            Ok((sequence, time_ms, seed, token_key))
+        })?;
+        let published = Arc::new(records.snapshot(sequence)?);
+        Ok(Self {
+            settings,
+            disk,
+            records,
+            write_path: WritePath::default(),
+            seed,
+            token_key,
+            live: Mutex::new(VecDeque::from([Arc::downgrade(&published)])),
+            published: RwLock::new(published),
+            sequence: AtomicU64::new(sequence),
+            time_ms: AtomicI64::new(time_ms),
+            latch: Mutex::new(None),
+            commits: (Mutex::new(sequence), Condvar::new()),
+            _lock: lock,
+        })
+    }
+
+    /// The identity row that a new store gets.
+    pub(crate) fn identity_row(seed: u64, token_key: [u8; 32]) -> Change {
+        let mut value = seed.to_be_bytes().to_vec();
+        value.extend_from_slice(&token_key);
+        Change::Put { space: Space::Meta, key: b"identity".to_vec(), value }
+    }
+
+    /// The state of the last acknowledged commit.
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        self.published.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Makes the last commit visible to readers. Called after its sync, never before.
+    pub(super) fn publish(&self) -> Result<()> {
+        let sequence = self.sequence.load(Ordering::SeqCst);
+        let snapshot = Arc::new(self.records.snapshot(sequence)?);
+        {
+            let mut live = lock(&self.live);
+            live.retain(|snapshot| snapshot.strong_count() > 0);
+            live.push_back(Arc::downgrade(&snapshot));
+        }
+        *self.published.write().unwrap_or_else(PoisonError::into_inner) = snapshot;
+        *lock(&self.commits.0) = sequence;
+        self.commits.1.notify_all();
+        Ok(())
+    }
+
+    /// Waits until a commit after `sequence` is published; returns the newest sequence, or after the timeout.
+    pub(crate) fn wait_for_commit(&self, sequence: u64, timeout: Duration) -> u64 {
+        let newest = lock(&self.commits.0);
+        let (newest, _) = self
+            .commits
+            .1
+            .wait_timeout_while(newest, timeout, |newest| *newest <= sequence)
+            .unwrap_or_else(PoisonError::into_inner);
+        *newest
+    }
+
+    /// The sequence of the oldest snapshot that a reader still holds.
+    pub(crate) fn oldest_live_sequence(&self) -> u64 {
+        let live = lock(&self.live);
+        live.iter()
+            .filter_map(Weak::upgrade)
+            .map(|snapshot| snapshot.sequence)
+            .min()
+            .unwrap_or_else(|| self.sequence.load(Ordering::SeqCst))
+    }
+
+    /// The last sequence number given out. Only the holder of the write turn may rely on it.
+    pub(super) fn sequence(&self) -> u64 {
+        self.sequence.load(Ordering::SeqCst)
+    }
+
+    /// Gives out sequence numbers up to `sequence`.
+    pub(super) fn set_sequence(&self, sequence: u64) {
+        self.sequence.store(sequence, Ordering::SeqCst);
+    }
+
+    /// The store's time: the clock, but never before what was handed out.
+    pub(crate) fn now(&self) -> DateTime<Utc> {
+        let clock = self.settings.clock.now().timestamp_millis().clamp(time::MIN_MS, time::MAX_MS);
+        let before = self.time_ms.fetch_max(clock, Ordering::SeqCst);
+        time::from_millis(before.max(clock))
+    }
+
+    /// The row that makes sequence and time survive a restart.
+    pub(super) fn state_row(&self, sequence: u64) -> Change {
+        let mut value = sequence.to_be_bytes().to_vec();
+        value.extend_from_slice(&self.time_ms.load(Ordering::SeqCst).to_be_bytes());
+        Change::Put { space: Space::Meta, key: STATE_KEY.to_vec(), value }
+    }
+
+    /// Refuses when an earlier write left the disk in doubt.
+    pub(crate) fn check_latch(&self) -> Result<()> {
+        match &*lock(&self.latch) {
+            None => Ok(()),
+            Some(cause) => Err(Error::new(
+                ErrorKind::Latched,
+                format!(
+                    "writes are refused since an earlier one failed ({}); close and reopen the store",
+                    cause.message()
+                ),
+            )
+            .with_source(cause.clone())),
+        }
+    }
+
+    /// Refuses every write from now on, until the store is reopened. The first cause is kept.
+    pub(crate) fn set_latch(&self, cause: &Error) {
+        lock(&self.latch).get_or_insert_with(|| cause.clone());
+    }
+}
+
+fn read_state(bytes: &[u8]) -> Result<(u64, i64)> {
+    let damaged = || Error::corrupt("records.redb: the state row is damaged; restore it from a backup");
+    let (sequence, time_ms) = bytes.split_first_chunk::<8>().ok_or_else(damaged)?;
+    let time_ms = <[u8; 8]>::try_from(time_ms).map_err(|_| damaged())?;
+    Ok((u64::from_be_bytes(*sequence), i64::from_be_bytes(time_ms)))
+}

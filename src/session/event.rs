@@ -1,0 +1,55 @@
+//! What the change log holds: one entry a commit, one event a change that a subscriber can understand.
+
+use serde_json::Value;
+
+use crate::value::wire::{record, wire_enum};
+
+wire_enum! {
+    /// What happened to a resource.
+    pub enum What {
+        /// It was created.
+        Created = "CREATED",
+        /// Its members were changed.
+        Updated = "UPDATED",
+        /// It was deleted.
+        Deleted = "DELETED",
+        /// It was scheduled.
+        Scheduled = "SCHEDULED",
+        /// One of its actions was executed; the detail is the execution event.
+        Executed = "EXECUTED",
+        /// Rows were appended; the detail tells how many.
+        RowsAppended = "ROWS_APPENDED",
+        /// It was closed for appends.
+        Closed = "CLOSED",
+    }
+}
+
+record! {
+    /// One event of the change log.
+    pub struct Event {
+        /// Number of the resource's kind.
+        pub kind_code: u8,
+        /// Id of the resource.
+        pub id: String,
+        /// Display name of the resource, empty where it has none.
+        pub name: String,
+        /// Workspace of the resource after the change.
+        pub workspace: String,
+        /// Workspace before the change, where it moved.
+        pub moved_from: Option<String>,
+        /// What happened.
+        pub what: What,
+        /// More about it: the execution event, the number of rows.
+        pub detail: Option<Value>,
+    }
+
+    /// What one commit changed, as the change log holds it.
+    pub struct LogEntry {
+        /// Milliseconds since 1970 UTC.
+        pub time_ms: i64,
+        /// User id of the session.
+        pub who: String,
+        /// What changed, in order.
+        pub events: Vec<Event>,
+    }
+}

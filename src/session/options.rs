@@ -1,0 +1,72 @@
+//! What can be set when a store is opened; defaults are named beside each option.
+
+use std::sync::Arc;
+
+use super::identity::{AccessPolicy, AllowAll};
+use crate::value::{Clock, SystemClock, limits};
+
+/// Settings of an open store, shared by all its sessions.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where the store takes its time from; default: the system clock.
+    pub clock: Arc<dyn Clock>,
+    /// Who may do what; default: everybody everything.
+    pub policy: Arc<dyn AccessPolicy>,
+    /// The workspace of what is created without one; default `default`.
+    pub default_workspace: String,
+    /// The vendor prefix of asset members, platforms and package extensions; default `NI`.
+    pub vendor_prefix: String,
+    /// Days before its due date in which a calibration counts as approaching; default 30.
+    pub calibration_warning_days: u32,
+    /// Seconds after its last heartbeat in which a running utilization counts as in use; default 600.
+    pub utilization_timeout_s: u32,
+    /// Bytes up to which file contents live in the record file; default 16 KiB.
+    pub small_blob_bytes: usize,
+    /// Largest file in bytes; default none.
+    pub file_bytes_max: Option<u64>,
+    /// Rows that the buffer of a table may hold before it is sealed into a segment; default 65,536.
+    pub seal_rows: u64,
+    /// Bytes that the buffer of a table may hold before it is sealed into a segment; default 8 MiB.
+    pub seal_bytes: u64,
+    /// Columns of one table; default 2,500.
+    pub table_columns_max: usize,
+    /// Rows of one table; default 1,000,000,000.
+    pub table_rows_max: u64,
+    /// Memory of one query in bytes; default 256 MiB.
+    pub query_memory_bytes: usize,
+    /// Bytes of the record file's page cache; default 64 MiB.
+    pub record_cache_bytes: usize,
+    /// Two syncs a commit, so that the store opens in constant time after a power cut; default off.
+    pub quick_repair: bool,
+    /// Whether a thread seals, merges and sweeps in the background; default on.
+    pub maintenance_thread: bool,
+    /// Entries of the change log that are kept for subscribers that do not advance; default 1,000,000.
+    pub log_entries_max: u64,
+    /// Seed of the store's identity; default random. Set it to make ids repeatable in tests.
+    pub seed: Option<u64>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            clock: Arc::new(SystemClock),
+            policy: Arc::new(AllowAll),
+            default_workspace: "default".to_owned(),
+            vendor_prefix: "NI".to_owned(),
+            calibration_warning_days: 30,
+            utilization_timeout_s: 600,
+            small_blob_bytes: limits::SMALL_BLOB_BYTES,
+            file_bytes_max: None,
+            seal_rows: 65_536,
+            seal_bytes: 8 * 1024 * 1024,
+            table_columns_max: limits::TABLE_COLUMNS,
+            table_rows_max: limits::TABLE_ROWS,
+            query_memory_bytes: limits::QUERY_MEMORY_BYTES,
+            record_cache_bytes: limits::RECORD_CACHE_BYTES,
+            quick_repair: false,
+            maintenance_thread: true,
+            log_entries_max: 1_000_000,
+            seed: None,
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What every candidate is tested for: the filter, the restrictions and the access policy.
+
+use super::Query;
+use crate::error::{Error, Result};
+use crate::model::Resource;
+use crate::session::Visibility;
+use crate::session::view::View;
+use crate::value::{Env, Row, Val};
+
+/// A record as filters see it.
+#[derive(Debug)]
+pub(super) struct RecordRow<'r, R> {
+    pub(super) record: &'r R,
+    pub(super) env: Env,
+}
+
+impl<R: Resource> Row for RecordRow<'_, R> {
+    fn val(&self, index: usize) -> Val<'_> {
+        R::fields().get(index).map_or(Val::Null, |field| (field.get)(self.record, &self.env))
+    }
+}
+
+/// The position of a field in its resource's declaration.
+pub(super) fn field_index<R: Resource>(path: &str) -> Result<usize> {
+    R::fields()
+        .iter()
+        .position(|field| field.decl.path == path)
+        .ok_or_else(|| Error::invalid(format!("{} has no field {path:?} to order or restrict by", R::KIND.name)))
+}
+
+/// The compiled conditions of one query.
+pub(super) struct Predicate {
+    pub(super) visibility: Visibility,
+    pub(super) restrict: Vec<(usize, Vec<String>)>,
+    pub(super) env: Env,
+}
+
+impl Predicate {
+    pub(super) fn compile<R: Resource>(view: &View<'_>, query: &Query<'_>) -> Result<Self> {
+        let restrict = query
+            .restrict
+            .iter()
+            .map(|(path, values)| Ok((field_index::<R>(path)?, values.clone())))
+            .collect::<Result<Vec<_>>>()?;
+        if query.filter.is_some_and(|text| !text.trim().is_empty()) {
+            return Err(Error::unsupported("filters are not available in this build"));
+        }
+        Ok(Self { visibility: view.visibility(R::KIND), restrict, env: view.env() })
+    }
+
+    pub(super) fn matches<R: Resource>(&self, record: &R) -> bool {
+        if !self.visibility.allows(record.workspace()) {
+            return false;
+        }
+        let row = RecordRow { record, env: self.env };
+        self.restrict.iter().all(|(index, values)| match row.val(*index) {
+            Val::Str(text) => values.iter().any(|value| *value == text),
+            Val::Strings(items) => items.iter().any(|item| values.contains(item)),
+            _ => false,
+        })
+    }
+
+    /// The residual condition as text, for plans.
+    pub(super) fn describe<R: Resource>(&self) -> Option<String> {
+        let parts: Vec<String> = self
+            .restrict
+            .iter()
+            .filter_map(|(index, values)| {
+                R::fields().get(*index).map(|field| format!("{} in ({} values)", field.decl.path, values.len()))
+            })
+            .collect();
+        (!parts.is_empty()).then(|| parts.join(" and "))
+    }
+}

@@ -1,0 +1,120 @@
+//! Continuation tokens: opaque, signed with a key of the store, bound to the query that made them.
+//!
+//! Layout before base64url: version, fingerprint of the query (8 bytes), position, HMAC-SHA-256 over all of it cut to 16
+//! bytes. The key was drawn when the store was created, so tokens survive reopening and cannot be made outside.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::error::{Error, Result};
+use crate::value::limits;
+
+const VERSION: u8 = 1;
+const TAG_BYTES: usize = 16;
+
+/// What a token is bound to, as a running hash over everything that must stay the same during a walk.
+#[derive(Default)]
+pub(crate) struct Fingerprint(Xxh3);
+
+impl Fingerprint {
+    /// A fingerprint that starts with the name of the query.
+    pub(crate) fn new(query: &str) -> Self {
+        Self::default().with(query.as_bytes())
+    }
+
+    /// Adds one part; parts cannot run into each other.
+    pub(crate) fn with(mut self, part: &[u8]) -> Self {
+        self.0.update(&(part.len() as u64).to_le_bytes());
+        self.0.update(part);
+        self
+    }
+
+    fn finish(&self) -> u64 {
+        self.0.digest()
+    }
+}
+
+fn tag(key: &[u8; 32], body: &[u8]) -> Result<[u8; TAG_BYTES]> {
+    let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(key)
+        .map_err(|_| Error::corrupt("the token key of the store has no usable length"))?;
+    mac.update(body);
+    let full = mac.finalize().into_bytes();
+    let mut tag = [0; TAG_BYTES];
+    tag.iter_mut().zip(full).for_each(|(target, byte)| *target = byte);
+    Ok(tag)
+}
+
+/// Makes the token for `position`.
+pub(crate) fn seal(key: &[u8; 32], query: &Fingerprint, position: &[u8]) -> Result<String> {
+    let mut body = vec![VERSION];
+    body.extend_from_slice(&query.finish().to_be_bytes());
+    body.extend_from_slice(position);
+    let tag = tag(key, &body)?;
+    body.extend_from_slice(&tag);
+    Ok(URL_SAFE_NO_PAD.encode(body))
+}
+
+/// The position in a token; `None` when there is no token (absent or empty).
+///
+/// # Errors
+/// `InvalidArgument` when the token is malformed, forged, or belongs to another query.
+pub(crate) fn open(key: &[u8; 32], query: &Fingerprint, token: Option<&str>) -> Result<Option<Vec<u8>>> {
+    let Some(token) = token.filter(|token| !token.is_empty()) else {
+        return Ok(None);
+    };
+    let refused = |why: &str| {
+        Err(Error::invalid(format!("the continuation token {why}; start the query again without one"))
+            .at_member("continuationToken"))
+    };
+    if token.len() > limits::TOKEN_BYTES {
+        return refused("is longer than any token of this store");
+    }
+    let Ok(bytes) = URL_SAFE_NO_PAD.decode(token) else {
+        return refused("is malformed");
+    };
+    let Some(body_len) = bytes.len().checked_sub(TAG_BYTES).filter(|len| *len >= 9) else {
+        return refused("is malformed");
+    };
+    let (body, given) = bytes.split_at(body_len);
+    let expected = tag(key, body)?;
+    // Compared without an early exit, so that its time tells nothing about the tag.
+    let difference = expected.iter().zip(given).fold(0u8, |difference, (a, b)| difference | (a ^ b));
+    if difference != 0 {
+        return refused("is malformed or was not made by this store");
+    }
+    let (head, position) = body.split_at(9);
+    if head.first() != Some(&VERSION) {
+        return refused("was made by another version");
+    }
+    if head.get(1..) != Some(query.finish().to_be_bytes().as_slice()) {
+        return refused("belongs to a query with other arguments");
+    }
+    Ok(Some(position.to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_opens_only_for_its_own_query_and_untouched() {
+        let key = [7; 32];
+        let query = Fingerprint::new("a").with(b"b");
+        let token = seal(&key, &query, b"position").unwrap();
+        assert_eq!(open(&key, &query, Some(&token)).unwrap().as_deref(), Some(b"position".as_slice()));
+        assert_eq!(open(&key, &query, None).unwrap(), None);
+        assert_eq!(open(&key, &query, Some("")).unwrap(), None);
+        assert!(open(&key, &Fingerprint::new("ab"), Some(&token)).is_err());
+        assert!(open(&[8; 32], &query, Some(&token)).is_err());
+        for index in 0..token.len() {
+            let mut forged = token.clone().into_bytes();
+            forged[index] = if forged[index] == b'A' { b'B' } else { b'A' };
+            let forged = String::from_utf8(forged).unwrap();
+            assert!(open(&key, &query, Some(&forged)).is_err(), "{index}");
+        }
+        assert!(open(&key, &query, Some(&"A".repeat(5000))).is_err());
+    }
+}

@@ -1,0 +1,207 @@
+//! The read side: one consistent state, seen with the eyes of one identity.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+
+use super::context::Context;
+use super::event::Event;
+use super::identity::Visibility;
+use crate::error::Result;
+use crate::model::Resource;
+use crate::records::{Cursor, Source, Space, envelope};
+use crate::value::id::{Kind, RecordKey};
+use crate::value::{Action, Env, key, stored};
+
+/// One consistent state of the store, as the caller may see it.
+pub struct View<'a> {
+    source: Source<'a>,
+    context: &'a Arc<Context>,
+    now: DateTime<Utc>,
+    /// What an open transaction changed so far and no commit has logged yet.
+    pending: &'a [Event],
+    touched: Cell<u64>,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(source: Source<'a>, context: &'a Arc<Context>, pending: &'a [Event]) -> Self {
+        Self { source, context, now: context.engine.now(), pending, touched: Cell::new(0) }
+    }
+
+    /// Who reads, and with which settings.
+    #[must_use]
+    pub fn context(&self) -> &'a Arc<Context> {
+        self.context
+    }
+
+    /// The store's time, one value for the whole call.
+    #[must_use]
+    pub fn now(&self) -> DateTime<Utc> {
+        self.now
+    }
+
+    /// What fields that are computed at read time depend on.
+    #[must_use]
+    pub fn env(&self) -> Env {
+        Env {
+            now_ms: self.now.timestamp_millis(),
+            calibration_warning_days: self.context.settings().calibration_warning_days,
+        }
+    }
+
+    /// The events of the open transaction that no commit has logged yet.
+    pub(crate) fn pending(&self) -> &'a [Event] {
+        self.pending
+    }
+
+    pub(crate) fn source(&self) -> Source<'a> {
+        self.source
+    }
+
+    /// Records that were read from disk so far.
+    #[must_use]
+    pub fn records_touched(&self) -> u64 {
+        self.touched.get()
+    }
+
+    /// Where the caller may read resources of a kind.
+    #[must_use]
+    pub fn visibility(&self, kind: Kind) -> Visibility {
+        self.context.visibility(kind.service, Action::Read)
+    }
+
+    /// The record with this id, if it exists and the caller may see it; a malformed id finds nothing.
+    pub fn get<R: Resource>(&self, id: &str) -> Result<Option<R>> {
+        match RecordKey::parse(R::KIND.id, id) {
+            Some(key) => self.by_key(key),
+            None => Ok(None),
+        }
+    }
+
+    /// The record with this key, if it exists and the caller may see it.
+    pub fn by_key<R: Resource>(&self, key: RecordKey) -> Result<Option<R>> {
+        let record = self.any_by_key::<R>(key)?;
+        Ok(record.filter(|record| self.visibility(R::KIND).allows(record.workspace())))
+    }
+
+    /// The record with this key, whoever asks.
+    pub(crate) fn any_by_key<R: Resource>(&self, key: RecordKey) -> Result<Option<R>> {
+        let bytes = self.source.get(Space::Records, &record_key(R::KIND, key))?;
+        self.touched.set(self.touched.get() + 1);
+        bytes.map(|bytes| decode::<R>(key, &bytes)).transpose()
+    }
+
+    /// The keys of the records whose entries in an index start with `prefix`, in the order of the entries.
+    pub fn index_keys<R: Resource>(&self, index: u8, prefix: &[u8]) -> Result<Vec<RecordKey>> {
+        let mut keys = Vec::new();
+        self.index_scan(R::KIND, index, prefix, |_, key, _| {
+            keys.push(key);
+            Ok(true)
+        })?;
+        Ok(keys)
+    }
+
+    /// Calls `f` with entry, record key and workspace of each index entry that starts with `prefix`, in order, until it
+    /// answers false.
+    pub(crate) fn index_scan(
+        &self,
+        kind: Kind,
+        index: u8,
+        prefix: &[u8],
+        mut f: impl FnMut(&[u8], RecordKey, &[u8]) -> Result<bool>,
+    ) -> Result<()> {
+        let from = index_prefix(kind, index, prefix);
+        let mut cursor = self.source.cursor(Space::Index, &from, key::after_prefix(&from).as_deref())?;
+        while let Some(go_on) = cursor.visit(false, |bytes, workspace| match split_index_key(kind, bytes) {
+            Some((entry, key)) => f(entry, key, workspace),
+            None => Ok(true),
+        })? {
+            if !go_on? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `f` with every record of a kind that the caller may see, in key order, until it answers false.
+    pub fn for_each<R: Resource>(&self, mut f: impl FnMut(R) -> Result<bool>) -> Result<()> {
+        let visibility = self.visibility(R::KIND);
+        let prefix = [R::KIND.code];
+        let mut cursor = self.source.cursor(Space::Records, &prefix, key::after_prefix(&prefix).as_deref())?;
+        while let Some(record) = cursor.visit(false, |bytes, value| {
+            let key = bytes.get(1..).and_then(|bytes| RecordKey::from_bytes(R::KIND.id, bytes));
+            key.map(|key| decode::<R>(key, value)).transpose()
+        })? {
+            self.touched.set(self.touched.get() + 1);
+            if self.touched.get() % 1024 == 0 {
+                self.context.check_deadline()?;
+            }
+            let Some(record) = record? else { continue };
+            if visibility.allows(record.workspace()) && !f(record)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The value of a key of a raw space.
+    pub(crate) fn raw(&self, space: Space, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.source.get(space, key)
+    }
+
+    /// The keys and values of a raw space from `from` (included) to `to` (excluded).
+    pub(crate) fn raw_range(&self, space: Space, from: &[u8], to: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let mut cursor = self.source.cursor(space, from, Some(to))?;
+        let mut entries = Vec::new();
+        while let Some(entry) = cursor.next()? {
+            entries.push(entry);
+        }
+        Ok(entries)
+    }
+
+    /// The keys and values of a raw space whose keys start with `prefix`.
+    pub(crate) fn raw_prefix(&self, space: Space, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let mut cursor = self.cursor(space, prefix)?;
+        let mut entries = Vec::new();
+        while let Some(entry) = cursor.next()? {
+            entries.push(entry);
+        }
+        Ok(entries)
+    }
+
+    /// A cursor over the keys of a raw space that start with `prefix`.
+    pub(crate) fn cursor(&self, space: Space, prefix: &[u8]) -> Result<Cursor<'a>> {
+        self.source.cursor(space, prefix, key::after_prefix(prefix).as_deref())
+    }
+}
+
+/// The key of a record in [`Space::Records`].
+pub(crate) fn record_key(kind: Kind, key: RecordKey) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(17);
+    bytes.push(kind.code);
+    bytes.extend_from_slice(key.as_bytes());
+    bytes
+}
+
+/// What the keys of an index's entries with this prefix start with.
+pub(crate) fn index_prefix(kind: Kind, index: u8, prefix: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(2 + prefix.len() + 16);
+    bytes.extend_from_slice(&[kind.code, index]);
+    bytes.extend_from_slice(prefix);
+    bytes
+}
+
+/// Entry and record key of a key of [`Space::Index`].
+pub(crate) fn split_index_key(kind: Kind, bytes: &[u8]) -> Option<(&[u8], RecordKey)> {
+    let entry_end = bytes.len().checked_sub(kind.id.key_len())?;
+    let entry = bytes.get(2..entry_end)?;
+    Some((entry, RecordKey::from_bytes(kind.id, bytes.get(entry_end..)?)?))
+}
+
+/// The record in an envelope of [`Space::Records`].
+pub(crate) fn decode<R: Resource>(key: RecordKey, bytes: &[u8]) -> Result<R> {
+    let full_key = record_key(R::KIND, key);
+    stored::from_bytes(envelope::open(&full_key, R::KIND.code, bytes)?)
+        .map_err(|error| error.with_resource(R::KIND.name, key.to_id(R::KIND.id)))
+}

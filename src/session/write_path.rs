@@ -1,0 +1,265 @@
+//! The one way in for changes: queue, turn, group commit.
+//!
+//! A caller queues its plan. Whoever finds no leader leads: it takes what is queued, runs the plans one after another in
+//! one redb transaction, each over the last commit plus what the plans before it changed, commits with one sync,
+//! publishes the snapshot and hands every caller its own answer; then the front of the queue leads. So the operations
+//! that arrive during a sync share the next one.
+//!
+//! What must hold: a refused plan changes nothing; readers see a commit only after its sync; after a failed write the
+//! store latches and nobody writes again; an exclusive turn (an explicit transaction) shares its commit with nobody.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::ThreadId;
+
+use super::context::Context;
+use super::draft::Draft;
+use super::engine::{Engine, guarded, lock};
+use super::event::{Event, LogEntry};
+use super::view::View;
+use crate::error::{Error, ErrorKind, Result};
+use crate::records::{Change, RecordFile, Source, Space, Turn};
+use crate::value::{limits, stored};
+
+type Answer = Box<dyn Any + Send>;
+type Plan = Box<dyn FnOnce(&mut Draft<'_>) -> Result<Answer> + Send>;
+
+struct Job {
+    /// `None` for an exclusive turn, and once the plan was taken.
+    plan: Mutex<Option<Plan>>,
+    exclusive: bool,
+    context: Arc<Context>,
+    thread: ThreadId,
+    answer: Mutex<Option<Result<Answer>>>,
+    done: AtomicBool,
+    promoted: AtomicBool,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Arc<Job>>,
+    leader: Option<ThreadId>,
+}
+
+/// The queue of writers and the turn that one of them holds.
+#[derive(Default)]
+pub(crate) struct WritePath {
+    state: Mutex<State>,
+}
+
+impl std::fmt::Debug for WritePath {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WritePath").field("queued", &lock(&self.state).queue.len()).finish()
+    }
+}
+
+/// Ends leadership when dropped, also when the leader panics: whoever waits in front leads next.
+struct Leadership<'e> {
+    path: &'e WritePath,
+    group: Vec<Arc<Job>>,
+}
+
+impl Drop for Leadership<'_> {
+    fn drop(&mut self) {
+        let mut state = lock(&self.path.state);
+        for job in &self.group {
+            job.done.store(true, Ordering::SeqCst);
+            job.wake.notify_one();
+        }
+        match state.queue.front().cloned() {
+            Some(next) => {
+                next.promoted.store(true, Ordering::SeqCst);
+                state.leader = Some(next.thread);
+                next.wake.notify_one();
+            }
+            None => state.leader = None,
+        }
+    }
+}
+
+impl WritePath {
+    /// Queues `job` and waits until it was answered (`None`), or until its thread leads.
+    fn enter(&self, job: &Arc<Job>) -> Result<Option<Leadership<'_>>> {
+        let mut state = lock(&self.state);
+        if state.leader == Some(job.thread) {
+            return Err(Error::conflict(
+                "this thread has an open transaction; write through the transaction's own handle inside it",
+            ));
+        }
+        state.queue.push_back(job.clone());
+        if state.leader.is_some() {
+            while !job.done.load(Ordering::SeqCst) && !job.promoted.load(Ordering::SeqCst) {
+                state = job.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            if job.done.load(Ordering::SeqCst) {
+                return Ok(None);
+            }
+        } else {
+            state.leader = Some(job.thread);
+        }
+        // The leader's own job stands in front. It takes the jobs behind it along, up to the next exclusive one.
+        let mut group = Vec::new();
+        while let Some(front) = state.queue.front() {
+            if !group.is_empty() && (job.exclusive || front.exclusive || group.len() >= limits::GROUP_OPERATIONS) {
+                break;
+            }
+            group.extend(state.queue.pop_front());
+        }
+        Ok(Some(Leadership { path: self, group }))
+    }
+}
+
+fn job(context: &Arc<Context>, plan: Option<Plan>) -> Arc<Job> {
+    Arc::new(Job {
+        exclusive: plan.is_none(),
+        plan: Mutex::new(plan),
+        context: context.clone(),
+        thread: std::thread::current().id(),
+        answer: Mutex::new(None),
+        done: AtomicBool::new(false),
+        promoted: AtomicBool::new(false),
+        wake: Condvar::new(),
+    })
+}
+
+/// Runs `plan` in the next group and returns its answer after the sync.
+pub(super) fn submit<T: Send + 'static>(
+    context: &Arc<Context>,
+    plan: impl FnOnce(&mut Draft<'_>) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    context.check_deadline()?;
+    context.engine.check_latch()?;
+    let boxed: Plan = Box::new(move |draft| plan(draft).map(|value| Box::new(value) as Answer));
+    let own = job(context, Some(boxed));
+    if let Some(leadership) = context.engine.write_path.enter(&own)? {
+        lead(&context.engine, &leadership.group);
+    }
+    let answer = lock(&own.answer).take();
+    let answer =
+        answer.unwrap_or_else(|| Err(Error::new(ErrorKind::OutcomeUnknown, "the writer of the group stopped")))?;
+    answer.downcast::<T>().map(|value| *value).map_err(|_| Error::corrupt("a write answered with another type"))
+}
+
+/// Runs the plans of a group and commits them together.
+fn lead(engine: &Engine, group: &[Arc<Job>]) {
+    let mut answers: Vec<Option<Result<Answer>>> = group.iter().map(|_| None).collect();
+    let mut began = false;
+    let outcome = guarded("writing", || run_group(engine, group, &mut answers, &mut began));
+    if let Err(error) = &outcome {
+        engine.set_latch(error);
+    }
+    for (job, answer) in group.iter().zip(answers) {
+        let answer = match (&outcome, answer) {
+            // A plan that was refused stays refused, whatever happened to the others.
+            (_, Some(Err(refusal))) => Err(refusal),
+            (Ok(()), Some(answer)) => answer,
+            (Ok(()), None) => Err(Error::new(ErrorKind::OutcomeUnknown, "the plan was not run")),
+            (Err(error), _) => Err(failed(error, began)),
+        };
+        *lock(&job.answer) = Some(answer);
+    }
+}
+
+/// The error of every caller of a group that could not be made durable.
+fn failed(cause: &Error, began: bool) -> Error {
+    if began {
+        Error::new(
+            ErrorKind::OutcomeUnknown,
+            format!(
+                "the disk failed during the commit ({}); reopen the store and look whether it took effect",
+                cause.message()
+            ),
+        )
+        .with_source(cause.clone())
+    } else {
+        cause.clone().context("nothing was changed")
+    }
+}
+
+fn run_group(
+    engine: &Engine,
+    group: &[Arc<Job>],
+    answers: &mut [Option<Result<Answer>>],
+    began: &mut bool,
+) -> Result<()> {
+    engine.check_latch()?;
+    let transaction = engine.records.begin()?;
+    let mut sequence = engine.sequence();
+    {
+        let mut turn = Turn::open(&transaction)?;
+        for (job, answer) in group.iter().zip(answers.iter_mut()) {
+            let Some(plan) = lock(&job.plan).take() else { continue };
+            let planned = guarded("planning a write", || plan_over(&turn, &job.context, plan));
+            *answer = Some(match planned {
+                Ok((value, changes, events)) => {
+                    if !changes.is_empty() {
+                        apply(engine, &mut turn, &job.context, &mut sequence, changes, events)?;
+                    }
+                    Ok(value)
+                }
+                Err(refusal) => Err(refusal),
+            });
+        }
+        if sequence != engine.sequence() {
+            turn.apply(&[engine.state_row(sequence)])?;
+        }
+    }
+    if sequence == engine.sequence() {
+        // Nothing changed: no sync is owed.
+        return Ok(());
+    }
+    *began = true;
+    RecordFile::commit(transaction)?;
+    engine.set_sequence(sequence);
+    engine.publish()
+}
+
+/// Runs one plan over the turn's state; nothing is written.
+pub(super) fn plan_over<T>(
+    turn: &Turn<'_>,
+    context: &Arc<Context>,
+    plan: impl FnOnce(&mut Draft<'_>) -> Result<T>,
+) -> Result<(T, Vec<Change>, Vec<Event>)> {
+    let view = View::new(Source::Turn(turn), context, &[]);
+    let mut draft = Draft::new(view);
+    let value = plan(&mut draft)?;
+    let (changes, events) = draft.finish()?;
+    Ok((value, changes, events))
+}
+
+fn apply(
+    engine: &Engine,
+    turn: &mut Turn<'_>,
+    context: &Context,
+    sequence: &mut u64,
+    changes: Vec<Change>,
+    events: Vec<Event>,
+) -> Result<()> {
+    turn.apply(&changes)?;
+    *sequence += 1;
+    turn.apply(&[log_row(engine, context, *sequence, events)?])
+}
+
+/// The change log's row of one commit.
+pub(super) fn log_row(engine: &Engine, context: &Context, sequence: u64, events: Vec<Event>) -> Result<Change> {
+    let entry = LogEntry { time_ms: engine.now().timestamp_millis(), who: context.user().to_owned(), events };
+    Ok(Change::Put {
+        space: Space::Log,
+        key: sequence.to_be_bytes().to_vec(),
+        value: crate::records::envelope::seal(&sequence.to_be_bytes(), 0, &stored::to_bytes(&entry)?),
+    })
+}
+
+/// Holds the turn alone while `f` runs: the frame of an explicit transaction.
+pub(super) fn exclusive<T>(context: &Arc<Context>, f: impl FnOnce() -> Result<T>) -> Result<T> {
+    context.check_deadline()?;
+    context.engine.check_latch()?;
+    let own = job(context, None);
+    let Some(_leadership) = context.engine.write_path.enter(&own)? else {
+        return Err(Error::new(ErrorKind::OutcomeUnknown, "the turn was answered without being held"));
+    };
+    f()
+}

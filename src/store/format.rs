@@ -1,0 +1,101 @@
+//! The FORMAT file: that this directory is a store, and which build may open it.
+//!
+//! It is written last when a store is created, so a directory without it is either no store, or one whose creation was
+//! cut short and holds nothing yet.
+
+use crate::disk::{Mode, SharedDisk};
+use crate::error::{Error, ErrorKind, Result};
+
+pub(super) const NAME: &str = "FORMAT";
+const NEW_NAME: &str = "FORMAT.new";
+const MAGIC: &str = "stationdb";
+
+/// The format that this build writes. 0 is unstable: only a build with the same revision opens it.
+pub(super) const VERSION: u32 = 0;
+/// Changed with every change of any byte on disk while the version is 0.
+pub(super) const REVISION: u32 = 1;
+
+/// What a directory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// A store that this build opens.
+    Store,
+    /// Nothing, or a creation that was cut short.
+    Empty,
+}
+
+/// Looks at a directory without changing it.
+///
+/// # Errors
+/// `NotAStore` when it holds something else, `NewerFormat` when another build wrote it, `Corrupt` when FORMAT is damaged.
+pub(super) fn probe(disk: &SharedDisk) -> Result<Found> {
+    let entries = match disk.list("") {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Found::Empty),
+        Err(error) => return Err(Error::io("listing the store directory", error)),
+    };
+    if entries.iter().any(|entry| entry.name == NAME && !entry.is_dir) {
+        check(&read(disk)?)?;
+        return Ok(Found::Store);
+    }
+    let ours = ["LOCK", "LOCK.owner", NEW_NAME, "records.redb", "records.redb.new", "tables", "files", "search"];
+    let foreign = entries.iter().find(|entry| !ours.contains(&entry.name.as_str()));
+    // The lock file comes first in a creation: what stands here without it was not put here by us.
+    let started = entries.iter().any(|entry| entry.name == "LOCK");
+    match foreign {
+        None if entries.is_empty() || started => Ok(Found::Empty),
+        _ => Err(Error::new(
+            ErrorKind::NotAStore,
+            format!(
+                "the directory is not empty and holds no store ({} is in it); choose an empty directory",
+                foreign.or(entries.first()).map_or("something", |entry| entry.name.as_str())
+            ),
+        )),
+    }
+}
+
+fn read(disk: &SharedDisk) -> Result<String> {
+    let file = disk.open(NAME, Mode::Read).map_err(|error| Error::io("opening FORMAT", error))?;
+    let len = file.len().map_err(|error| Error::io("reading FORMAT", error))?;
+    let mut bytes = vec![0; usize::try_from(len.min(4096)).unwrap_or(4096)];
+    file.read_exact_at(&mut bytes, 0).map_err(|error| Error::io("reading FORMAT", error))?;
+    String::from_utf8(bytes).map_err(|_| Error::corrupt("FORMAT is not text; restore the store from a backup"))
+}
+
+fn check(text: &str) -> Result<()> {
+    let mut lines = text.lines();
+    if lines.next() != Some(MAGIC) {
+        return Err(Error::new(ErrorKind::NotAStore, "the FORMAT file in this directory belongs to something else"));
+    }
+    let mut number = |name: &str| {
+        lines.next().and_then(|line| line.strip_prefix(name)).and_then(|rest| rest.trim().parse::<u32>().ok())
+    };
+    let (Some(version), Some(revision)) = (number("format "), number("revision ")) else {
+        return Err(Error::corrupt("FORMAT is damaged; restore the store from a backup"));
+    };
+    if version != VERSION || revision != REVISION {
+        return Err(Error::new(
+            ErrorKind::NewerFormat,
+            format!(
+                "the store has the format {version} revision {revision}, and this build reads {VERSION} revision {REVISION}; \
+                 open it with the build that wrote it"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// Writes FORMAT: the last step of a creation.
+pub(super) fn write(disk: &SharedDisk, seed: u64) -> Result<()> {
+    let failed = |error| Error::io("writing FORMAT", error);
+    if disk.exists(NEW_NAME).map_err(failed)? {
+        disk.remove_file(NEW_NAME).map_err(failed)?;
+    }
+    let file = disk.open(NEW_NAME, Mode::CreateNew).map_err(failed)?;
+    let text = format!("{MAGIC}\nformat {VERSION}\nrevision {REVISION}\nstore {seed:016x}\n");
+    file.write_all_at(text.as_bytes(), 0).map_err(failed)?;
+    file.sync_all().map_err(failed)?;
+    drop(file);
+    disk.rename(NEW_NAME, NAME).map_err(failed)?;
+    disk.sync_dir("").map_err(failed)
+}

@@ -1,0 +1,48 @@
+//! One process, one handle at a time.
+
+use crate::disk::{DiskFile, Mode, SharedDisk};
+use crate::error::{Error, ErrorKind, Result};
+
+/// The locked file. It stays when the store is closed; only the operating system's lock counts.
+pub(super) const NAME: &str = "LOCK";
+/// Who holds the lock, for the message alone: a locked file cannot be read everywhere.
+pub(super) const OWNER: &str = "LOCK.owner";
+
+/// Takes the lock of the store directory; it is held while the file is open.
+///
+/// # Errors
+/// `Locked` naming the owner, when another handle or process has it.
+pub(super) fn acquire(disk: &SharedDisk) -> Result<Box<dyn DiskFile>> {
+    let existed = disk.exists(NAME).map_err(|error| Error::io("looking for the lock file", error))?;
+    let file = disk.open(NAME, Mode::OpenOrCreate).map_err(|error| Error::io("opening the lock file", error))?;
+    if !file.try_lock().map_err(|error| Error::io("locking the store", error))? {
+        let owner = read_owner(disk).unwrap_or_else(|| "an unknown process".to_owned());
+        return Err(Error::new(
+            ErrorKind::Locked,
+            format!("the store is open already, by {owner}; close it there, or use that handle"),
+        ));
+    }
+    if !existed {
+        disk.sync_dir("").map_err(|error| Error::io("syncing the store directory", error))?;
+    }
+    // Best effort: the owner's text serves a message and nothing else.
+    let _ = write_owner(disk);
+    Ok(file)
+}
+
+fn write_owner(disk: &SharedDisk) -> std::io::Result<()> {
+    let program = std::env::args().next().unwrap_or_default();
+    let program = program.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
+    let text = format!("process {} ({program})", std::process::id());
+    let file = disk.open(OWNER, Mode::OpenOrCreate)?;
+    file.set_len(0)?;
+    file.write_all_at(text.as_bytes(), 0)
+}
+
+fn read_owner(disk: &SharedDisk) -> Option<String> {
+    let file = disk.open(OWNER, Mode::Read).ok()?;
+    let len = usize::try_from(file.len().ok()?.min(256)).ok()?;
+    let mut text = vec![0; len];
+    file.read_exact_at(&mut text, 0).ok()?;
+    String::from_utf8(text).ok().filter(|text| !text.is_empty())
+}

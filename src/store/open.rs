@@ -1,0 +1,200 @@
+//! Opening, creating and closing a store.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::format::{self, Found};
+use super::lock;
+use crate::disk::{RealDisk, SharedDisk};
+use crate::error::{Error, Result};
+use crate::records::{RecordFile, RecordFileOptions};
+use crate::session::{AccessPolicy, Engine, Identity, Session, Settings};
+use crate::value::Clock;
+
+/// An open store. Cheap to clone; closes cleanly when the last clone and the last session are dropped.
+///
+/// ```
+/// # fn main() -> stationdb::Result<()> {
+/// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
+/// use stationdb::{Identity, Store};
+///
+/// let store = Store::open(dir.path().join("bench-7"))?;
+/// let session = store.session(Identity::user("ada"));
+/// # drop(session);
+/// store.close()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    engine: Arc<Engine>,
+}
+
+impl Store {
+    /// Opens the store in `path`, creating it when the directory is missing or empty.
+    ///
+    /// # Errors
+    /// `Locked` when another process or handle has it open, naming it; `NotAStore` when the directory holds something
+    /// else; `NewerFormat` when another build wrote it; `Corrupt` when it is damaged; `Io` and `NoSpace`.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::options().open(path)
+    }
+
+    /// Options for opening a store.
+    #[must_use]
+    pub fn options() -> StoreOptions {
+        StoreOptions::default()
+    }
+
+    /// A handle with an identity, which implements every service trait.
+    #[must_use]
+    pub fn session(&self, identity: Identity) -> Session {
+        Session::new(self.inner.engine.clone(), identity)
+    }
+
+    /// Settings of the open store.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.inner.engine.settings
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.inner.engine
+    }
+
+    /// Closes this handle. The directory can be opened again once the last clone and the last session are gone.
+    ///
+    /// # Errors
+    /// What the last checkpoint reported; the acknowledged data is safe all the same.
+    pub fn close(self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Options for opening a store, each with the default that [`Settings`] names.
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct StoreOptions {
+    settings: Settings,
+}
+
+macro_rules! option {
+    ($($(#[$meta:meta])* $name:ident: $ty:ty;)*) => {
+        $($(#[$meta])*
+        pub fn $name(mut self, $name: $ty) -> Self {
+            self.settings.$name = $name;
+            self
+        })*
+    };
+}
+
+impl StoreOptions {
+    option! {
+        /// The vendor prefix of asset members, platforms and package extensions.
+        vendor_prefix: String;
+        /// Days before its due date in which a calibration counts as approaching.
+        calibration_warning_days: u32;
+        /// Seconds after its last heartbeat in which a running utilization counts as in use.
+        utilization_timeout_s: u32;
+        /// Bytes up to which file contents live in the record file.
+        small_blob_bytes: usize;
+        /// Largest file in bytes.
+        file_bytes_max: Option<u64>;
+        /// Rows that the buffer of a table may hold before it is sealed into a segment.
+        seal_rows: u64;
+        /// Bytes that the buffer of a table may hold before it is sealed into a segment.
+        seal_bytes: u64;
+        /// Columns of one table.
+        table_columns_max: usize;
+        /// Rows of one table.
+        table_rows_max: u64;
+        /// Memory of one query in bytes.
+        query_memory_bytes: usize;
+        /// Bytes of the record file's page cache.
+        record_cache_bytes: usize;
+        /// Two syncs a commit, so that the store opens in constant time after a power cut.
+        quick_repair: bool;
+        /// Whether a thread seals, merges and sweeps in the background.
+        maintenance_thread: bool;
+        /// Entries of the change log that are kept for subscribers that do not advance.
+        log_entries_max: u64;
+        /// Seed of the store's identity, to make ids repeatable in tests.
+        seed: Option<u64>;
+    }
+
+    /// The workspace of what is created without one.
+    pub fn default_workspace(mut self, workspace: impl Into<String>) -> Self {
+        self.settings.default_workspace = workspace.into();
+        self
+    }
+
+    /// Where the store takes its time from.
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.settings.clock = Arc::new(clock);
+        self
+    }
+
+    /// Where the store takes its time from, shared with the caller.
+    pub fn shared_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.settings.clock = clock;
+        self
+    }
+
+    /// Who may do what.
+    pub fn access_policy(mut self, policy: impl AccessPolicy) -> Self {
+        self.settings.policy = Arc::new(policy);
+        self
+    }
+
+    /// Sets everything at once.
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Opens the store in `path`, creating it when the directory is missing or empty.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Store> {
+        let path = path.as_ref();
+        let attempt = || format!("opening the store in {}", path.display());
+        let disk = RealDisk::create(path).map_err(|error| Error::io(attempt(), error))?;
+        self.open_on(disk).map_err(|error| error.context(attempt()))
+    }
+
+    /// Opens the store on a disk.
+    pub(crate) fn open_on(self, disk: SharedDisk) -> Result<Store> {
+        // Looked at before anything is created, so that a directory that is no store stays untouched.
+        format::probe(&disk)?;
+        let lock = lock::acquire(&disk)?;
+        let options = RecordFileOptions {
+            cache_bytes: self.settings.record_cache_bytes,
+            quick_repair: self.settings.quick_repair,
+        };
+        if format::probe(&disk)? == Found::Empty {
+            create(&disk, options, self.settings.seed)?;
+        }
+        let records = RecordFile::open(&disk, options)?;
+        let engine = Arc::new(Engine::start(self.settings, disk, records, lock)?);
+        Ok(Store { inner: Arc::new(Inner { engine }) })
+    }
+}
+
+fn create(disk: &SharedDisk, options: RecordFileOptions, seed: Option<u64>) -> Result<()> {
+    let mut random = [0; 40];
+    getrandom::fill(&mut random)
+        .map_err(|error| Error::new(crate::ErrorKind::Io, format!("drawing the identity of the store: {error}")))?;
+    let (seed_bytes, token_key) = random.split_at(8);
+    let seed = seed.unwrap_or_else(|| seed_bytes.iter().fold(0, |seed, &byte| seed << 8 | u64::from(byte)));
+    let mut key = [0; 32];
+    key.iter_mut().zip(token_key).for_each(|(target, byte)| *target = *byte);
+    let identity = Engine::identity_row(seed, key);
+    RecordFile::create(disk, options, &[identity])?;
+    format::write(disk, seed)
+}
