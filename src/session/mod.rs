@@ -14,6 +14,9 @@ mod token;
 mod view;
 mod write_path;
 
+#[cfg(test)]
+mod tests;
+
 pub use access::{Access, Session, Transaction};
 pub use context::Context;
 pub use draft::Draft;

@@ -1,0 +1,289 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::{Access, Identity, OrderTerm, Query, Session, What};
+use crate::disk::MemoryDisk;
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{Field, Index, Resource};
+use crate::store::{Store, StoreOptions};
+use crate::value::id::{IdForm, Kind};
+use crate::value::wire::record;
+use crate::value::{Action, FieldDecl, FieldType, Service};
+use crate::{AccessPolicy, Visibility};
+
+record! {
+    /// A resource of the tests.
+    pub struct Gadget {
+        /// Id.
+        pub id: String,
+        /// Name.
+        pub name: Option<String>,
+        /// Rank.
+        pub rank: i64,
+        /// Workspace.
+        pub workspace: String,
+        /// Words.
+        pub words: Vec<String>,
+        /// Map.
+        pub properties: BTreeMap<String, String>,
+    }
+}
+
+impl Resource for Gadget {
+    const KIND: Kind = Kind { code: 200, name: "gadget", service: Service("gadgets"), id: IdForm::Guid };
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+    fn workspace(&self) -> &str {
+        &self.workspace
+    }
+    fn fields() -> &'static [Field<Self>] {
+        static FIELDS: [Field<Gadget>; 4] = [
+            Field { decl: FieldDecl::new("name", FieldType::String), get: |g, _| g.name.as_ref().into() },
+            Field { decl: FieldDecl::new("rank", FieldType::Int), get: |g, _| g.rank.into() },
+            Field { decl: FieldDecl::new("words", FieldType::Strings), get: |g, _| (&g.words).into() },
+            Field { decl: FieldDecl::new("properties", FieldType::Map), get: |g, _| (&g.properties).into() },
+        ];
+        &FIELDS
+    }
+    fn indexes() -> &'static [Index<Self>] {
+        static INDEXES: [Index<Gadget>; 3] = [
+            Index { number: 1, fields: &["name"], unique: true, on: None },
+            Index { number: 2, fields: &["rank"], unique: false, on: None },
+            Index { number: 3, fields: &["words"], unique: false, on: None },
+        ];
+        &INDEXES
+    }
+}
+
+fn open(disk: &Arc<MemoryDisk>) -> Store {
+    StoreOptions::default().seed(Some(1)).open_on(disk.clone()).unwrap()
+}
+
+fn fresh() -> (Arc<MemoryDisk>, Store) {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = open(&disk);
+    (disk, store)
+}
+
+fn create(access: &impl Access, name: &str, rank: i64) -> Result<Gadget> {
+    create_in(access, name, rank, "default")
+}
+
+fn create_in(access: &impl Access, name: &str, rank: i64, workspace: &str) -> Result<Gadget> {
+    let (name, workspace) = (name.to_owned(), workspace.to_owned());
+    access.write(move |draft| {
+        let key = draft.new_key::<Gadget>()?;
+        let gadget = Gadget { id: key.to_id(IdForm::Guid), name: Some(name), rank, workspace, ..Gadget::default() };
+        draft.put(&gadget, What::Created)?;
+        Ok(gadget)
+    })
+}
+
+fn get(access: &impl Access, id: &str) -> Option<Gadget> {
+    access.read(|view| view.get::<Gadget>(id)).unwrap()
+}
+
+fn all(access: &impl Access, query: &Query<'_>) -> Vec<i64> {
+    let page = access.read(|view| view.query::<Gadget>(query)).unwrap();
+    page.items.iter().map(|gadget| gadget.rank).collect()
+}
+
+#[test]
+fn what_was_acknowledged_is_there_after_reopening() {
+    let (disk, store) = fresh();
+    let session = store.session(Identity::user("ada"));
+    let gadget = create(&session, "a", 1).unwrap();
+    drop((session, store));
+    let store = open(&disk);
+    let session = store.session(Identity::user("ada"));
+    assert_eq!(get(&session, &gadget.id).unwrap(), gadget);
+    let next = create(&session, "b", 2).unwrap();
+    assert!(next.id > gadget.id, "ids are never reused and follow the order of creation");
+}
+
+#[test]
+fn a_second_handle_is_told_who_holds_the_store() {
+    let (disk, store) = fresh();
+    let error = StoreOptions::default().open_on(disk.clone()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Locked);
+    assert!(error.message().contains(&std::process::id().to_string()), "{error}");
+    drop(store);
+    open(&disk);
+}
+
+#[test]
+fn a_refused_plan_changes_nothing_and_unique_entries_stay_unique() {
+    let (_disk, store) = fresh();
+    let session = store.session(Identity::user("ada"));
+    let first = create(&session, "same", 1).unwrap();
+    let error = create(&session, "same", 2).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert_eq!(error.resource(), Some(("gadget", first.id.as_str())));
+    assert_eq!(all(&session, &Query { take: 10, ..Query::default() }), [1]);
+    // After a rename the old name is free again.
+    let mut renamed = first.clone();
+    renamed.name = Some("other".to_owned());
+    session.write(move |draft| draft.put(&renamed, What::Updated)).unwrap();
+    create(&session, "same", 3).unwrap();
+}
+
+#[test]
+fn a_transaction_is_seen_by_itself_at_once_and_by_others_after_it() {
+    let (_disk, store) = fresh();
+    let session = store.session(Identity::user("ada"));
+    let other = store.session(Identity::user("bob"));
+    let gadget = session
+        .transaction(|tx| {
+            let gadget = create(tx, "a", 1)?;
+            assert_eq!(get(tx, &gadget.id).as_ref(), Some(&gadget));
+            assert_eq!(get(&other, &gadget.id), None);
+            let error = create(&other, "b", 2).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Conflict);
+            create(tx, "c", 3)?;
+            Ok(gadget)
+        })
+        .unwrap();
+    assert_eq!(get(&other, &gadget.id), Some(gadget));
+    let failed = session.transaction(|tx| {
+        create(tx, "d", 4)?;
+        Err::<(), _>(Error::invalid("changed my mind"))
+    });
+    assert_eq!(failed.unwrap_err().message(), "changed my mind");
+    assert_eq!(all(&session, &Query { take: 10, ..Query::default() }), [1, 3]);
+    assert!(session.transaction(|_| Ok(())).is_ok());
+    create(&session, "d", 5).unwrap();
+}
+
+#[test]
+fn a_walk_by_tokens_is_one_big_query_in_every_order() {
+    let (disk, store) = fresh();
+    let session = store.session(Identity::user("ada"));
+    for rank in 0..50 {
+        create(&session, &format!("{rank}"), (rank * 7) % 10).unwrap();
+    }
+    for order in [
+        vec![],
+        vec![OrderTerm { path: "rank", descending: false }],
+        vec![OrderTerm { path: "rank", descending: true }],
+        vec![OrderTerm { path: "id", descending: true }],
+        vec![OrderTerm { path: "name", descending: true }, OrderTerm { path: "rank", descending: false }],
+    ] {
+        for ties_follow_direction in [false, true] {
+            let query = Query { take: 1000, order: order.clone(), ties_follow_direction, ..Query::default() };
+            let whole = session.read(|view| view.query::<Gadget>(&query)).unwrap();
+            assert_eq!(whole.items.len(), 50);
+            assert_eq!(whole.continuation_token, None);
+            let (mut walked, mut token, mut pages) = (Vec::new(), None::<String>, 0);
+            loop {
+                let query =
+                    Query { take: 10, continuation_token: token.as_deref(), return_count: true, ..query.clone() };
+                let page = session.read(|view| view.query::<Gadget>(&query)).unwrap();
+                assert_eq!(page.total_count, Some(50));
+                walked.extend(page.items);
+                pages += 1;
+                token = page.continuation_token;
+                if token.is_none() {
+                    break;
+                }
+            }
+            assert_eq!((walked, pages), (whole.items, 5), "{order:?}");
+        }
+    }
+    let query = Query { take: 10, ..Query::default() };
+    let token = session.read(|view| view.query::<Gadget>(&query)).unwrap().continuation_token.unwrap();
+    let other = Query {
+        continuation_token: Some(&token),
+        order: vec![OrderTerm { path: "rank", descending: false }],
+        ..query.clone()
+    };
+    let error = session.read(|view| view.query::<Gadget>(&other)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    drop((session, store));
+    let session = open(&disk).session(Identity::user("ada"));
+    let again = Query { continuation_token: Some(&token), ..query };
+    assert_eq!(session.read(|view| view.query::<Gadget>(&again)).unwrap().items.len(), 10);
+}
+
+#[test]
+fn an_order_with_an_index_reads_no_more_than_the_page() {
+    let (_disk, store) = fresh();
+    let session = store.session(Identity::user("ada"));
+    for rank in 0..200 {
+        create(&session, &format!("{rank}"), rank).unwrap();
+    }
+    let query = Query { take: 5, order: vec![OrderTerm { path: "rank", descending: false }], ..Query::default() };
+    let (page, plan) = session.read(|view| view.query_with_plan::<Gadget>(&query)).unwrap();
+    assert_eq!(page.items.len(), 5);
+    assert_eq!(plan.access, "index rank in order");
+    assert!(plan.records_touched <= Some(6), "{plan}");
+}
+
+#[derive(Debug)]
+struct OnlyLabOne;
+
+impl AccessPolicy for OnlyLabOne {
+    fn visible(&self, who: &Identity, _: Service, action: Action) -> Visibility {
+        match (who.user_id(), action) {
+            ("guest", Action::Read) => Visibility::workspaces(["lab-1"]),
+            ("guest", _) => Visibility::None,
+            _ => Visibility::All,
+        }
+    }
+}
+
+#[test]
+fn what_may_not_be_seen_is_neither_returned_nor_counted_nor_changed() {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = StoreOptions::default().access_policy(OnlyLabOne).open_on(disk).unwrap();
+    let admin = store.session(Identity::user("ada"));
+    let seen = create_in(&admin, "a", 1, "lab-1").unwrap();
+    let hidden = create_in(&admin, "b", 2, "lab-2").unwrap();
+    let guest = store.session(Identity::user("guest"));
+    assert_eq!(get(&guest, &hidden.id), None);
+    assert_eq!(get(&guest, &seen.id), Some(seen.clone()));
+    let query = Query { take: 10, return_count: true, ..Query::default() };
+    let page = guest.read(|view| view.query::<Gadget>(&query)).unwrap();
+    assert_eq!((page.items, page.total_count), (vec![seen.clone()], Some(1)));
+    assert_eq!(create_in(&guest, "c", 3, "lab-1").unwrap_err().kind(), ErrorKind::PermissionDenied);
+    let id = seen.id.clone();
+    let denied = guest.write(move |draft| draft.delete::<Gadget>(&id)).unwrap_err();
+    assert_eq!(denied.kind(), ErrorKind::PermissionDenied);
+}
+
+#[test]
+fn many_threads_share_commits_and_exactly_one_gets_a_name() {
+    let (_disk, store) = fresh();
+    let won = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..16 {
+            let session: Session = store.session(Identity::user(format!("user {thread}")));
+            let won = &won;
+            scope.spawn(move || {
+                for round in 0..50 {
+                    match create(&session, &format!("name {}", round % 5), round) {
+                        Ok(_) => {
+                            won.fetch_add(1, Ordering::SeqCst);
+                        }
+                        Err(error) => assert_eq!(error.kind(), ErrorKind::Conflict),
+                    }
+                    create(&session, &format!("{thread} {round}"), round).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(won.load(Ordering::SeqCst), 5);
+    let session = store.session(Identity::user("ada"));
+    assert_eq!(all(&session, &Query { take: 10_000, ..Query::default() }).len(), 16 * 50 + 5);
+}
+
+#[test]
+fn a_panicking_plan_is_an_error_and_the_store_goes_on() {
+    let (_disk, store) = fresh();
+    let session = store.session(Identity::user("ada"));
+    let error = session.write::<()>(|_| panic!("redb met a damaged page")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt);
+    create(&session, "a", 1).unwrap();
+}
