@@ -3,6 +3,7 @@
 //! Services are written against [`Access`], [`View`] and [`Draft`], and know no file and no engine.
 
 mod access;
+pub(crate) mod changes;
 mod context;
 mod draft;
 mod engine;
@@ -18,6 +19,7 @@ mod write_path;
 mod tests;
 
 pub use access::{Access, Session, Transaction};
+pub use changes::{ChangeEvent, ChangeStream, Position};
 pub use context::Context;
 pub use draft::Draft;
 pub(crate) use engine::{Engine, guarded, lock};

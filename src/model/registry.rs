@@ -1,0 +1,110 @@
+//! Every kind of resource, for what looks at records without knowing their type: search, change feed, verification.
+
+use super::entries::entries;
+use super::resource::Resource;
+use crate::error::Result;
+use crate::value::id::Kind;
+use crate::value::stored;
+
+/// What full-text search reads of one record.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Document {
+    /// Id of the record.
+    pub id: String,
+    /// Display name.
+    pub name: String,
+    /// Workspace.
+    pub workspace: String,
+    /// Name, weight and text of each text field; empty for kinds that search does not find.
+    pub texts: Vec<(&'static str, f32, String)>,
+}
+
+/// One kind of resource with its type erased.
+#[derive(Clone, Copy, Debug)]
+pub struct Registered {
+    /// The kind.
+    pub kind: Kind,
+    /// Whether full-text search finds it.
+    pub searchable: fn() -> bool,
+    /// The document of a record, from the payload of its envelope.
+    pub document: fn(&[u8]) -> Result<Document>,
+    /// Index number and entry of everything that the indexes hold of a record, from the payload of its envelope.
+    pub entries: fn(&[u8]) -> Result<Vec<(u8, Vec<u8>)>>,
+    /// Workspace of a record, from the payload of its envelope.
+    pub workspace: fn(&[u8]) -> Result<String>,
+}
+
+impl Registered {
+    /// The erased form of a resource type.
+    #[must_use]
+    pub const fn of<R: Resource>() -> Self {
+        Self {
+            kind: R::KIND,
+            searchable: || !R::text().is_empty(),
+            document: document::<R>,
+            entries: all_entries::<R>,
+            workspace: |payload| Ok(stored::from_bytes::<R>(payload)?.workspace().to_owned()),
+        }
+    }
+}
+
+fn document<R: Resource>(payload: &[u8]) -> Result<Document> {
+    let record = stored::from_bytes::<R>(payload)?;
+    let texts = R::text()
+        .iter()
+        .map(|field| {
+            let mut text = String::new();
+            (field.get)(&record, &mut text);
+            (field.name, field.weight, text)
+        })
+        .collect();
+    Ok(Document {
+        id: record.id().to_owned(),
+        name: record.name().to_owned(),
+        workspace: record.workspace().to_owned(),
+        texts,
+    })
+}
+
+fn all_entries<R: Resource>(payload: &[u8]) -> Result<Vec<(u8, Vec<u8>)>> {
+    let record = stored::from_bytes::<R>(payload)?;
+    let of_index = |index| entries(&record, index).into_iter().map(move |entry| (index.number, entry));
+    Ok(R::indexes().iter().flat_map(of_index).collect())
+}
+
+/// Lists every resource type, one line each.
+macro_rules! registry {
+    ($($resource:ty,)*) => {
+        /// Every kind of resource that the store keeps.
+        pub static REGISTRY: &[Registered] = &[$(Registered::of::<$resource>()),*];
+    };
+}
+pub(crate) use registry;
+
+/// The kind with this code.
+#[must_use]
+pub fn by_code(code: u8) -> Option<&'static Registered> {
+    super::REGISTRY.iter().find(|registered| registered.kind.code == code)
+}
+
+/// The kind with this wire name, in any spelling of letter case, spaces, hyphens and underscores.
+#[must_use]
+pub fn by_name(name: &str) -> Option<&'static Registered> {
+    let folded = crate::value::wire::fold(name);
+    super::REGISTRY.iter().find(|registered| crate::value::wire::fold(registered.kind.name) == folded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::REGISTRY;
+
+    #[test]
+    fn codes_and_names_of_kinds_are_unique() {
+        for (position, one) in REGISTRY.iter().enumerate() {
+            for other in &REGISTRY[position + 1..] {
+                assert_ne!(one.kind.code, other.kind.code);
+                assert_ne!(one.kind.name, other.kind.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! The change feed: what was committed, in commit order and without gaps, with durable positions.
+//!
+//! A position is the sequence number of a commit. Registered subscribers hold the tail of the log within a stated bound
+//! ([`super::Settings::log_entries_max`]); a subscriber that fell behind it is told so, and never handed a gap.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::access::Access;
+use super::context::Context;
+use super::event::{LogEntry, What};
+use super::view::View;
+use super::{Draft, Session};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::registry;
+use crate::records::{Source, Space, envelope};
+use crate::value::{stored, time};
+
+const SUBSCRIBER: &str = "subscriber ";
+
+/// A place in the change feed: everything up to and including a commit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, serde::Deserialize)]
+#[serde(transparent)]
+pub struct Position(pub u64);
+
+impl Position {
+    /// Before the first commit.
+    pub const START: Self = Self(0);
+}
+
+/// One change of one resource.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChangeEvent {
+    /// Sequence number of the commit; several events may share it.
+    pub sequence: u64,
+    /// When it was committed.
+    #[serde(with = "crate::value::time::required")]
+    pub time: DateTime<Utc>,
+    /// Who did it.
+    pub who: String,
+    /// Kind of the resource: `work item`.
+    pub kind: &'static str,
+    /// Id of the resource.
+    pub id: String,
+    /// Display name of the resource, empty where it has none.
+    pub name: String,
+    /// Workspace of the resource after the change.
+    pub workspace: String,
+    /// What happened.
+    pub what: What,
+    /// More about it: the execution event, the number of rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Value>,
+}
+
+/// The log entry of a commit, from its row in [`Space::Log`].
+pub(crate) fn read_log_row(key: &[u8], value: &[u8]) -> Result<(u64, LogEntry)> {
+    let sequence = <[u8; 8]>::try_from(key)
+        .map(u64::from_be_bytes)
+        .map_err(|_| Error::corrupt("records.redb: a key of the change log has a wrong length"))?;
+    let entry = stored::from_bytes(envelope::open(key, 0, value)?)?;
+    Ok((sequence, entry))
+}
+
+impl View<'_> {
+    /// The sequence of the oldest commit that the log still holds; `None` when it holds none.
+    pub(crate) fn log_tail(&self) -> Result<Option<u64>> {
+        let mut cursor = self.source().cursor(Space::Log, &[], None)?;
+        let key = cursor.visit(false, |key, _| <[u8; 8]>::try_from(key).map(u64::from_be_bytes).ok())?;
+        Ok(key.flatten())
+    }
+
+    /// Calls `f` with sequence and entry of each commit after `position`, in order, until it answers false.
+    ///
+    /// # Errors
+    /// `Conflict` when the log no longer reaches back to `position`.
+    pub(crate) fn log_after(&self, position: u64, mut f: impl FnMut(u64, LogEntry) -> Result<bool>) -> Result<()> {
+        let trimmed = self.raw(Space::Positions, TRIMMED)?;
+        let trimmed =
+            trimmed.and_then(|bytes| <[u8; 8]>::try_from(bytes.as_slice()).ok()).map_or(0, u64::from_be_bytes);
+        if position < trimmed {
+            return Err(Error::conflict(format!(
+                "the change log starts after the position {position}, at {trimmed}; read the resources anew and go on from there"
+            )));
+        }
+        let mut cursor = self.source().cursor(Space::Log, &(position + 1).to_be_bytes(), None)?;
+        while let Some((key, value)) = cursor.next()? {
+            let (sequence, entry) = read_log_row(&key, &value)?;
+            if !f(sequence, entry)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The row that tells up to which sequence the log was trimmed.
+const TRIMMED: &[u8] = b"trimmed";
+
+/// Drops log entries that every registered position is past, and those beyond the bound; at most `batch` at a time.
+/// `derived_position` is up to where derived state is complete. Returns how many were dropped.
+pub(crate) fn trim(draft: &mut Draft<'_>, derived_position: u64, batch: usize) -> Result<usize> {
+    let positions = draft.raw_prefix(Space::Positions, SUBSCRIBER.as_bytes())?;
+    let slowest = positions
+        .iter()
+        .filter_map(|(_, value)| <[u8; 8]>::try_from(value.as_slice()).ok())
+        .map(u64::from_be_bytes)
+        .fold(derived_position, u64::min);
+    let max = draft.context().settings().log_entries_max;
+    let held = draft.view().source().len(Space::Log)?;
+    let mut dropped = Vec::new();
+    {
+        let mut cursor = draft.view().source().cursor(Space::Log, &[], None)?;
+        while dropped.len() < batch {
+            let Some((key, _)) = cursor.next()? else { break };
+            let sequence = <[u8; 8]>::try_from(key.as_slice()).map_or(0, u64::from_be_bytes);
+            // Without a subscriber the log is kept up to its bound, so that one may still register for the past.
+            let beyond = held.saturating_sub(dropped.len() as u64) > max;
+            let passed =
+                !positions.is_empty() && sequence <= slowest && held.saturating_sub(dropped.len() as u64) > max / 2;
+            if !(beyond || passed) {
+                break;
+            }
+            dropped.push((sequence, key));
+        }
+    }
+    let count = dropped.len();
+    if let Some((last, _)) = dropped.last() {
+        draft.put_raw(Space::Positions, TRIMMED.to_vec(), last.to_be_bytes().to_vec());
+    }
+    for (_, key) in dropped {
+        draft.delete_raw(Space::Log, key);
+    }
+    Ok(count)
+}
+
+/// The change feed from a position on, as one identity may see it.
+///
+/// ```
+/// # fn main() -> stationdb::Result<()> {
+/// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
+/// use stationdb::{Identity, Position, Store};
+///
+/// let store = Store::open(dir.path())?;
+/// let session = store.session(Identity::user("ada"));
+/// let mut changes = session.changes(Position::START);
+/// assert_eq!(changes.poll()?, None);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct ChangeStream {
+    context: Arc<Context>,
+    position: Position,
+    ready: VecDeque<ChangeEvent>,
+    read_to: u64,
+}
+
+impl ChangeStream {
+    /// The position up to which every event was handed out.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// The next event, if one is committed already.
+    ///
+    /// # Errors
+    /// `Conflict` when the log no longer reaches back to the position; `Corrupt` when it is damaged.
+    pub fn poll(&mut self) -> Result<Option<ChangeEvent>> {
+        if self.ready.is_empty() {
+            self.fill()?;
+        }
+        let event = self.ready.pop_front();
+        match (&event, self.ready.front()) {
+            // A commit is behind us only when its last event was handed out.
+            (Some(event), Some(next)) if next.sequence == event.sequence => {}
+            (Some(event), _) => self.position = Position(event.sequence),
+            (None, _) => self.position = self.position.max(Position(self.read_to)),
+        }
+        Ok(event)
+    }
+
+    /// The next event; waits up to `timeout` for one to be committed.
+    ///
+    /// # Errors
+    /// As [`ChangeStream::poll`].
+    pub fn next(&mut self, timeout: Duration) -> Result<Option<ChangeEvent>> {
+        let end = Instant::now() + timeout;
+        loop {
+            if let Some(event) = self.poll()? {
+                return Ok(Some(event));
+            }
+            let now = Instant::now();
+            if now >= end {
+                return Ok(None);
+            }
+            self.context.engine.wait_for_commit(self.read_to, end - now);
+        }
+    }
+
+    fn fill(&mut self) -> Result<()> {
+        let snapshot = self.context.engine.snapshot();
+        let context = self.context.clone();
+        let view = View::new(Source::Snapshot(&snapshot), &context, &[]);
+        let mut ready = VecDeque::new();
+        let mut read_to = self.read_to;
+        super::guarded("reading the change log", || {
+            view.log_after(self.read_to, |sequence, entry| {
+                read_to = sequence;
+                let LogEntry { time_ms, who, events } = entry;
+                for event in events {
+                    let Some(kind) = registry::by_code(event.kind_code).map(|registered| registered.kind) else {
+                        continue;
+                    };
+                    // What moved out of sight is told to nobody who may not see where it went.
+                    if view.visibility(kind).allows(&event.workspace) {
+                        ready.push_back(ChangeEvent {
+                            sequence,
+                            time: time::from_millis(time_ms),
+                            who: who.clone(),
+                            kind: kind.name,
+                            id: event.id,
+                            name: event.name,
+                            workspace: event.workspace,
+                            what: event.what,
+                            detail: event.detail,
+                        });
+                    }
+                }
+                Ok(ready.len() < 1024)
+            })
+        })?;
+        self.ready = ready;
+        self.read_to = read_to;
+        Ok(())
+    }
+}
+
+impl Session {
+    /// The change feed from `from` on, as this session's identity may see it.
+    #[must_use]
+    pub fn changes(&self, from: Position) -> ChangeStream {
+        ChangeStream { context: self.context().clone(), position: from, ready: VecDeque::new(), read_to: from.0 }
+    }
+
+    /// The position of the last commit: where to start for what happens from now on.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        Position(self.context().engine.snapshot().sequence)
+    }
+
+    /// Registers a subscriber under `name` at the end of the feed, or finds the position that it has.
+    ///
+    /// From then on the log is kept for it, within the store's bound.
+    ///
+    /// # Errors
+    /// As any write.
+    pub fn register_subscriber(&self, name: &str) -> Result<Position> {
+        let key = subscriber_key(name);
+        let last = self.position();
+        self.write(move |draft| match draft.raw(Space::Positions, &key)? {
+            Some(bytes) => <[u8; 8]>::try_from(bytes.as_slice())
+                .map(|bytes| Position(u64::from_be_bytes(bytes)))
+                .map_err(|_| Error::corrupt("records.redb: the position of a subscriber is damaged")),
+            None => {
+                draft.put_raw(Space::Positions, key, last.0.to_be_bytes().to_vec());
+                Ok(last)
+            }
+        })
+    }
+
+    /// Moves a registered subscriber forward; durable when this returns.
+    ///
+    /// # Errors
+    /// `NotFound` when no subscriber has this name; `InvalidArgument` when the position lies before the one it has.
+    pub fn advance_subscriber(&self, name: &str, position: Position) -> Result<()> {
+        let (key, name) = (subscriber_key(name), name.to_owned());
+        self.write(move |draft| {
+            let Some(bytes) = draft.raw(Space::Positions, &key)? else {
+                return Err(Error::new(ErrorKind::NotFound, format!("no subscriber is registered as {name:?}")));
+            };
+            let stored = <[u8; 8]>::try_from(bytes.as_slice()).map_or(0, u64::from_be_bytes);
+            if position.0 < stored {
+                return Err(Error::invalid(format!(
+                    "the subscriber {name:?} is at {stored} and cannot go back to {}",
+                    position.0
+                )));
+            }
+            draft.put_raw(Space::Positions, key, position.0.to_be_bytes().to_vec());
+            Ok(())
+        })
+    }
+
+    /// Removes a subscriber; nothing happens when there is none with this name.
+    ///
+    /// # Errors
+    /// As any write.
+    pub fn remove_subscriber(&self, name: &str) -> Result<()> {
+        let key = subscriber_key(name);
+        self.write(move |draft| {
+            draft.delete_raw(Space::Positions, key);
+            Ok(())
+        })
+    }
+}
+
+fn subscriber_key(name: &str) -> Vec<u8> {
+    format!("{SUBSCRIBER}{name}").into_bytes()
+}
