@@ -9,6 +9,8 @@ pub mod contract;
 mod memory;
 mod path;
 mod real;
+#[cfg(any(test, feature = "faults"))]
+pub mod sim;
 
 use std::fmt::Debug;
 use std::io;

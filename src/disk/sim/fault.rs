@@ -1,0 +1,194 @@
+//! What goes wrong, and at which operation.
+
+use std::io;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// Kinds of operations, for choosing where a fault strikes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum OpKind {
+    /// Opening a file that exists.
+    Open,
+    /// Creating a file.
+    Create,
+    /// Creating directories.
+    CreateDir,
+    /// Listing a directory or asking whether a name exists.
+    List,
+    /// Reading file data.
+    Read,
+    /// Writing file data.
+    Write,
+    /// Cutting or growing a file.
+    SetLen,
+    /// Syncing a file.
+    Sync,
+    /// Syncing a directory.
+    SyncDir,
+    /// Renaming.
+    Rename,
+    /// Removing a file or directory tree.
+    Remove,
+    /// Taking a lock.
+    Lock,
+}
+
+impl OpKind {
+    /// Whether the operation can change what a power cut leaves.
+    #[must_use]
+    pub fn is_change(self) -> bool {
+        !matches!(self, Self::Open | Self::List | Self::Read | Self::Lock)
+    }
+}
+
+/// What happens to an operation. A fault strikes only operations that it makes sense for.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The operation fails and does nothing (`EIO`).
+    Io,
+    /// A write, growth, creation or sync fails for lack of space and does nothing (`ENOSPC`).
+    NoSpace,
+    /// A write fails for lack of space after a part of it was done.
+    PartialWrite,
+    /// A read fails after a part of it was done.
+    ShortRead,
+    /// The operation fails with `Interrupted` (`EINTR`) and does nothing.
+    Interrupted,
+    /// One bit of what was read is wrong; the operation reports success.
+    FlipBit,
+    /// A sync fails, and what it should have written is never written: the kernel marks the pages clean.
+    DropDirty,
+    /// A sync reports success and does nothing: the removed barrier of an ablation test.
+    IgnoreSync,
+    /// A write lands on another sector of the file; the operation reports success.
+    Misdirect,
+    /// The operation takes this long, and then does what it should.
+    Delay(Duration),
+}
+
+impl Fault {
+    fn strikes(&self, kind: OpKind) -> bool {
+        match self {
+            Self::Io | Self::Interrupted | Self::Delay(_) => true,
+            Self::NoSpace => matches!(
+                kind,
+                OpKind::Write
+                    | OpKind::SetLen
+                    | OpKind::Create
+                    | OpKind::CreateDir
+                    | OpKind::Rename
+                    | OpKind::Sync
+                    | OpKind::SyncDir
+            ),
+            Self::PartialWrite | Self::Misdirect => kind == OpKind::Write,
+            Self::ShortRead | Self::FlipBit => kind == OpKind::Read,
+            Self::DropDirty => kind == OpKind::Sync,
+            Self::IgnoreSync => matches!(kind, OpKind::Sync | OpKind::SyncDir),
+        }
+    }
+}
+
+/// Which operations a fault strikes: all by default.
+///
+/// ```
+/// use stationdb::faults::{Fault, OpKind, Pick, SimDisk};
+///
+/// let disk = SimDisk::new(1);
+/// // The third sync of any file whose path contains "records", and no other.
+/// disk.inject(Pick::kind(OpKind::Sync).on_path("records").nth(3).once(), Fault::Io);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Pick {
+    kind: Option<OpKind>,
+    path: Option<String>,
+    ops: RangeInclusive<u64>,
+    skip: u64,
+    once: bool,
+}
+
+impl Pick {
+    /// Every operation.
+    #[must_use]
+    pub fn any() -> Self {
+        Self { kind: None, path: None, ops: 0..=u64::MAX, skip: 0, once: false }
+    }
+
+    /// Every operation of one kind.
+    #[must_use]
+    pub fn kind(kind: OpKind) -> Self {
+        Self { kind: Some(kind), ..Self::any() }
+    }
+
+    /// Exactly the operation with this number, counted from 0 as [`SimDisk::ops`](super::SimDisk::ops) does.
+    #[must_use]
+    pub fn op(op: u64) -> Self {
+        Self { ops: op..=op, ..Self::any() }
+    }
+
+    /// The operation with this number and all after it.
+    #[must_use]
+    pub fn from_op(op: u64) -> Self {
+        Self { ops: op..=u64::MAX, ..Self::any() }
+    }
+
+    /// Only operations on paths that contain this text.
+    #[must_use]
+    pub fn on_path(mut self, text: &str) -> Self {
+        self.path = Some(text.to_owned());
+        self
+    }
+
+    /// From the n-th match on, counted from 1.
+    #[must_use]
+    pub fn nth(mut self, n: u64) -> Self {
+        self.skip = n.saturating_sub(1);
+        self
+    }
+
+    /// Only the first match.
+    #[must_use]
+    pub fn once(mut self) -> Self {
+        self.once = true;
+        self
+    }
+}
+
+/// The faults in force.
+#[derive(Debug, Default)]
+pub(super) struct Rules(Vec<(Pick, Fault)>);
+
+impl Rules {
+    pub(super) fn add(&mut self, pick: Pick, fault: Fault) {
+        self.0.push((pick, fault));
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// The fault that strikes this operation, if any; uses up rules that strike once.
+    pub(super) fn strike(&mut self, op: u64, kind: OpKind, path: &str) -> Option<Fault> {
+        let at = self.0.iter_mut().position(|(pick, fault)| {
+            let hit = pick.ops.contains(&op)
+                && fault.strikes(kind)
+                && pick.kind.is_none_or(|wanted| wanted == kind)
+                && pick.path.as_deref().is_none_or(|text| path.contains(text));
+            if hit && pick.skip > 0 {
+                pick.skip -= 1;
+                return false;
+            }
+            hit
+        })?;
+        if self.0.get(at).is_some_and(|(pick, _)| pick.once) {
+            return Some(self.0.remove(at).1);
+        }
+        self.0.get(at).map(|(_, fault)| fault.clone())
+    }
+}
+
+/// The error of a fault: names the operation, so that a test can tell it from others.
+pub(super) fn error(kind: io::ErrorKind, op: u64, what: OpKind, path: &str) -> io::Error {
+    io::Error::new(kind, format!("simulated fault at operation {op}: {what:?} {path:?}"))
+}

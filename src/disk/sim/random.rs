@@ -1,0 +1,32 @@
+//! Numbers from a seed: the same on every platform and in every release, so that a failing seed stays one.
+
+/// SplitMix64.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// Starts at a seed; equal seeds give equal numbers.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next number.
+    pub fn next_u64(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `bound`; 0 when `bound` is 0.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.next_u64().checked_rem(bound).unwrap_or(0)
+    }
+
+    /// True with this many percent.
+    pub fn percent(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+}
