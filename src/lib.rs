@@ -10,6 +10,15 @@ mod session;
 mod store;
 mod value;
 
+/// Disks for tests: a simulator that loses what power cuts lose and fails where told, and the contract of every disk.
+#[cfg(feature = "faults")]
+pub mod faults {
+    pub use crate::disk::contract;
+    pub use crate::disk::sim::{Fault, OpKind, Pick, Random, Replay, SimDisk, Survival, TraceEntry};
+    pub use crate::disk::{DirEntry, Disk, DiskFile, MemoryDisk, Mode, RealDisk, SharedDisk, parent};
+    pub use crate::disk::{read_file, write_new_file};
+}
+
 pub use error::{ApiError, Error, ErrorKind, Place, Result};
 pub use session::{
     AccessPolicy, AllowAll, ChangeEvent, ChangeStream, Identity, Position, Session, Settings, Transaction, Visibility,

@@ -3,6 +3,9 @@
 //! What must hold: the lock calls reach the file, or redb would run without its guard against a second opener; and
 //! the lock is given back in `close`, because a live read transaction keeps the backend itself alive.
 
+#[cfg(test)]
+mod crash_tests;
+
 use std::io;
 use std::ops::Bound;
 

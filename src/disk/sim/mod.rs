@@ -19,9 +19,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::{DirEntry, Disk, DiskFile, Mode, parent, path};
+use fault::Rules;
 pub use fault::{Fault, OpKind, Pick};
 pub use random::Random;
-use fault::Rules;
 use state::{Change, Id, Node, State};
 
 /// What survives a power cut of the changes that no sync covered.
@@ -603,6 +603,13 @@ impl Replay {
         self.next += 1;
         self.state.apply(&logged.change);
         Some((logged.op, logged.kind, logged.path.clone()))
+    }
+
+    /// The number of the operation that makes the next change: a power cut at this point comes before it, and whatever
+    /// was acknowledged when [`SimDisk::ops`] was at most this number must survive. `u64::MAX` at the end.
+    #[must_use]
+    pub fn until_op(&self) -> u64 {
+        self.log.get(self.next).map_or(u64::MAX, |logged| logged.op)
     }
 
     /// A new disk with what a power cut at this point leaves.

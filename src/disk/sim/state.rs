@@ -20,15 +20,41 @@ pub(super) const ROOT: Id = 0;
 /// One step of the log.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
-    Create { dir: Id, name: Arc<str>, id: Id, is_dir: bool },
-    Unlink { dir: Id, name: Arc<str> },
-    Rename { from_dir: Id, from: Arc<str>, to_dir: Id, to: Arc<str>, id: Id },
-    Write { file: Id, offset: u64, data: Arc<[u8]> },
-    SetLen { file: Id, len: u64 },
+    Create {
+        dir: Id,
+        name: Arc<str>,
+        id: Id,
+        is_dir: bool,
+    },
+    Unlink {
+        dir: Id,
+        name: Arc<str>,
+    },
+    Rename {
+        from_dir: Id,
+        from: Arc<str>,
+        to_dir: Id,
+        to: Arc<str>,
+        id: Id,
+    },
+    Write {
+        file: Id,
+        offset: u64,
+        data: Arc<[u8]>,
+    },
+    SetLen {
+        file: Id,
+        len: u64,
+    },
     /// Makes the changes of a node durable that were made before the sync began.
-    Sync { node: Id, before: u64 },
+    Sync {
+        node: Id,
+        before: u64,
+    },
     /// A failed sync: the changes are forgotten, and no later sync writes them.
-    Forget { node: Id },
+    Forget {
+        node: Id,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -164,8 +190,7 @@ impl State {
         match change.clone() {
             Change::Create { dir, name, id, is_dir } => {
                 self.next_id = self.next_id.max(id + 1);
-                let node =
-                    if is_dir { Node::Directory(Directory::default()) } else { Node::File(File::default()) };
+                let node = if is_dir { Node::Directory(Directory::default()) } else { Node::File(File::default()) };
                 self.nodes.insert(id, node);
                 self.change_names(dir, sequence, vec![(name, Some(id))]);
             }

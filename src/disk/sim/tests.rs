@@ -9,7 +9,8 @@ fn durable(disk: &SimDisk, path: &str, bytes: &[u8]) {
 
 fn images(disk: &SimDisk) -> impl Iterator<Item = SimDisk> + '_ {
     let whole = [disk.survivors(0, Survival::None), disk.survivors(0, Survival::All)];
-    let drawn = (0..SEEDS).flat_map(|seed| [Survival::Random, Survival::Journal].map(|mode| disk.survivors(seed, mode)));
+    let drawn =
+        (0..SEEDS).flat_map(|seed| [Survival::Random, Survival::Journal].map(|mode| disk.survivors(seed, mode)));
     whole.into_iter().chain(drawn)
 }
 
@@ -210,7 +211,8 @@ fn replay_gives_the_image_that_a_crash_at_that_change_gives() {
         let crashed = SimDisk::new(1);
         crashed.crash_after(op);
         let _ = scenario(&crashed);
-        for (seed, survival) in [(0, Survival::None), (0, Survival::All), (9, Survival::Random), (4, Survival::Journal)] {
+        for (seed, survival) in [(0, Survival::None), (0, Survival::All), (9, Survival::Random), (4, Survival::Journal)]
+        {
             // Removing a tree is one operation and several changes.
             if crashed.changes() == replay.next {
                 assert_eq!(
@@ -247,13 +249,14 @@ fn a_careless_writer_is_caught_and_a_careful_one_is_not() {
             acked.push((disk.ops(), version));
         }
         let mut replay = disk.replay();
-        while let Some((op, ..)) = replay.advance() {
-            let least = acked.iter().filter(|(ops, _)| *ops <= op + 1).map(|(_, version)| *version).max();
+        while replay.advance().is_some() {
+            let least = acked.iter().filter(|(ops, _)| *ops <= replay.until_op()).map(|(_, version)| *version).max();
             for seed in 0..20 {
                 for survival in [Survival::None, Survival::All, Survival::Random, Survival::Journal] {
                     let image = replay.survivors(seed, survival);
                     let found = read_file(&image, "current", 9999).ok();
-                    let whole = found.as_ref().is_none_or(|bytes| bytes.len() == 2000 && bytes.iter().all(|b| *b == bytes[0]));
+                    let whole =
+                        found.as_ref().is_none_or(|bytes| bytes.len() == 2000 && bytes.iter().all(|b| *b == bytes[0]));
                     let version = found.as_ref().and_then(|bytes| bytes.first().copied());
                     if !whole || version < least {
                         return true;
@@ -276,14 +279,16 @@ fn latency_takes_time_and_covers_only_what_came_before() {
     durable(&disk, "f", b"a");
     let file = disk.open("f", Mode::ReadWrite).unwrap();
     file.write_all_at(b"b", 0).unwrap();
-    disk.set_latency(OpKind::Sync, Duration::from_millis(60));
+    disk.set_latency(OpKind::Sync, Duration::from_millis(200));
     let begun = std::time::Instant::now();
     std::thread::scope(|scope| {
         let sync = scope.spawn(|| file.sync_data().unwrap());
-        std::thread::sleep(Duration::from_millis(20));
+        while disk.trace().last().is_none_or(|entry| entry.kind != OpKind::Sync) {
+            std::thread::yield_now();
+        }
         file.write_all_at(b"c", 0).unwrap();
         sync.join().unwrap();
     });
-    assert!(begun.elapsed() >= Duration::from_millis(60));
+    assert!(begun.elapsed() >= Duration::from_millis(200));
     assert_eq!(read_file(&disk.survivors(0, Survival::None), "f", 10).unwrap(), b"b");
 }
