@@ -24,5 +24,7 @@ pub use session::{
     AccessPolicy, AllowAll, ChangeEvent, ChangeStream, Identity, Position, Session, Settings, Transaction, Visibility,
     What,
 };
-pub use store::{Store, StoreOptions};
+pub use store::{
+    BackupReport, CompactReport, Finding, MaintenanceReport, Store, StoreOptions, VerifyLevel, VerifyReport,
+};
 pub use value::{Action, Clock, Control, ManualClock, Number, Patch, Progress, Service, SystemClock};

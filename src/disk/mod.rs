@@ -124,3 +124,54 @@ pub fn write_new_file(disk: &dyn Disk, path: &str, bytes: &[u8]) -> io::Result<(
     file.sync_all()?;
     disk.sync_dir(parent(path))
 }
+
+/// Bytes that [`copy_file`] holds at once.
+const COPY_BYTES: usize = 1024 * 1024;
+
+/// Copies a file from one disk to a new file on another, and syncs it; `progress` is told the bytes of each step and may
+/// stop the copy.
+pub fn copy_file<E: From<io::Error>>(
+    from: &dyn Disk,
+    to: &dyn Disk,
+    path: &str,
+    mut progress: impl FnMut(u64) -> Result<(), E>,
+) -> Result<u64, E> {
+    let source = from.open(path, Mode::Read)?;
+    let target = to.open(path, Mode::CreateNew)?;
+    let len = source.len()?;
+    let mut buffer = vec![0; COPY_BYTES];
+    let mut at = 0;
+    while at < len {
+        let step = usize::try_from(len - at).map_or(COPY_BYTES, |rest| rest.min(COPY_BYTES));
+        let chunk = buffer.get_mut(..step).unwrap_or_default();
+        source.read_exact_at(chunk, at)?;
+        target.write_all_at(chunk, at)?;
+        at += step as u64;
+        progress(step as u64)?;
+    }
+    target.sync_all()?;
+    Ok(len)
+}
+
+/// The paths of all files below a directory, sorted; none when it does not exist.
+pub fn walk(disk: &dyn Disk, directory: &str) -> io::Result<Vec<(String, u64)>> {
+    let mut files = Vec::new();
+    let mut open = vec![directory.to_owned()];
+    while let Some(directory) = open.pop() {
+        let entries = match disk.list(&directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        for entry in entries {
+            let path = if directory.is_empty() { entry.name } else { format!("{directory}/{}", entry.name) };
+            if entry.is_dir {
+                open.push(path);
+            } else {
+                files.push((path, entry.len));
+            }
+        }
+    }
+    files.sort_unstable();
+    Ok(files)
+}

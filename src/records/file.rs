@@ -132,6 +132,11 @@ fn open_database(file: Box<dyn crate::disk::DiskFile>, options: RecordFileOption
 }
 
 impl Snapshot {
+    /// A snapshot of nothing, which holds no page: what is published while the file is compacted.
+    pub(crate) fn empty(sequence: u64) -> Self {
+        Self { tables: Vec::new(), sequence }
+    }
+
     fn table(&self, space: Space) -> Result<&redb::ReadOnlyTable<&'static [u8], &'static [u8]>> {
         self.tables.get(space.position()).ok_or_else(|| Error::corrupt(format!("no space {}", space.name())))
     }

@@ -164,7 +164,10 @@ fn run_transaction<T>(context: &Arc<Context>, f: impl FnOnce(&Transaction<'_>) -
         }
         let TransactionState { mut turn, events, changed } = transaction.state.into_inner();
         if changed {
-            turn.apply(&[write_path::log_row(engine, context, sequence, events)?, engine.state_row(sequence)])?;
+            turn.apply(&[engine.state_row(sequence)])?;
+            if !events.is_empty() {
+                turn.apply(&[write_path::log_row(engine, context, sequence, events)?])?;
+            }
         }
         (value, changed)
     };

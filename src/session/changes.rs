@@ -22,6 +22,8 @@ use crate::records::{Source, Space, envelope};
 use crate::value::{stored, time};
 
 const SUBSCRIBER: &str = "subscriber ";
+/// Events that are read ahead at once.
+const FILL_EVENTS: usize = 1024;
 
 /// A place in the change feed: everything up to and including a commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, serde::Deserialize)]
@@ -234,11 +236,12 @@ impl ChangeStream {
                         });
                     }
                 }
-                Ok(ready.len() < 1024)
+                Ok(ready.len() < FILL_EVENTS)
             })
         })?;
+        // Commits that told nothing have no log entry: at the end of the log, the snapshot is what was read.
+        self.read_to = if ready.len() < FILL_EVENTS { read_to.max(snapshot.sequence) } else { read_to };
         self.ready = ready;
-        self.read_to = read_to;
         Ok(())
     }
 }

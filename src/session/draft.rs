@@ -114,6 +114,14 @@ impl<'v> Draft<'v> {
         self.overlay.insert((space, key), None);
     }
 
+    /// Has a file of the store removed after this commit, once no reader can need it.
+    ///
+    /// The order matters: the record that named the file goes in this commit, the file after it, and the entry that
+    /// remembers the file last; so a crash only repeats a removal.
+    pub(crate) fn forget_file(&mut self, path: &str) {
+        self.put_raw(Space::PendingDelete, path.as_bytes().to_vec(), Vec::new());
+    }
+
     /// The next number of a durable counter that starts at `first`; numbers are never given twice.
     pub(crate) fn counter(&mut self, name: &str, first: u64) -> Result<u64> {
         let next = match self.raw(Space::Counters, name.as_bytes())? {

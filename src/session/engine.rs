@@ -170,6 +170,16 @@ impl Engine {
         Change::Put { space: Space::Meta, key: STATE_KEY.to_vec(), value }
     }
 
+    /// Gives unused pages of the record file back; nobody else holds the engine.
+    pub(crate) fn compact(&mut self) -> Result<()> {
+        let sequence = self.sequence.load(Ordering::SeqCst);
+        // The published snapshot is a reader too: it makes room, and a new one is published after.
+        let held = self.published.get_mut().unwrap_or_else(PoisonError::into_inner);
+        *held = Arc::new(Snapshot::empty(sequence));
+        self.records.compact()?;
+        self.publish()
+    }
+
     /// Refuses when an earlier write left the disk in doubt.
     pub(crate) fn check_latch(&self) -> Result<()> {
         match &*lock(&self.latch) {

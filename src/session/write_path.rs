@@ -240,6 +240,10 @@ fn apply(
 ) -> Result<()> {
     turn.apply(&changes)?;
     *sequence += 1;
+    // What concerns no resource (positions, checkpoints, swept files) is a commit, but nothing that a subscriber is told.
+    if events.is_empty() {
+        return Ok(());
+    }
     turn.apply(&[log_row(engine, context, *sequence, events)?])
 }
 

@@ -34,6 +34,12 @@ pub(super) fn probe(disk: &SharedDisk) -> Result<Found> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Found::Empty),
         Err(error) => return Err(Error::io("listing the store directory", error)),
     };
+    if entries.iter().any(|entry| entry.name == super::backup::MARKER) {
+        return Err(Error::new(
+            ErrorKind::NotAStore,
+            "the directory holds a backup that was cut short; back up to it again, or choose another directory",
+        ));
+    }
     if entries.iter().any(|entry| entry.name == NAME && !entry.is_dir) {
         check(&read(disk)?)?;
         return Ok(Found::Store);

@@ -1,7 +1,16 @@
 //! Opening and closing a store, and everything that is done to a store as a whole.
 
+mod backup;
 mod format;
 mod lock;
+mod maintain;
 mod open;
+mod verify;
 
+pub use backup::{BackupReport, CompactReport};
+pub use maintain::MaintenanceReport;
 pub use open::{Store, StoreOptions};
+pub use verify::{Finding, VerifyLevel, VerifyReport};
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::format::{self, Found};
 use super::lock;
+use super::maintain::MaintenanceThread;
 use crate::disk::{RealDisk, SharedDisk};
 use crate::error::{Error, Result};
 use crate::records::{RecordFile, RecordFileOptions};
@@ -32,6 +33,8 @@ pub struct Store {
 
 #[derive(Debug)]
 struct Inner {
+    // First, so that it has stopped before the engine is let go.
+    maintenance: Option<MaintenanceThread>,
     engine: Arc<Engine>,
 }
 
@@ -61,6 +64,14 @@ impl Store {
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.inner.engine.settings
+    }
+
+    /// The engine alone, for what needs that nobody reads; the maintenance thread is stopped for good.
+    pub(super) fn engine_mut(&mut self) -> Result<&mut Engine> {
+        let in_use = || Error::conflict("other handles of the store are alive; drop its clones and sessions first");
+        let inner = Arc::get_mut(&mut self.inner).ok_or_else(in_use)?;
+        inner.maintenance = None;
+        Arc::get_mut(&mut inner.engine).ok_or_else(in_use)
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
@@ -182,7 +193,11 @@ impl StoreOptions {
         }
         let records = RecordFile::open(&disk, options)?;
         let engine = Arc::new(Engine::start(self.settings, disk, records, lock)?);
-        Ok(Store { inner: Arc::new(Inner { engine }) })
+        let maintenance = match engine.settings.maintenance_thread {
+            true => Some(MaintenanceThread::start(Arc::downgrade(&engine))?),
+            false => None,
+        };
+        Ok(Store { inner: Arc::new(Inner { maintenance, engine }) })
     }
 }
 

@@ -1,0 +1,242 @@
+//! Backup while writing, restore, compaction.
+//!
+//! A backup is a store directory: the records of one snapshot in a fresh file, and the sealed files that it names. A
+//! marker stands in it until everything is synced, so an interrupted backup is told from a whole one.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::format;
+use super::open::{Store, StoreOptions};
+use crate::disk::{Disk, Mode, RealDisk, SharedDisk, copy_file, parent, walk};
+use crate::error::{Error, ErrorKind, Result};
+use crate::records::{Change, RecordFile, RecordFileOptions, Source, Space};
+use crate::session::guarded;
+use crate::value::{Control, limits};
+
+pub(super) const MARKER: &str = "BACKUP-INCOMPLETE";
+/// The directories whose files a backup takes along; the text index is rebuilt instead.
+const DIRECTORIES: [&str; 2] = ["tables", "files"];
+
+/// What a backup or a restore copied.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct BackupReport {
+    /// Sequence number of the commit whose state was copied.
+    pub sequence: u64,
+    /// Keys copied from the record file.
+    pub keys: u64,
+    /// Files copied.
+    pub files: u64,
+    /// Files that an earlier backup had copied already.
+    pub files_kept: u64,
+    /// Bytes of the files copied.
+    pub file_bytes: u64,
+}
+
+/// What a compaction gave back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct CompactReport {
+    /// Length of the record file before, in bytes.
+    pub bytes_before: u64,
+    /// Length of the record file after, in bytes.
+    pub bytes_after: u64,
+}
+
+fn failed(attempt: &str) -> impl Fn(std::io::Error) -> Error + '_ {
+    move |error| Error::io(attempt, error)
+}
+
+impl Store {
+    /// Copies the state of the last commit into `directory`, while readers and writers go on.
+    ///
+    /// The directory is missing, empty, or an earlier backup of this store: files that it has already are kept, since
+    /// their names are never reused. The copy is a store that can be opened.
+    ///
+    /// # Errors
+    /// `NotAStore` when the directory holds something else; `NoSpace`, `Io`; what `control` says. The source is never
+    /// touched, and the target keeps its marker until it is whole.
+    pub fn backup(&self, directory: impl AsRef<Path>, control: &Control) -> Result<BackupReport> {
+        let directory = directory.as_ref();
+        let attempt = format!("backing up to {}", directory.display());
+        let target: SharedDisk = RealDisk::create(directory).map_err(failed(&attempt))?;
+        guarded("backing up", || self.backup_to(&target, control)).map_err(|error| error.context(attempt))
+    }
+
+    pub(crate) fn backup_to(&self, target: &SharedDisk, control: &Control) -> Result<BackupReport> {
+        let engine = self.engine();
+        // Held to the end: while it lives, no file that it names is removed.
+        let snapshot = engine.snapshot();
+        prepare_target(target)?;
+        let mut report = BackupReport { sequence: snapshot.sequence, ..BackupReport::default() };
+        let options = RecordFileOptions { cache_bytes: limits::RECORD_CACHE_BYTES, quick_repair: true };
+        RecordFile::create(target, options, &[])?;
+        {
+            let copy = RecordFile::open(target, options)?;
+            for space in Space::ALL {
+                copy_space(Source::Snapshot(&snapshot), &copy, space, control, &mut report)?;
+            }
+        }
+        copy_files(&*engine.disk, &**target, control, &mut report)?;
+        format::write(target, engine.seed)?;
+        target.remove_file(MARKER).map_err(failed("removing the marker of the backup"))?;
+        target.sync_dir("").map_err(failed("syncing the backup"))?;
+        Ok(report)
+    }
+
+    /// Makes a store in `to`, which is missing or empty, from the backup in `from`.
+    ///
+    /// # Errors
+    /// `NotAStore` when `from` is no whole backup or `to` is not empty; `NoSpace`, `Io`; what `control` says.
+    pub fn restore(from: impl AsRef<Path>, to: impl AsRef<Path>, control: &Control) -> Result<BackupReport> {
+        let (from, to) = (from.as_ref(), to.as_ref());
+        let attempt = format!("restoring {} to {}", from.display(), to.display());
+        let source = RealDisk::open(from).map_err(failed(&attempt))?;
+        let whole = format::probe(&(source.clone() as SharedDisk)).is_ok_and(|found| found == format::Found::Store);
+        if !whole {
+            return Err(Error::new(
+                ErrorKind::NotAStore,
+                format!("{attempt}: the source is not a whole backup; back up again and restore that"),
+            ));
+        }
+        let target: SharedDisk = RealDisk::create(to).map_err(failed(&attempt))?;
+        if !target.list("").map_err(failed(&attempt))?.is_empty() {
+            return Err(Error::new(
+                ErrorKind::NotAStore,
+                format!("{attempt}: the target is not empty; choose another"),
+            ));
+        }
+        guarded("restoring", || {
+            let store = StoreOptions::default().open_on(source)?;
+            store.backup_to(&target, control)
+        })
+        .map_err(|error| error.context(attempt))
+    }
+
+    /// Gives unused pages of the record file back to the file system.
+    ///
+    /// # Errors
+    /// `Conflict` while other clones of the store or sessions exist, since nobody may read meanwhile.
+    pub fn compact(&mut self) -> Result<CompactReport> {
+        let engine = self.engine_mut()?;
+        let len = |disk: &dyn Disk| {
+            let file = disk.open("records.redb", Mode::Read).map_err(failed("opening records.redb"))?;
+            file.len().map_err(failed("reading the length of records.redb"))
+        };
+        let bytes_before = len(&*engine.disk)?;
+        guarded("compacting", || engine.compact())?;
+        Ok(CompactReport { bytes_before, bytes_after: len(&*engine.disk)? })
+    }
+}
+
+fn prepare_target(target: &SharedDisk) -> Result<()> {
+    let attempt = failed("preparing the target of the backup");
+    let marked = target.exists(MARKER).map_err(&attempt)?;
+    if !marked {
+        format::probe(target)?;
+        let marker = target.open(MARKER, Mode::CreateNew).map_err(&attempt)?;
+        marker.sync_all().map_err(&attempt)?;
+        target.sync_dir("").map_err(&attempt)?;
+    }
+    for name in [format::NAME, "records.redb"] {
+        if target.exists(name).map_err(&attempt)? {
+            target.remove_file(name).map_err(&attempt)?;
+        }
+    }
+    target.sync_dir("").map_err(&attempt)
+}
+
+fn copy_space(
+    source: Source<'_>,
+    copy: &RecordFile,
+    space: Space,
+    control: &Control,
+    report: &mut BackupReport,
+) -> Result<()> {
+    let mut cursor = source.cursor(space, &[], None)?;
+    let mut done = false;
+    while !done {
+        control.check()?;
+        let mut batch = Vec::new();
+        let mut bytes = 0;
+        while bytes < limits::BATCH_BYTES / 4 {
+            let Some((key, value)) = cursor.next()? else {
+                done = true;
+                break;
+            };
+            bytes += key.len() + value.len();
+            batch.push(Change::Put { space, key, value });
+        }
+        report.keys += batch.len() as u64;
+        control.report(report.keys, None, "keys");
+        copy.write(|turn| turn.apply(&batch))?;
+    }
+    Ok(())
+}
+
+fn copy_files(source: &dyn Disk, target: &dyn Disk, control: &Control, report: &mut BackupReport) -> Result<()> {
+    let attempt = failed("copying the files of the backup");
+    let mut files = Vec::new();
+    for directory in DIRECTORIES {
+        files.extend(walk(source, directory).map_err(&attempt)?);
+    }
+    let total: u64 = files.iter().map(|(_, len)| len).sum();
+    let mut done = 0;
+    let mut directories = std::collections::BTreeSet::new();
+    for (path, len) in files {
+        let directory = parent(&path).to_owned();
+        if directories.insert(directory.clone()) {
+            target.create_dir_all(&directory).map_err(&attempt)?;
+        }
+        let kept = target
+            .list(&directory)
+            .map_err(&attempt)?
+            .iter()
+            .any(|entry| entry.len == len && path.ends_with(&format!("/{}", entry.name)));
+        if kept {
+            report.files_kept += 1;
+            continue;
+        }
+        if target.exists(&path).map_err(&attempt)? {
+            target.remove_file(&path).map_err(&attempt)?;
+        }
+        let copied = copy_file::<CopyError>(source, target, &path, |step| {
+            control.check()?;
+            done += step;
+            control.report(done, Some(total), "bytes");
+            Ok(())
+        })
+        .map_err(|error| match error {
+            CopyError::Stopped(error) => error,
+            CopyError::Io(error) => Error::io(format!("copying {path}"), error),
+        })?;
+        report.files += 1;
+        report.file_bytes += copied;
+    }
+    let mut parents: Vec<String> = directories.iter().map(|directory| parent(directory).to_owned()).collect();
+    parents.extend(directories);
+    parents.sort_unstable();
+    parents.dedup();
+    parents.iter().rev().try_for_each(|directory| target.sync_dir(directory).map_err(&attempt))
+}
+
+enum CopyError {
+    Stopped(Error),
+    Io(std::io::Error),
+}
+
+impl From<Error> for CopyError {
+    fn from(error: Error) -> Self {
+        Self::Stopped(error)
+    }
+}
+
+impl From<std::io::Error> for CopyError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
+}

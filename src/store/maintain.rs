@@ -1,0 +1,148 @@
+//! Maintenance: what is not urgent, in the background or by hand.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::open::Store;
+use crate::disk::parent;
+use crate::error::{Error, Result};
+use crate::records::Space;
+use crate::session::{Access, Engine, Identity, Session, changes, lock};
+use crate::value::Control;
+
+/// The user id under which the store itself writes.
+const MAINTENANCE_USER: &str = "stationdb";
+/// How often the maintenance thread looks.
+const PERIOD: Duration = Duration::from_secs(1);
+/// Log entries that one pass drops at most.
+const TRIM_BATCH: usize = 10_000;
+
+/// What one pass of maintenance did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct MaintenanceReport {
+    /// Files removed that no record names any more.
+    pub files_removed: u64,
+    /// Entries dropped from the change log.
+    pub log_entries_dropped: u64,
+}
+
+impl Store {
+    /// Does now what the maintenance thread does from time to time: removes files that nothing names, trims the log.
+    ///
+    /// # Errors
+    /// As any write, and what `control` says.
+    pub fn maintain(&self, control: &Control) -> Result<MaintenanceReport> {
+        maintain(self.engine(), control)
+    }
+}
+
+pub(super) fn maintain(engine: &Arc<Engine>, control: &Control) -> Result<MaintenanceReport> {
+    let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
+    let mut report =
+        MaintenanceReport { files_removed: remove_forgotten(engine, &session, control)?, ..Default::default() };
+    control.check()?;
+    let position = engine.snapshot().sequence;
+    report.log_entries_dropped = session.write(move |draft| changes::trim(draft, position, TRIM_BATCH))? as u64;
+    Ok(report)
+}
+
+/// Removes the files that were forgotten by a commit that every reader is past.
+fn remove_forgotten(engine: &Arc<Engine>, session: &Session, control: &Control) -> Result<u64> {
+    let (sequence, paths) = {
+        let snapshot = engine.snapshot();
+        let paths: Vec<Vec<u8>> = session
+            .read(|view| view.raw_prefix(Space::PendingDelete, b""))?
+            .into_iter()
+            .map(|(path, _)| path)
+            .collect();
+        (snapshot.sequence, paths)
+    };
+    // A reader of an older snapshot may still open one of these files; the next pass will do.
+    if paths.is_empty() || engine.oldest_live_sequence() < sequence {
+        return Ok(0);
+    }
+    let mut removed = Vec::new();
+    let mut directories = std::collections::BTreeSet::new();
+    for key in paths {
+        control.check()?;
+        let Ok(path) = std::str::from_utf8(&key) else { continue };
+        match engine.disk.remove_file(path) {
+            Ok(()) => {
+                directories.insert(parent(path).to_owned());
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            // Somebody holds the file open where that forbids removing it: later.
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => continue,
+            Err(error) => return Err(Error::io(format!("removing {path}"), error)),
+        }
+        removed.push(key);
+    }
+    for directory in directories {
+        engine.disk.sync_dir(&directory).map_err(|error| Error::io(format!("syncing {directory}"), error))?;
+    }
+    let count = removed.len() as u64;
+    if count > 0 {
+        session.write(move |draft| {
+            removed.into_iter().for_each(|key| draft.delete_raw(Space::PendingDelete, key));
+            Ok(())
+        })?;
+    }
+    Ok(count)
+}
+
+/// The maintenance thread; stopped and joined when dropped.
+#[derive(Debug)]
+pub(super) struct MaintenanceThread {
+    stop: Arc<(Mutex<bool>, Condvar)>,
+    control: Control,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl MaintenanceThread {
+    /// Starts the thread. It holds the engine only while it works, so it never keeps a store open.
+    pub(super) fn start(engine: Weak<Engine>) -> Result<Self> {
+        let stop = Arc::new((Mutex::new(false), Condvar::new()));
+        let control = Control::default();
+        let (thread_stop, thread_control) = (stop.clone(), control.clone());
+        let work = move || {
+            loop {
+                let stopped = lock(&thread_stop.0);
+                let (stopped, _) = thread_stop
+                    .1
+                    .wait_timeout_while(stopped, PERIOD, |stopped| !*stopped)
+                    .unwrap_or_else(PoisonError::into_inner);
+                if *stopped {
+                    return;
+                }
+                drop(stopped);
+                let Some(engine) = engine.upgrade() else { return };
+                // What failed is tried again in the next pass; a failed write has latched the store by itself.
+                let _ = crate::session::guarded("maintaining", || maintain(&engine, &thread_control));
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name("stationdb-maintenance".to_owned())
+            .spawn(work)
+            .map_err(|error| Error::io("starting the maintenance thread", error))?;
+        Ok(Self { stop, control, thread: Some(thread) })
+    }
+}
+
+impl Drop for MaintenanceThread {
+    fn drop(&mut self) {
+        *lock(&self.stop.0) = true;
+        self.control.cancel();
+        self.stop.1.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // The last handle may be dropped by the maintenance thread itself.
+            if thread.thread().id() != std::thread::current().id() {
+                let _ = thread.join();
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Looking for damage: what is on disk against what the records say.
+
+use serde::Serialize;
+
+use super::open::Store;
+use crate::error::Result;
+use crate::model::registry;
+use crate::records::{Source, Space, envelope};
+use crate::session::guarded;
+use crate::value::Control;
+use crate::value::id::hex;
+
+/// How deep to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum VerifyLevel {
+    /// That every named file is there with its length.
+    Headers,
+    /// And that every checksum holds, and records and indexes agree.
+    Checksums,
+}
+
+/// One damage that was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Finding {
+    /// The file.
+    pub file: String,
+    /// The key or byte range in it.
+    pub place: String,
+    /// What is wrong.
+    pub problem: String,
+    /// What to do.
+    pub action: String,
+}
+
+/// What a verification saw.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct VerifyReport {
+    /// Everything that is wrong; empty for a sound store.
+    pub findings: Vec<Finding>,
+    /// Records that were checked.
+    pub records: u64,
+    /// Index entries that were checked.
+    pub index_entries: u64,
+    /// Entries of the change log that were checked.
+    pub log_entries: u64,
+    /// Files that were checked.
+    pub files: u64,
+    /// Bytes of those files.
+    pub file_bytes: u64,
+}
+
+impl VerifyReport {
+    /// Whether nothing is wrong.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.findings.is_empty()
+    }
+
+    pub(crate) fn find(&mut self, file: &str, place: impl Into<String>, problem: impl Into<String>, action: &str) {
+        self.findings.push(Finding {
+            file: file.to_owned(),
+            place: place.into(),
+            problem: problem.into(),
+            action: action.to_owned(),
+        });
+    }
+}
+
+const RECORD_FILE: &str = "records.redb";
+const RESTORE: &str = "restore the store, or this record, from a backup";
+const REBUILD: &str = "back the store up and restore the copy, which rebuilds its indexes";
+
+impl Store {
+    /// Looks for damage while readers and writers go on: in one snapshot, up to `level`.
+    ///
+    /// # Errors
+    /// What `control` says; damage is not an error but a finding.
+    pub fn verify(&self, level: VerifyLevel, control: &Control) -> Result<VerifyReport> {
+        let snapshot = self.engine().snapshot();
+        let source = Source::Snapshot(&snapshot);
+        let mut report = VerifyReport::default();
+        if level >= VerifyLevel::Checksums {
+            let walked = guarded("verifying the records", || {
+                verify_records(source, control, &mut report)?;
+                verify_log(source, control, &mut report)
+            });
+            if let Err(error) = walked {
+                if !matches!(error.kind(), crate::ErrorKind::Corrupt | crate::ErrorKind::Io) {
+                    return Err(error);
+                }
+                report.find(RECORD_FILE, "a page", error.message(), RESTORE);
+            }
+        }
+        Ok(report)
+    }
+}
+
+fn verify_records(source: Source<'_>, control: &Control, report: &mut VerifyReport) -> Result<()> {
+    let total = source.len(Space::Records)?;
+    let mut cursor = source.cursor(Space::Records, &[], None)?;
+    let mut expected_entries = 0u64;
+    while let Some((key, value)) = cursor.next()? {
+        if report.records % 1024 == 0 {
+            control.check()?;
+            control.report(report.records, Some(total), "records");
+        }
+        report.records += 1;
+        let code = key.first().copied().unwrap_or_default();
+        let payload = match envelope::open(&key, code, &value) {
+            Ok(payload) => payload,
+            Err(error) => {
+                report.find(RECORD_FILE, hex(&key), error.message(), RESTORE);
+                continue;
+            }
+        };
+        let Some(registered) = registry::by_code(code) else {
+            report.find(RECORD_FILE, hex(&key), format!("a record of the unknown kind {code}"), RESTORE);
+            continue;
+        };
+        match (registered.entries)(payload) {
+            Ok(entries) => {
+                for (index, entry) in entries {
+                    expected_entries += 1;
+                    let mut full = vec![code, index];
+                    full.extend_from_slice(&entry);
+                    full.extend_from_slice(key.get(1..).unwrap_or_default());
+                    if source.get(Space::Index, &full)?.is_none() {
+                        report.find(RECORD_FILE, hex(&full), "an index entry of a record is missing", REBUILD);
+                    }
+                }
+            }
+            Err(error) => report.find(RECORD_FILE, hex(&key), error.message(), RESTORE),
+        }
+    }
+    report.index_entries = source.len(Space::Index)?;
+    if report.index_entries > expected_entries {
+        let surplus = report.index_entries - expected_entries;
+        report.find(RECORD_FILE, "the indexes", format!("{surplus} entries belong to no record"), REBUILD);
+    }
+    if report.records != total {
+        report.find(
+            RECORD_FILE,
+            "the records",
+            format!("{} records were found where {total} are counted", report.records),
+            RESTORE,
+        );
+    }
+    Ok(())
+}
+
+fn verify_log(source: Source<'_>, control: &Control, report: &mut VerifyReport) -> Result<()> {
+    let mut cursor = source.cursor(Space::Log, &[], None)?;
+    while let Some((key, value)) = cursor.next()? {
+        control.check()?;
+        report.log_entries += 1;
+        if let Err(error) = crate::session::changes::read_log_row(&key, &value) {
+            report.find(RECORD_FILE, hex(&key), error.message(), RESTORE);
+        }
+    }
+    Ok(())
+}
