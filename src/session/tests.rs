@@ -1,9 +1,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use super::{Access, Identity, OrderTerm, Query, Session, What};
 use crate::disk::MemoryDisk;
+use crate::disk::sim::{Fault, OpKind, Pick, SimDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Field, Index, Resource};
 use crate::store::{Store, StoreOptions};
@@ -286,4 +288,55 @@ fn a_panicking_plan_is_an_error_and_the_store_goes_on() {
     let error = session.write::<()>(|_| panic!("redb met a damaged page")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
     create(&session, "a", 1).unwrap();
+}
+
+#[test]
+fn sixty_four_threads_share_the_syncs_of_a_slow_disk() {
+    let disk = SimDisk::new(1);
+    let store =
+        StoreOptions::default().seed(Some(1)).maintenance_thread(false).open_on(Arc::new(disk.clone())).unwrap();
+    disk.set_latency(OpKind::Sync, Duration::from_millis(4));
+    let syncs_before = syncs(&disk);
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        for thread in 0..64 {
+            let session = store.session(Identity::user("ada"));
+            scope.spawn(move || {
+                for round in 0..25 {
+                    create(&session, &format!("{thread} {round}"), round).unwrap();
+                }
+            });
+        }
+    });
+    let per_second = 1600.0 / start.elapsed().as_secs_f64();
+    let syncs = syncs(&disk) - syncs_before;
+    println!("64 threads, sync 4 ms: {per_second:.0} acknowledged creates a second, {syncs} syncs for 1600 creates");
+    // One sync for each create would make 250 a second and 1600 syncs. The time depends on the machine, the syncs do not.
+    assert!(syncs <= 400, "{syncs} syncs");
+    let session = store.session(Identity::user("ada"));
+    assert_eq!(all(&session, &Query { take: 10_000, ..Query::default() }).len(), 1600);
+}
+
+fn syncs(disk: &SimDisk) -> usize {
+    disk.trace().iter().filter(|entry| entry.kind == OpKind::Sync).count()
+}
+
+#[test]
+fn after_a_failed_sync_writes_are_refused_and_reads_go_on() {
+    let disk = SimDisk::new(2);
+    let store =
+        StoreOptions::default().seed(Some(1)).maintenance_thread(false).open_on(Arc::new(disk.clone())).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let kept = create(&session, "kept", 1).unwrap();
+    disk.inject(Pick::kind(OpKind::Sync).once(), Fault::DropDirty);
+    let error = create(&session, "lost", 2).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutcomeUnknown);
+    assert_eq!(create(&session, "more", 3).unwrap_err().kind(), ErrorKind::Latched);
+    assert_eq!(session.transaction(|_| Ok(())).unwrap_err().kind(), ErrorKind::Latched);
+    assert_eq!(get(&session, &kept.id), Some(kept.clone()));
+    drop((session, store));
+    let store = StoreOptions::default().maintenance_thread(false).open_on(Arc::new(disk)).unwrap();
+    let session = store.session(Identity::user("ada"));
+    assert_eq!(get(&session, &kept.id), Some(kept));
+    create(&session, "more", 3).unwrap();
 }

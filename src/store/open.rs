@@ -179,6 +179,15 @@ impl StoreOptions {
         self.open_on(disk).map_err(|error| error.context(attempt()))
     }
 
+    /// Opens the store on a disk: for tests on the simulator.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    #[cfg(feature = "faults")]
+    pub fn open_disk(self, disk: SharedDisk) -> Result<Store> {
+        self.open_on(disk)
+    }
+
     /// Opens the store on a disk.
     pub(crate) fn open_on(self, disk: SharedDisk) -> Result<Store> {
         // Looked at before anything is created, so that a directory that is no store stays untouched.
