@@ -151,14 +151,17 @@ fn while_held<T>(attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
 }
 
 /// Scanners and indexers on Windows open fresh files for moments without sharing them; a refusal is tried again
-/// until [`limits::HELD_FILE_RETRY_MS`](crate::value::limits::HELD_FILE_RETRY_MS) have passed.
+/// until this much time has passed.
+#[cfg(windows)]
+const HELD_FILE_RETRY_MS: u64 = 2_500;
+
 #[cfg(windows)]
 fn while_held<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     use std::time::{Duration, Instant};
     const ACCESS_DENIED: i32 = 5;
     const SHARING_VIOLATION: i32 = 32;
     const LOCK_VIOLATION: i32 = 33;
-    let deadline = Instant::now() + Duration::from_millis(crate::value::limits::HELD_FILE_RETRY_MS);
+    let deadline = Instant::now() + Duration::from_millis(HELD_FILE_RETRY_MS);
     let mut pause = Duration::from_millis(1);
     loop {
         match attempt() {

@@ -80,6 +80,3 @@ pub const GROUP_BYTES: usize = 64 * 1024 * 1024;
 pub const RECORD_CACHE_BYTES: usize = 64 * 1024 * 1024;
 /// Memory of the text index's writer.
 pub const SEARCH_WRITER_BYTES: usize = 32 * 1024 * 1024;
-
-/// Milliseconds for which a rename or removal is tried again while another process holds the file (Windows only).
-pub const HELD_FILE_RETRY_MS: u64 = 2_500;

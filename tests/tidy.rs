@@ -1,0 +1,513 @@
+//! Reads the sources and documents of this crate, and refuses what the house does not allow.
+//!
+//! Each rule is a function over text, so that the tests below can show that it refuses what it should.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Rooms from the bottom up. A room imports only from lower levels; rooms of one level do not know each other.
+const LEVELS: &[&[&str]] = &[
+    &["error"],
+    &["value", "disk"],
+    &["model", "filter", "packages"],
+    &["records", "columnar", "search", "blobs"],
+    &["session"],
+    &["services"],
+    &["store"],
+];
+
+/// The one file that may use the operating system's files.
+const FILE_DOOR: &str = "src/disk/real.rs";
+
+/// What library code does not say, and what it says instead.
+const BANNED: &[(&str, &str)] = &[
+    (".unwrap()", "return an error"),
+    (".expect(\"", "return an error"),
+    ("panic!(", "return an error"),
+    ("todo!(", "write it"),
+    ("unimplemented!(", "write it"),
+    ("unreachable!(", "return an error, or make the case impossible by type"),
+    ("to_ne_bytes", "use little or big endian bytes"),
+    ("from_ne_bytes", "use little or big endian bytes"),
+    ("unsafe ", "find a safe way"),
+    ("dbg!(", "remove it"),
+    ("println!(", "return what there is to say"),
+];
+
+#[test]
+fn sources_keep_the_rules() {
+    let sources = Sources::read(&root().join("src"));
+    assert!(sources.files.len() > 20, "the sources were not found");
+    report(sources.problems());
+}
+
+#[test]
+fn links_of_documents_lead_to_files() {
+    let mut documents = vec![root().join("README.md")];
+    documents.extend(files_below(&root().join("docs"), "md"));
+    let problems = documents.iter().filter(|path| path.exists()).flat_map(|path| {
+        let text = std::fs::read_to_string(path).unwrap();
+        let here = path.parent().unwrap().to_owned();
+        dead_links(&text, |link| here.join(link).exists())
+            .into_iter()
+            .map(|link| format!("{}: the link {link:?} leads nowhere", path.display()))
+            .collect::<Vec<_>>()
+    });
+    report(problems.collect());
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn report(problems: Vec<String>) {
+    let mut text = String::new();
+    for problem in &problems {
+        let _ = writeln!(text, "{problem}");
+    }
+    assert!(problems.is_empty(), "{} problems:\n{text}", problems.len());
+}
+
+fn files_below(dir: &Path, extension: &str) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    let mut files: Vec<PathBuf> = entries
+        .flat_map(|entry| {
+            let path = entry.unwrap().path();
+            if path.is_dir() { files_below(&path, extension) } else { vec![path] }
+        })
+        .filter(|path| path.extension().is_some_and(|found| found == extension))
+        .collect();
+    files.sort();
+    files
+}
+
+/// The library's code without tests, comments and the insides of strings.
+struct Sources {
+    /// Path with `/` (`src/disk/mod.rs`) to code.
+    files: BTreeMap<String, String>,
+}
+
+impl Sources {
+    fn read(dir: &Path) -> Self {
+        let files = files_below(dir, "rs").into_iter().map(|path| {
+            let relative = path.strip_prefix(dir).unwrap().to_string_lossy().replace('\\', "/");
+            (format!("src/{relative}"), std::fs::read_to_string(&path).unwrap())
+        });
+        Self::new(files)
+    }
+
+    fn new(files: impl IntoIterator<Item = (String, String)>) -> Self {
+        let mut stripped = BTreeMap::new();
+        let mut test_modules = Vec::new();
+        for (path, text) in files {
+            let (code, modules) = without_tests(&scrub(&text));
+            let inside = module_path(&path);
+            test_modules.extend(modules.into_iter().map(|module| {
+                let mut test_path = inside.clone();
+                test_path.push(module);
+                test_path
+            }));
+            stripped.insert(path, code);
+        }
+        stripped.retain(|path, _| !test_modules.iter().any(|module| module_path(path).starts_with(module)));
+        Self { files: stripped }
+    }
+
+    fn problems(&self) -> Vec<String> {
+        let root_names = self.files.get("src/lib.rs").map(|lib| root_names(lib)).unwrap_or_default();
+        let mut problems = Vec::new();
+        for (path, code) in self.files.iter().filter(|(path, _)| *path != "src/lib.rs") {
+            for (line, rule) in upward_imports(path, code, &root_names) {
+                problems.push(format!("{path}:{line}: {rule}"));
+            }
+            for (line, rule) in banned_words(path, code) {
+                problems.push(format!("{path}:{line}: {rule}"));
+            }
+        }
+        problems
+    }
+}
+
+/// `src/disk/sim/mod.rs` -> `[disk, sim]`.
+fn module_path(path: &str) -> Vec<String> {
+    let inner = path.trim_start_matches("src/").trim_end_matches(".rs");
+    let inner = inner.strip_suffix("/mod").unwrap_or(inner);
+    inner.split('/').filter(|part| !part.is_empty() && *part != "lib").map(str::to_owned).collect()
+}
+
+fn level(room: &str) -> Option<usize> {
+    LEVELS.iter().position(|rooms| rooms.contains(&room))
+}
+
+/// Blanks out comments, and the insides of strings and characters; keeps every line where it is.
+fn scrub(text: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    let blank = |out: &mut String, c: char| out.push(if c == '\n' { '\n' } else { ' ' });
+    while let Some(&c) = chars.get(at) {
+        let next = chars.get(at + 1).copied();
+        let starts_word = at == 0 || !(chars[at - 1].is_alphanumeric() || chars[at - 1] == '_');
+        let hashes = chars[at + 1..].iter().take_while(|c| **c == '#').count();
+        if c == '/' && next == Some('/') {
+            while chars.get(at).is_some_and(|c| *c != '\n') {
+                out.push(' ');
+                at += 1;
+            }
+        } else if c == '/' && next == Some('*') {
+            let mut depth = 0;
+            while at < chars.len() {
+                let pair = (chars[at], chars.get(at + 1).copied());
+                depth += i32::from(pair == ('/', Some('*'))) - i32::from(pair == ('*', Some('/')));
+                blank(&mut out, chars[at]);
+                at += 1;
+                if depth == 0 {
+                    out.push(' ');
+                    at += 1;
+                    break;
+                }
+            }
+        } else if starts_word && c == 'r' && chars.get(at + 1 + hashes) == Some(&'"') {
+            out.extend(&chars[at..at + 2 + hashes]);
+            at += 2 + hashes;
+            let end: Vec<char> = std::iter::once('"').chain(std::iter::repeat_n('#', hashes)).collect();
+            while at < chars.len() && !chars[at..].starts_with(&end) {
+                blank(&mut out, chars[at]);
+                at += 1;
+            }
+            out.extend(&end);
+            at += end.len();
+        } else if c == '"' {
+            out.push('"');
+            at += 1;
+            while at < chars.len() && chars[at] != '"' {
+                for _ in 0..1 + usize::from(chars[at] == '\\') {
+                    if let Some(c) = chars.get(at) {
+                        blank(&mut out, *c);
+                    }
+                    at += 1;
+                }
+            }
+            out.push('"');
+            at += 1;
+        } else if c == '\'' && (next == Some('\\') || chars.get(at + 2) == Some(&'\'')) {
+            out.push(' ');
+            at += 1;
+            let mut first = true;
+            while at < chars.len() && (first || chars[at] != '\'') {
+                first = false;
+                let step = 1 + usize::from(chars[at] == '\\');
+                out.push_str(&"  "[..step]);
+                at += step;
+            }
+            out.push(' ');
+            at += 1;
+        } else {
+            out.push(c);
+            at += 1;
+        }
+    }
+    out
+}
+
+/// Blanks out items behind a `cfg` that names `test`, and tells the names of the modules among them.
+fn without_tests(code: &str) -> (String, Vec<String>) {
+    let mut out: Vec<char> = code.chars().collect();
+    let mut modules = Vec::new();
+    let mut at = 0;
+    while at < out.len() {
+        if out[at] != '#' {
+            at += 1;
+            continue;
+        }
+        let rest: String = out[at..].iter().take(200).collect();
+        let attribute = rest.starts_with("#[cfg(") || rest.starts_with("#[test]");
+        let end = rest.find(']').unwrap_or(0);
+        let inside = &rest[..end];
+        let is_test = attribute
+            && !inside.contains("not(test")
+            && inside.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == "test");
+        if !is_test {
+            at += 1;
+            continue;
+        }
+        let (mut depth, mut stop) = (0_i32, at + rest[..end].chars().count() + 1);
+        let item_from = stop;
+        while stop < out.len() {
+            match out[stop] {
+                '{' | '(' | '[' => depth += 1,
+                '}' | ')' | ']' => depth -= 1,
+                _ => {}
+            }
+            let ends = depth == 0 && matches!(out[stop], '}' | ';');
+            stop += 1;
+            if ends {
+                break;
+            }
+        }
+        let item: String = out[item_from..stop].iter().collect();
+        let words: Vec<&str> = item.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+        if let (Some(position), true) = (words.iter().position(|word| *word == "mod"), item.ends_with(';')) {
+            modules.push(words[position + 1].to_owned());
+        }
+        for c in &mut out[at..stop] {
+            if *c != '\n' {
+                *c = ' ';
+            }
+        }
+        at = stop;
+    }
+    (out.into_iter().collect(), modules)
+}
+
+/// The names that `lib.rs` re-exports, each with its room: a name at the root is no way around the levels.
+fn root_names(lib: &str) -> BTreeMap<String, String> {
+    use_paths(lib)
+        .into_iter()
+        .filter_map(|(_, path)| {
+            let path = path.strip_prefix("crate::").unwrap_or(&path).to_owned();
+            let (room, rest) = path.split_once("::")?;
+            level(room)?;
+            Some((rest.rsplit("::").next()?.to_owned(), room.to_owned()))
+        })
+        .collect()
+}
+
+fn line_of(code: &str, at: usize) -> usize {
+    code[..at].matches('\n').count() + 1
+}
+
+/// Every path that a `use` brings in, with its line; trees are unfolded.
+fn use_paths(code: &str) -> Vec<(usize, String)> {
+    let mut paths = Vec::new();
+    let mut from = 0;
+    while let Some(found) = code[from..].find("use ") {
+        let at = from + found;
+        from = at + 4;
+        let before = code[..at].trim_end();
+        if !(before.is_empty() || before.ends_with([';', '}', '{', ')', ']']) || before.ends_with("pub")) {
+            continue;
+        }
+        let Some(end) = code[at..].find(';') else { continue };
+        let tree: String = code[from..at + end].split_whitespace().collect::<Vec<_>>().join(" ");
+        unfold("", &tree, &mut |path| paths.push((line_of(code, at), path)));
+    }
+    paths
+}
+
+fn unfold(prefix: &str, tree: &str, found: &mut impl FnMut(String)) {
+    let tree = tree.trim();
+    match tree.split_once('{') {
+        Some((head, rest)) if !head.contains(',') => {
+            let inner = rest.trim_end().strip_suffix('}').unwrap_or(rest);
+            let prefix = format!("{prefix}{}", head.trim());
+            let (mut depth, mut start) = (0, 0);
+            for (at, c) in inner.char_indices().chain([(inner.len(), ',')]) {
+                match c {
+                    '{' => depth += 1,
+                    '}' => depth -= 1,
+                    ',' if depth == 0 => {
+                        if !inner[start..at].trim().is_empty() {
+                            unfold(&prefix, &inner[start..at], found);
+                        }
+                        start = at + 1;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        _ => found(format!("{prefix}{}", tree.split(" as ").next().unwrap_or(tree).trim())),
+    }
+}
+
+/// Where a path leads, as parts from the crate's root; `None` when it leaves the crate.
+fn resolve(path: &str, file: &str, root_names: &BTreeMap<String, String>) -> Option<String> {
+    let mut here = module_path(file);
+    let mut parts = path.split("::").map(str::trim).peekable();
+    match parts.peek().copied()? {
+        "crate" => {
+            here.clear();
+            parts.next();
+        }
+        "self" => {
+            parts.next();
+        }
+        "super" => {}
+        _ => return None,
+    }
+    while parts.peek() == Some(&"super") {
+        here.pop();
+        parts.next();
+    }
+    here.extend(parts.map(str::to_owned));
+    let first = here.first()?;
+    Some(root_names.get(first).unwrap_or(first).clone())
+}
+
+fn upward_imports(file: &str, code: &str, root_names: &BTreeMap<String, String>) -> Vec<(usize, String)> {
+    let Some(room) = module_path(file).first().cloned() else { return Vec::new() };
+    let Some(own) = level(&room) else {
+        return vec![(1, format!("the room {room:?} has no level; give it one in tests/tidy.rs"))];
+    };
+    let mut paths = use_paths(code);
+    for (at, _) in code.match_indices("crate::") {
+        let path: String = code[at..].chars().take_while(|c| c.is_alphanumeric() || *c == '_' || *c == ':').collect();
+        paths.push((line_of(code, at), path));
+    }
+    let mut problems: Vec<(usize, String)> = paths
+        .into_iter()
+        .filter_map(|(line, path)| {
+            let target = resolve(&path, file, root_names)?;
+            let target_level = level(&target)?;
+            (target != room && target_level >= own)
+                .then(|| (line, format!("{room} must not import {target} ({path}); imports point down")))
+        })
+        .collect();
+    problems.sort();
+    problems.dedup_by_key(|(line, _)| *line);
+    problems
+}
+
+fn banned_words(file: &str, code: &str) -> Vec<(usize, String)> {
+    let mut problems = Vec::new();
+    for (word, instead) in BANNED {
+        for (at, _) in code.match_indices(word) {
+            let before = code[..at].chars().next_back();
+            // A longer name is another macro.
+            let part_of_longer = !word.starts_with('.') && before.is_some_and(|c| c.is_alphanumeric() || c == '_');
+            if !part_of_longer {
+                problems.push((line_of(code, at), format!("{:?} is not for library code: {instead}", word.trim())));
+            }
+        }
+    }
+    if file != FILE_DOOR {
+        let uses = use_paths(code).into_iter().filter(|(_, path)| path.starts_with("std::fs")).map(|(line, _)| line);
+        let inline = code.match_indices("std::fs").map(|(at, _)| line_of(code, at));
+        for line in uses.chain(inline) {
+            problems.push((line, format!("std::fs is for {FILE_DOOR} alone: use the disk")));
+        }
+    }
+    problems.sort();
+    problems.dedup();
+    problems
+}
+
+/// The relative links of a Markdown text that `exists` denies; code is no link.
+fn dead_links(text: &str, exists: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut dead = Vec::new();
+    let mut in_code = false;
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            in_code = !in_code;
+        }
+        if in_code {
+            continue;
+        }
+        // Every second piece is code in backticks.
+        let prose: String = line.split('`').step_by(2).collect::<Vec<_>>().join("x");
+        for (at, _) in prose.match_indices("](") {
+            let Some(link) = prose[at + 2..].split([')', ' ']).next() else { continue };
+            let target = link.split('#').next().unwrap_or_default();
+            if !target.is_empty() && !link.contains("://") && !link.starts_with("mailto:") && !exists(target) {
+                dead.push(link.to_owned());
+            }
+        }
+    }
+    dead
+}
+
+mod rules_refuse {
+    use super::*;
+
+    fn problems(files: &[(&str, &str)]) -> Vec<String> {
+        Sources::new(files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))).problems()
+    }
+
+    #[track_caller]
+    fn refused(path: &str, text: &str, word: &str) {
+        let found = problems(&[("src/lib.rs", "pub use session::{Session, What};"), (path, text)]);
+        assert!(found.iter().any(|problem| problem.contains(word)), "{text:?} gave {found:?}");
+    }
+
+    #[track_caller]
+    fn allowed(path: &str, text: &str) {
+        let found =
+            problems(&[("src/lib.rs", "pub use session::{Session, What};\n#[cfg(test)] mod helper;"), (path, text)]);
+        assert!(found.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn imports_that_point_up() {
+        refused("src/records/file.rs", "use crate::session::Session;", "src/records/file.rs:1: records must not");
+        refused("src/records/file.rs", "\nuse crate::{error::Error, session::{View, Draft}};", ":2: records must not");
+        refused("src/records/file.rs", "use super::super::store::Store;", "must not import store");
+        refused("src/records/mod.rs", "use super::store::Store;", "must not import store");
+        refused("src/records/file.rs", "fn f() -> crate::session::View { }", "must not import session");
+        refused("src/records/file.rs", "use crate::Session;", "must not import session");
+        refused("src/value/id.rs", "use crate::disk::Disk;", "must not import disk");
+        refused("src/model/asset.rs", "pub(crate) use crate::filter::Plan;", "must not import filter");
+        refused("src/cellar/mod.rs", "", "has no level");
+    }
+
+    #[test]
+    fn but_not_imports_that_point_down() {
+        allowed(
+            "src/session/view.rs",
+            "use crate::records::{Space, Turn};\nuse super::draft::Draft;\nuse super::super::error::Error;",
+        );
+        allowed("src/session/query/mod.rs", "pub(crate) use plan::Plan; use std::sync::Arc; use super::super::disk;");
+        allowed(
+            "src/value/id.rs",
+            "// use crate::store::Store;\n/* use crate::store; */ const S: &str = \"use crate::store::Store;\";",
+        );
+        allowed("src/value/id.rs", "#[cfg(test)]\nmod tests {\n use crate::store::Store;\n}\n");
+        allowed("src/value/id.rs", "/// [`crate::store::Store`]\nfn reuse (x: u8) {}");
+    }
+
+    #[test]
+    fn panics_in_library_code() {
+        refused("src/value/id.rs", "fn f() { x.unwrap() }", "unwrap");
+        refused("src/value/id.rs", "fn f() { x\n.expect(\"why\") }", ":2: \".expect");
+        refused("src/value/id.rs", "fn f() { panic!(\"no\") }", "panic");
+        refused("src/value/id.rs", "fn f() { todo!() }", "todo");
+        refused("src/value/id.rs", "#[cfg(not(test))] fn f() { todo!() }", "todo");
+        refused("src/value/id.rs", "#[cfg(test)]\nfn t() { {} }\nfn f() { todo!() }", ":3: \"todo");
+        refused("src/value/id.rs", "const C: char = '\"'; fn f() { todo!() } const D: char = '\"';", "todo");
+        refused("src/value/id.rs", "fn f<'a>(x: &'a str) { unsafe { } }", "unsafe");
+        refused("src/value/id.rs", "let b = x.to_ne_bytes();", "endian");
+    }
+
+    #[test]
+    fn but_not_panics_in_tests_and_texts() {
+        allowed("src/value/id.rs", "#[cfg(test)]\nmod tests { fn t() { x.unwrap(); if a { panic!(\"}\") } } }\n");
+        allowed(
+            "src/value/id.rs",
+            "#[cfg(any(test, feature = \"faults\"))]\npub fn t(a: [u8; 3]) -> u8 { x.unwrap() }\n",
+        );
+        allowed("src/helper.rs", "fn t() { x.unwrap() }");
+        allowed("src/helper/deep.rs", "fn t() { x.unwrap() }");
+        allowed(
+            "src/value/id.rs",
+            "/// x.unwrap()\nfn f() { x.unwrap_or(1); self.expect(Token::Comma); g(r#\"panic!(\"#) }",
+        );
+    }
+
+    #[test]
+    fn files_past_the_door() {
+        refused("src/blobs/put.rs", "use std::fs::File;", "std::fs");
+        refused("src/blobs/put.rs", "use std::{fs, io};", "std::fs");
+        refused("src/blobs/put.rs", "fn f() { std::fs::remove_file(p) }", "std::fs");
+        allowed("src/disk/real.rs", "use std::fs::File;");
+        allowed("src/blobs/put.rs", "#[cfg(test)]\nmod tests { use std::fs::File; }");
+    }
+
+    #[test]
+    fn links_that_lead_nowhere() {
+        let there = |link: &str| link == "format.md" || link == "../README.md";
+        assert_eq!(dead_links("see [a](format.md#x), [b](gone.md) and [c](../README.md)", there), ["gone.md"]);
+        assert!(dead_links("[a](https://x.y/z) [b](#part) [c](mailto:a@b)", there).is_empty());
+        assert!(dead_links("`[a](gone.md)`\n```\n[a](gone.md)\n```", there).is_empty());
+        assert_eq!(dead_links("```\nx\n```\n![p](gone.png \"title\")", there), ["gone.png"]);
+    }
+}
