@@ -180,6 +180,23 @@ impl Engine {
         self.publish()
     }
 
+    /// Refuses when the disk is almost full. What is left then belongs to deletes and maintenance.
+    pub(crate) fn check_space(&self, wanted_bytes: u64) -> Result<()> {
+        let free = self.disk.free_bytes().map_err(|error| Error::io("asking how much space is left", error))?;
+        let needed = self.settings.reserve_bytes.saturating_add(wanted_bytes);
+        match free {
+            Some(free) if free < needed => Err(Error::new(
+                ErrorKind::NoSpace,
+                format!(
+                    "the disk has {free} bytes left, and {wanted_bytes} are wanted beside the reserve of {}; delete \
+                     something, or make room on the disk",
+                    self.settings.reserve_bytes
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses when an earlier write left the disk in doubt.
     pub(crate) fn check_latch(&self) -> Result<()> {
         match &*lock(&self.latch) {

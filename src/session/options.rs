@@ -36,6 +36,9 @@ pub struct Settings {
     pub query_memory_bytes: usize,
     /// Bytes of the record file's page cache; default 64 MiB.
     pub record_cache_bytes: usize,
+    /// Free bytes of the disk below which writes are refused with `NoSpace`, so that deletes and maintenance can still
+    /// make room; default 16 MiB.
+    pub reserve_bytes: u64,
     /// Two syncs a commit, so that the store opens in constant time after a power cut; default off.
     pub quick_repair: bool,
     /// Whether a thread seals, merges and sweeps in the background; default on.
@@ -63,6 +66,7 @@ impl Default for Settings {
             table_rows_max: limits::TABLE_ROWS,
             query_memory_bytes: limits::QUERY_MEMORY_BYTES,
             record_cache_bytes: limits::RECORD_CACHE_BYTES,
+            reserve_bytes: 16 * 1024 * 1024,
             quick_repair: false,
             maintenance_thread: true,
             log_entries_max: 1_000_000,

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::{Access, Identity, OrderTerm, Query, Session, What};
-use crate::disk::MemoryDisk;
 use crate::disk::sim::{Fault, OpKind, Pick, SimDisk};
+use crate::disk::{Disk, MemoryDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Field, Index, Resource};
 use crate::store::{Store, StoreOptions};
@@ -339,4 +339,24 @@ fn after_a_failed_sync_writes_are_refused_and_reads_go_on() {
     let session = store.session(Identity::user("ada"));
     assert_eq!(get(&session, &kept.id), Some(kept));
     create(&session, "more", 3).unwrap();
+}
+
+#[test]
+fn an_almost_full_disk_refuses_what_grows_and_lets_deletes_through() {
+    let disk = SimDisk::new(3);
+    let options = StoreOptions::default().seed(Some(1)).maintenance_thread(false).reserve_bytes(1 << 20);
+    let store = options.open_on(Arc::new(disk.clone())).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let gadget = create(&session, "a", 1).unwrap();
+    let free_at = |free: u64| {
+        disk.set_capacity(Some(1 << 40));
+        let used = (1u64 << 40) - disk.free_bytes().unwrap().unwrap();
+        disk.set_capacity(Some(used + free));
+    };
+    free_at((1 << 20) - 1);
+    assert_eq!(create(&session, "b", 2).unwrap_err().kind(), ErrorKind::NoSpace);
+    let id = gadget.id.clone();
+    assert!(session.write(move |draft| draft.delete::<Gadget>(&id)).unwrap().is_some());
+    free_at(1 << 30);
+    create(&session, "b", 2).unwrap();
 }

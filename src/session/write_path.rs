@@ -17,7 +17,7 @@ use std::thread::ThreadId;
 use super::context::Context;
 use super::draft::Draft;
 use super::engine::{Engine, guarded, lock};
-use super::event::{Event, LogEntry};
+use super::event::{Event, LogEntry, What};
 use super::view::View;
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::{Change, RecordFile, Source, Space, Turn};
@@ -227,6 +227,11 @@ pub(super) fn plan_over<T>(
     let mut draft = Draft::new(view);
     let value = plan(&mut draft)?;
     let (changes, events) = draft.finish()?;
+    // What only deletes, or tells nobody anything (positions, swept files), may use the reserve.
+    if events.iter().any(|event| event.what != What::Deleted) {
+        let bytes: usize = changes.iter().map(Change::len).sum();
+        context.engine.check_space(bytes as u64)?;
+    }
     Ok((value, changes, events))
 }
 

@@ -128,6 +128,8 @@ impl StoreOptions {
         query_memory_bytes: usize;
         /// Bytes of the record file's page cache.
         record_cache_bytes: usize;
+        /// Free bytes of the disk below which writes are refused, so that deletes still have room.
+        reserve_bytes: u64;
         /// Two syncs a commit, so that the store opens in constant time after a power cut.
         quick_repair: bool;
         /// Whether a thread seals, merges and sweeps in the background.
