@@ -1,5 +1,7 @@
 //! stationdb
 #![deny(missing_docs)]
+// Nothing that a caller, a file or a disk can do panics; tests may.
+#![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod disk;
 mod error;
