@@ -5,6 +5,7 @@
 
 mod disk;
 mod error;
+mod filter;
 mod model;
 mod records;
 mod services;

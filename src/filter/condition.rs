@@ -1,0 +1,447 @@
+//! What a planner can use of a filter: conditions that every match satisfies, in terms of fields and constants.
+//!
+//! A condition means exactly what the part of the filter that it came from means, and its constants are in the
+//! representation of the field, so index keys made from them select neither more nor fewer records.
+
+use std::ops::Bound;
+
+use super::Schema;
+use super::check::{exact_double, exact_int};
+use super::constant::{Constant, order};
+use super::syntax::Comparison;
+use super::tree::{How, List, Members, Place, RECORD, Scalar, Set, Test};
+use crate::value::{FieldType, Val, time};
+
+/// One condition; fields are positions in [`Schema::fields`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Condition {
+    /// The field equals a value that is not null.
+    Eq {
+        /// Position of the field.
+        field: usize,
+        /// The value.
+        value: Constant,
+    },
+    /// The field equals one of the values, ascending and distinct; null first where it is listed.
+    In {
+        /// Position of the field.
+        field: usize,
+        /// The values.
+        values: Vec<Constant>,
+    },
+    /// The field lies between the bounds. Null and NaN are outside: an open side is bounded by the least or
+    /// greatest value of the type.
+    Range {
+        /// Position of the field.
+        field: usize,
+        /// Lower bound.
+        lower: Bound<Constant>,
+        /// Upper bound.
+        upper: Bound<Constant>,
+    },
+    /// The text starts with a prefix.
+    Prefix {
+        /// Position of the field.
+        field: usize,
+        /// The prefix.
+        text: Box<str>,
+    },
+    /// The text contains a part.
+    Contains {
+        /// Position of the field.
+        field: usize,
+        /// The part.
+        text: Box<str>,
+        /// Whether the field's letter case is folded first.
+        folded: bool,
+    },
+    /// The map has the key with this value.
+    MapEq {
+        /// Position of the field.
+        field: usize,
+        /// The key.
+        key: Box<str>,
+        /// The value.
+        value: Box<str>,
+    },
+    /// The map has the key with one of these values.
+    MapIn {
+        /// Position of the field.
+        field: usize,
+        /// The key.
+        key: Box<str>,
+        /// The values.
+        values: Vec<Box<str>>,
+    },
+    /// The map has the key.
+    MapKey {
+        /// Position of the field.
+        field: usize,
+        /// The key.
+        key: Box<str>,
+    },
+    /// The list of strings has one of these elements.
+    ListHas {
+        /// Position of the field.
+        field: usize,
+        /// The values; one or more.
+        values: Vec<Box<str>>,
+    },
+    /// Some record of the list has a member that equals one of the values.
+    RowsHave {
+        /// Position of the field.
+        field: usize,
+        /// Position of the member in the fields of the list's records.
+        member: usize,
+        /// The values; one or more.
+        values: Vec<Constant>,
+    },
+    /// The field is null.
+    IsNull {
+        /// Position of the field.
+        field: usize,
+    },
+    /// The field is not null.
+    NotNull {
+        /// Position of the field.
+        field: usize,
+    },
+    /// The n-th text search of the filter finds the record.
+    Search(usize),
+    /// At least one of these groups holds; a group holds when each of its conditions does.
+    AnyOf(Vec<Vec<Condition>>),
+    /// Nothing matches.
+    Never,
+    /// Something that only evaluation decides.
+    Other,
+}
+
+impl Condition {
+    /// Whether the condition says all that the part of the filter says from which it came.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        match self {
+            Self::Other => false,
+            Self::AnyOf(groups) => groups.iter().flatten().all(Self::is_exact),
+            _ => true,
+        }
+    }
+}
+
+/// The conditions that are joined by `and` at the top of a filter.
+pub(super) fn conjuncts(test: &Test, schema: &Schema<'_>) -> Vec<Condition> {
+    let mut conditions = Vec::new();
+    collect(test, schema, &mut conditions);
+    merge_ranges(&mut conditions);
+    conditions
+}
+
+fn collect(test: &Test, schema: &Schema<'_>, out: &mut Vec<Condition>) {
+    match test {
+        Test::Const(true) => {}
+        Test::All(tests) => tests.iter().for_each(|test| collect(test, schema, out)),
+        test => out.push(condition(test, schema)),
+    }
+}
+
+fn condition(test: &Test, schema: &Schema<'_>) -> Condition {
+    match test {
+        Test::Const(false) => Some(Condition::Never),
+        Test::Any(tests) => Some(union(tests, schema)),
+        Test::Not(inner) => match &**inner {
+            Test::IsNull(value) => field_of(value).map(|field| Condition::NotNull { field }),
+            _ => None,
+        },
+        Test::Truth(value) => field_of(value).map(|field| Condition::Eq { field, value: Constant::Bool(true) }),
+        Test::IsNull(value) => field_of(value).map(|field| Condition::IsNull { field }),
+        Test::Compare { left, comparison, right: Scalar::Const(value) } => compared(left, *comparison, value, schema),
+        Test::In { value, set } => member(value, set),
+        Test::Contains { text, find } => contained(text, find.needle(), false),
+        Test::ContainsFolded { text, find, .. } => contained(text, find.needle(), true),
+        Test::Match { text, how: How::Starts, part: Scalar::Const(Constant::Text(part)) } => {
+            field_of(text).map(|field| Condition::Prefix { field, text: part.clone() })
+        }
+        Test::Holds { list: List::Field(place), value: Scalar::Const(Constant::Text(value)) } => {
+            record_field(*place).map(|field| Condition::ListHas { field, values: vec![value.clone()] })
+        }
+        Test::HasKey { map, key: Scalar::Const(Constant::Text(key)) } => {
+            record_field(*map).map(|field| Condition::MapKey { field, key: key.clone() })
+        }
+        Test::Exists { list: List::Field(place), scope, test } => {
+            record_field(*place).and_then(|field| element(field, *scope, test))
+        }
+        Test::Search(number) => Some(Condition::Search(*number)),
+        _ => None,
+    }
+    .unwrap_or(Condition::Other)
+}
+
+fn record_field(place: Place) -> Option<usize> {
+    (place.scope == RECORD).then_some(place.index)
+}
+
+fn field_of(scalar: &Scalar) -> Option<usize> {
+    match scalar {
+        Scalar::Field(place) => record_field(*place),
+        _ => None,
+    }
+}
+
+fn contained(text: &Scalar, needle: &[u8], folded: bool) -> Option<Condition> {
+    let text_field = field_of(text)?;
+    let text = std::str::from_utf8(needle).ok()?.into();
+    Some(Condition::Contains { field: text_field, text, folded })
+}
+
+/// Alternatives, as one membership where they are about one field.
+fn union(tests: &[Test], schema: &Schema<'_>) -> Condition {
+    let mut groups = Vec::with_capacity(tests.len());
+    for test in tests {
+        let group = conjuncts(test, schema);
+        if group.iter().all(|condition| *condition == Condition::Other) {
+            return Condition::Other;
+        }
+        groups.push(group);
+    }
+    one_membership(&groups).unwrap_or(Condition::AnyOf(groups))
+}
+
+fn one_membership(groups: &[Vec<Condition>]) -> Option<Condition> {
+    let mut of = None;
+    let mut values = Vec::new();
+    for group in groups {
+        let [condition] = group.as_slice() else { return None };
+        let field = match condition {
+            Condition::Eq { field, value } => {
+                values.push(value.clone());
+                *field
+            }
+            Condition::In { field, values: more } => {
+                values.extend_from_slice(more);
+                *field
+            }
+            _ => return None,
+        };
+        if *of.get_or_insert(field) != field {
+            return None;
+        }
+    }
+    values.sort_by(by_key);
+    values.dedup();
+    Some(Condition::In { field: of?, values })
+}
+
+/// Null first, then the order of the values.
+fn by_key(left: &Constant, right: &Constant) -> std::cmp::Ordering {
+    let (left_val, right_val) = (left.val(), right.val());
+    order(&left_val, &right_val).unwrap_or_else(|| right_val.is_null().cmp(&left_val.is_null()))
+}
+
+fn constants(members: &Members, kind: fn(i64) -> Constant) -> Vec<Constant> {
+    match members {
+        Members::Texts(texts, _) => texts.iter().map(|text| Constant::Text(text.clone())).collect(),
+        Members::Ints(ints, _) => ints.iter().map(|int| kind(*int)).collect(),
+        Members::Doubles(doubles) => doubles.iter().map(|double| Constant::Double(*double)).collect(),
+    }
+}
+
+fn member(value: &Scalar, set: &Set) -> Option<Condition> {
+    if let Scalar::Entry { map, key } = value {
+        return match (record_field(*map), &**key, &set.members) {
+            (Some(field), Scalar::Const(Constant::Text(key)), Members::Texts(values, _)) if !set.has_null => {
+                Some(Condition::MapIn { field, key: key.clone(), values: values.clone() })
+            }
+            _ => None,
+        };
+    }
+    let field = field_of(value)?;
+    let mut values = constants(&set.members, set.ints_are);
+    if set.has_null {
+        values.insert(0, Constant::Null);
+    }
+    Some(Condition::In { field, values })
+}
+
+fn compared(left: &Scalar, comparison: Comparison, value: &Constant, schema: &Schema<'_>) -> Option<Condition> {
+    match (left, value) {
+        (Scalar::Field(place), value) => range(record_field(*place)?, comparison, value, schema),
+        // The reference minus a time compares with a span as the time compares, mirrored, with the reference minus
+        // the span.
+        (Scalar::Within { time: place, reference_ms }, Constant::Span(span)) => {
+            let field = timestamp_field(record_field(*place)?, schema)?;
+            let bound = Constant::Time(reference_ms.checked_sub(*span)?);
+            range(field, comparison.mirrored(), &bound, schema)
+        }
+        (Scalar::Entry { map, key }, Constant::Text(value)) if comparison == Comparison::Eq => match &**key {
+            Scalar::Const(Constant::Text(key)) => {
+                Some(Condition::MapEq { field: record_field(*map)?, key: key.clone(), value: value.clone() })
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The time that a `...Within` field is about: `createdWithin` and `createdAt`.
+fn timestamp_field(within: usize, schema: &Schema<'_>) -> Option<usize> {
+    let path = schema.fields.get(within)?.path;
+    let stem = path.strip_suffix("Within")?;
+    schema.fields.iter().position(|decl| {
+        matches!(decl.ty, FieldType::Time) && decl.path.strip_suffix("At").is_some_and(|at| at == stem)
+    })
+}
+
+fn range(field: usize, comparison: Comparison, value: &Constant, schema: &Schema<'_>) -> Option<Condition> {
+    let ty = schema.fields.get(field)?.ty;
+    let whole = matches!(ty, FieldType::Int);
+    let (comparison, value) = match (ty, value) {
+        (FieldType::Int, Constant::Double(double)) => match (exact_int(value), comparison) {
+            (Some(int), _) => (comparison, Constant::Int(int)),
+            (None, Comparison::Eq) => return Some(Condition::Never),
+            (None, Comparison::Ne) => return None,
+            // No integer equals it, so the integer below separates the same values.
+            (None, Comparison::Lt | Comparison::Le) => (Comparison::Le, Constant::Int(integer_below(*double)?)),
+            (None, Comparison::Gt | Comparison::Ge) => (Comparison::Gt, Constant::Int(integer_below(*double)?)),
+        },
+        (FieldType::Double, Constant::Int(_)) => (comparison, Constant::Double(exact_double(value)?)),
+        _ => (comparison, value.clone()),
+    };
+    let (least, greatest) = match &value {
+        Constant::Text(_) => (Constant::text(""), None),
+        Constant::Int(_) if whole => (Constant::Int(i64::MIN), Some(Constant::Int(i64::MAX))),
+        Constant::Time(_) => (Constant::Time(time::MIN_MS), Some(Constant::Time(time::MAX_MS))),
+        Constant::Double(_) => (Constant::Double(f64::NEG_INFINITY), Some(Constant::Double(f64::INFINITY))),
+        Constant::Bool(_) if comparison == Comparison::Eq => return Some(Condition::Eq { field, value }),
+        _ => return None,
+    };
+    let least = Bound::Included(least);
+    let greatest = greatest.map_or(Bound::Unbounded, Bound::Included);
+    let (lower, upper) = match comparison {
+        Comparison::Eq => return Some(Condition::Eq { field, value }),
+        Comparison::Ne => return None,
+        Comparison::Lt => (least, Bound::Excluded(value)),
+        Comparison::Le => (least, Bound::Included(value)),
+        Comparison::Gt => (Bound::Excluded(value), greatest),
+        Comparison::Ge => (Bound::Included(value), greatest),
+    };
+    Some(Condition::Range { field, lower, upper })
+}
+
+fn integer_below(double: f64) -> Option<i64> {
+    let floor = double.floor();
+    exact_int(&Constant::Double(floor))
+}
+
+/// A condition about some element of a list or map.
+fn element(field: usize, scope: u32, test: &Test) -> Option<Condition> {
+    let texts = |values: Vec<Constant>| -> Option<Vec<Box<str>>> {
+        values.into_iter().map(|value| if let Constant::Text(text) = value { Some(text) } else { None }).collect()
+    };
+    match test {
+        Test::Any(tests) => {
+            let groups: Option<Vec<_>> =
+                tests.iter().map(|test| element(field, scope, test).map(|condition| vec![condition])).collect();
+            groups.map(Condition::AnyOf)
+        }
+        Test::All(tests) => {
+            let [first, second] = tests.as_slice() else { return None };
+            let (key, values) = match (subject(first, scope)?, subject(second, scope)?) {
+                ((Subject::Key, key), (Subject::Value, values)) | ((Subject::Value, values), (Subject::Key, key)) => {
+                    (key, values)
+                }
+                _ => return None,
+            };
+            let mut keys = texts(key)?;
+            let key = if keys.len() == 1 { keys.pop()? } else { return None };
+            Some(match texts(values)? {
+                mut values if values.len() == 1 => Condition::MapEq { field, key, value: values.pop()? },
+                values => Condition::MapIn { field, key, values },
+            })
+        }
+        test => match subject(test, scope)? {
+            (Subject::Element, values) => Some(Condition::ListHas { field, values: texts(values)? }),
+            (Subject::Member(member), values) => Some(Condition::RowsHave { field, member, values }),
+            (Subject::Key, keys) => {
+                let mut keys = texts(keys)?;
+                if keys.len() == 1 { Some(Condition::MapKey { field, key: keys.pop()? }) } else { None }
+            }
+            (Subject::Value, _) => None,
+        },
+    }
+}
+
+/// What of an element a test is about.
+enum Subject {
+    Element,
+    Key,
+    Value,
+    Member(usize),
+}
+
+/// The part of the element that must equal one of the constants.
+fn subject(test: &Test, scope: u32) -> Option<(Subject, Vec<Constant>)> {
+    let (value, constants) = match test {
+        Test::Compare { left, comparison: Comparison::Eq, right: Scalar::Const(value) } => (left, vec![value.clone()]),
+        Test::In { value, set } if !set.has_null => (value, constants(&set.members, set.ints_are)),
+        _ => return None,
+    };
+    let subject = match value {
+        Scalar::Element(of) if *of == scope => Subject::Element,
+        Scalar::Key(of) if *of == scope => Subject::Key,
+        Scalar::Value(of) if *of == scope => Subject::Value,
+        Scalar::Field(place) if place.scope == scope => Subject::Member(place.index),
+        _ => return None,
+    };
+    Some((subject, constants))
+}
+
+/// Ranges over one field become one.
+fn merge_ranges(conditions: &mut Vec<Condition>) {
+    let mut merged: Vec<Condition> = Vec::with_capacity(conditions.len());
+    for condition in conditions.drain(..) {
+        let Condition::Range { field, lower, upper } = condition else {
+            merged.push(condition);
+            continue;
+        };
+        let same = merged.iter_mut().find_map(|known| match known {
+            Condition::Range { field: of, lower, upper } if *of == field => Some((lower, upper)),
+            _ => None,
+        });
+        match same {
+            Some((known_lower, known_upper)) => {
+                tighten(known_lower, lower, true);
+                tighten(known_upper, upper, false);
+            }
+            None => merged.push(Condition::Range { field, lower, upper }),
+        }
+    }
+    *conditions = merged;
+}
+
+fn tighten(known: &mut Bound<Constant>, other: Bound<Constant>, lower: bool) {
+    let value = |bound: &Bound<Constant>| match bound {
+        Bound::Included(value) => Some((value.clone(), false)),
+        Bound::Excluded(value) => Some((value.clone(), true)),
+        Bound::Unbounded => None,
+    };
+    let replace = match (value(known), value(&other)) {
+        (_, None) => false,
+        (None, Some(_)) => true,
+        (Some((left, _)), Some((right, right_excluded))) => {
+            let order: Option<std::cmp::Ordering> = order_constants(&left, &right);
+            match order {
+                Some(std::cmp::Ordering::Equal) => right_excluded,
+                Some(order) => (order == std::cmp::Ordering::Less) == lower,
+                None => false,
+            }
+        }
+    };
+    if replace {
+        *known = other;
+    }
+}
+
+fn order_constants(left: &Constant, right: &Constant) -> Option<std::cmp::Ordering> {
+    let (left, right): (Val<'_>, Val<'_>) = (left.val(), right.val());
+    order(&left, &right)
+}

@@ -1,0 +1,150 @@
+//! What can be wrong with a filter, where, and how it is told.
+
+use crate::error::{Error, Place};
+
+/// The kinds of fault of a filter; each is an invalid-argument error with a name of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FaultKind {
+    Syntax,
+    BadCharacter,
+    UnterminatedString,
+    BadEscape,
+    BadNumber,
+    MissingBracket,
+    UnknownProperty,
+    UnknownFunction,
+    WrongArguments,
+    TypeMismatch,
+    BadValue,
+    OperatorNotAllowed,
+    BadSubstitution,
+    TooComplex,
+    MissingCondition,
+}
+
+impl FaultKind {
+    /// The name on the wire and the kind as the reference spells it.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Syntax => ("StationDb.Filter.Syntax", "syntax"),
+            Self::BadCharacter => ("StationDb.Filter.BadCharacter", "bad_character"),
+            Self::UnterminatedString => ("StationDb.Filter.UnterminatedString", "unterminated_string"),
+            Self::BadEscape => ("StationDb.Filter.BadEscape", "bad_escape"),
+            Self::BadNumber => ("StationDb.Filter.BadNumber", "bad_number"),
+            Self::MissingBracket => ("StationDb.Filter.MissingBracket", "missing_bracket"),
+            Self::UnknownProperty => ("StationDb.Filter.UnknownProperty", "unknown_property"),
+            Self::UnknownFunction => ("StationDb.Filter.UnknownFunction", "unknown_function"),
+            Self::WrongArguments => ("StationDb.Filter.WrongArguments", "wrong_arguments"),
+            Self::TypeMismatch => ("StationDb.Filter.TypeMismatch", "type_mismatch"),
+            Self::BadValue => ("StationDb.Filter.BadValue", "bad_value"),
+            Self::OperatorNotAllowed => ("StationDb.Filter.OperatorNotAllowed", "operator_not_allowed"),
+            Self::BadSubstitution => ("StationDb.Filter.BadSubstitution", "bad_substitution"),
+            Self::TooComplex => ("StationDb.Filter.TooComplex", "too_complex"),
+            Self::MissingCondition => ("StationDb.Filter.MissingCondition", "missing_condition"),
+        }
+    }
+}
+
+/// Bytes of the filter text: where something stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Span {
+    pub from: usize,
+    pub to: usize,
+}
+
+impl Span {
+    pub(super) fn new(from: usize, to: usize) -> Self {
+        Self { from, to }
+    }
+
+    pub(super) fn text(self, source: &str) -> &str {
+        source.get(self.from..self.to).unwrap_or_default()
+    }
+}
+
+/// Two trees are equal when they mean the same, wherever they were read; so spans never differ.
+impl PartialEq for Span {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// One fault, boxed so that the results of the recursive functions stay small on the stack.
+#[derive(Debug)]
+pub(super) struct Fault(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: FaultKind,
+    span: Span,
+    message: String,
+}
+
+pub(super) type Checked<T> = std::result::Result<T, Fault>;
+
+impl Fault {
+    pub(super) fn new(kind: FaultKind, span: Span, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner { kind, span, message: message.into() }))
+    }
+
+    pub(super) fn limit(span: Span, what: &str, limit: usize) -> Self {
+        Self::new(FaultKind::TooComplex, span, format!("the filter has more than {limit} {what}"))
+    }
+
+    /// The public error; offsets become counts of Unicode scalars.
+    pub(super) fn into_error(self, source: &str) -> Error {
+        const SHOWN: usize = 80;
+        let Inner { kind, span, message } = *self.0;
+        let offset = source.get(..span.from).unwrap_or(source).chars().count();
+        let offending: String = span.text(source).chars().take(SHOWN).collect();
+        let (name, word) = kind.names();
+        Error::invalid(format!("filter: {message}"))
+            .with_name(name, None)
+            .with_args([word.to_owned(), offending])
+            .at(Place::Offset(offset))
+    }
+}
+
+/// The candidate closest to `name`, when it is close enough to be what was meant.
+pub(super) fn closest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+    const LONGEST: usize = 100;
+    if name.len() > LONGEST {
+        return None;
+    }
+    let name = name.to_ascii_lowercase();
+    let allowed = (name.chars().count() / 3).clamp(1, 3);
+    candidates
+        .into_iter()
+        .map(|candidate| (distance(&name, &candidate.to_ascii_lowercase()), candidate))
+        .filter(|(distance, _)| *distance <= allowed)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Insertions, removals, replacements and swaps of neighbours that lead from one text to the other.
+fn distance(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.chars().collect();
+    let b: Vec<char> = b.chars().collect();
+    let mut before: Vec<usize> = vec![0; b.len() + 1];
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for (i, &x) in a.iter().enumerate() {
+        let mut row = Vec::with_capacity(b.len() + 1);
+        row.push(i + 1);
+        for (j, &y) in b.iter().enumerate() {
+            let at = |row: &[usize], index: usize| row.get(index).copied().unwrap_or(usize::MAX / 2);
+            let mut best = (at(&last, j + 1) + 1).min(at(&row, j) + 1).min(at(&last, j) + usize::from(x != y));
+            let swapped = i > 0 && j > 0 && a.get(i - 1) == Some(&y) && b.get(j - 1) == Some(&x);
+            if swapped {
+                best = best.min(at(&before, j - 1) + 1);
+            }
+            row.push(best);
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    last.last().copied().unwrap_or_default()
+}
+
+/// `; did you mean "x"?`, or nothing.
+pub(super) fn did_you_mean<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> String {
+    closest(name, candidates).map_or_else(String::new, |close| format!("; did you mean `{close}`?"))
+}

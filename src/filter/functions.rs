@@ -1,0 +1,247 @@
+//! Functions and the methods of type names.
+
+use super::TextSearch;
+use super::check::{Checker, Of, Type, Typed, Value, folded};
+use super::constant::{Constant, DAY_MS, calendar, parse_span, parse_time};
+use super::fault::{Checked, Fault, FaultKind, did_you_mean};
+use super::syntax::{Arg, Ast};
+use super::tree::{Scalar, Test};
+
+const TYPES: &[&str] = &["string", "DateTime", "TimeSpan", "RelativeTime", "Convert", "SafeConvert"];
+const FUNCTIONS: &[&str] = &["DateTime", "TimeSpan", "iif", "isnull", "np", "search"];
+
+pub(super) fn is_type_name(name: &str) -> bool {
+    TYPES.iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
+impl<'c> Checker<'c> {
+    /// A method of a type: `string.IsNullOrEmpty(x)`.
+    pub(super) fn static_method(
+        &mut self,
+        ast: &'c Ast,
+        type_name: &str,
+        name: &'c str,
+        args: &'c [Arg],
+    ) -> Checked<Typed<'c>> {
+        let of = |expected: &str| type_name.eq_ignore_ascii_case(expected);
+        let is = |expected: &str| name.eq_ignore_ascii_case(expected);
+        if of("string") && is("IsNullOrEmpty") {
+            let [arg] = self.exactly(ast, name, args)?;
+            return self.null_or_empty(ast, arg).map(Typed::Test);
+        }
+        if of("DateTime") && is("Parse") {
+            let [arg] = self.exactly(ast, name, args)?;
+            return self.to_time(ast, arg);
+        }
+        if of("TimeSpan") && is("Parse") {
+            let [arg] = self.exactly(ast, name, args)?;
+            return self.to_span(ast, arg);
+        }
+        const UNITS: [(&str, i64); 5] = [
+            ("FromDays", DAY_MS),
+            ("FromHours", 3_600_000),
+            ("FromMinutes", 60_000),
+            ("FromSeconds", 1000),
+            ("FromMilliseconds", 1),
+        ];
+        if let Some((_, unit_ms)) = UNITS.iter().find(|(unit, _)| of("TimeSpan") && is(unit)) {
+            let [arg] = self.exactly(ast, name, args)?;
+            let value = self.scalar(arg, ast.span)?;
+            if !value.ty.is_number() {
+                return Err(self.wrong_arguments(ast, format!("`{name}` takes a number, found {}", value.ty)));
+            }
+            let scalar = Scalar::Units(Box::new(value.scalar), *unit_ms);
+            return Ok(Typed::Scalar(folded(Value {
+                scalar,
+                ty: Type::Span,
+                ..Value::new(Scalar::Const(Constant::Null), Type::Span)
+            })));
+        }
+        if of("Convert") || of("SafeConvert") {
+            if let Some(typed) = self.convert(ast, name, args)? {
+                return Ok(typed);
+            }
+        }
+        let known: &[&str] = match () {
+            () if of("string") => &["IsNullOrEmpty"],
+            () if of("DateTime") => &["Parse"],
+            () if of("TimeSpan") => &["Parse", "FromDays", "FromHours", "FromMinutes", "FromSeconds"],
+            () if of("RelativeTime") => &[],
+            () => &["ToDecimal", "ToDouble", "ToInt32", "ToInt64", "ToBoolean", "ToDateTime"],
+        };
+        Err(self.unknown_method(ast, name, known))
+    }
+
+    fn convert(&mut self, ast: &'c Ast, name: &'c str, args: &'c [Arg]) -> Checked<Option<Typed<'c>>> {
+        let is = |expected: &[&str]| expected.iter().any(|expected| name.eq_ignore_ascii_case(expected));
+        let make: fn(Box<Scalar>) -> Scalar;
+        let ty;
+        if is(&["ToDecimal", "ToDouble", "ToSingle"]) {
+            (make, ty) = (Scalar::ToNumber, Type::Double);
+        } else if is(&["ToInt16", "ToInt32", "ToInt64"]) {
+            (make, ty) = (Scalar::ToInteger, Type::Int);
+        } else if is(&["ToBoolean"]) {
+            (make, ty) = (Scalar::ToBool, Type::Bool);
+        } else if is(&["ToDateTime"]) {
+            (make, ty) = (Scalar::ToTime, Type::Time);
+        } else {
+            return Ok(None);
+        }
+        let [arg] = self.exactly(ast, name, args)?;
+        let value = match self.typed(arg)? {
+            Typed::Null => Value::new(Scalar::Const(Constant::Null), Type::Text),
+            Typed::Scalar(value) if !matches!(value.ty, Type::Span | Type::Enum(_)) => value,
+            other => {
+                let message = format!("`{name}` does not take {}", self.describe(&other));
+                return Err(self.wrong_arguments(ast, message));
+            }
+        };
+        Ok(Some(Typed::Scalar(folded(Value::new(make(Box::new(value.scalar)), ty)))))
+    }
+
+    /// A cast of a property or text to a time.
+    fn to_time(&mut self, ast: &'c Ast, arg: &'c Ast) -> Checked<Typed<'c>> {
+        match self.typed(arg)? {
+            Typed::Scalar(value @ Value { ty: Type::Time, .. }) => Ok(Typed::Scalar(value)),
+            Typed::Scalar(Value { scalar: Scalar::Const(Constant::Text(text)), .. }) => match parse_time(&text) {
+                Some(time) => Ok(Typed::Scalar(Value::literal(Constant::Time(time), Type::Time))),
+                None => Err(self.bad_value(arg, &text, "a date and time")),
+            },
+            Typed::Scalar(value) if value.ty.is_text() => {
+                Ok(Typed::Scalar(Value::new(Scalar::ToTime(Box::new(value.scalar)), Type::Time)))
+            }
+            Typed::Null => Ok(Typed::Null),
+            other => {
+                let message = format!("`DateTime` takes a date or text, found {}", self.describe(&other));
+                Err(self.wrong_arguments(ast, message))
+            }
+        }
+    }
+
+    fn to_span(&mut self, ast: &'c Ast, arg: &'c Ast) -> Checked<Typed<'c>> {
+        match self.typed(arg)? {
+            Typed::Scalar(value @ Value { ty: Type::Span, .. }) => Ok(Typed::Scalar(value)),
+            Typed::Scalar(Value { scalar: Scalar::Const(Constant::Text(text)), .. }) => match parse_span(&text) {
+                Some(span) => Ok(Typed::Scalar(Value::literal(Constant::Span(span), Type::Span))),
+                None => Err(self.bad_value(arg, &text, "a time span")),
+            },
+            Typed::Scalar(value) if value.ty.is_text() => {
+                Ok(Typed::Scalar(Value::new(Scalar::ToSpan(Box::new(value.scalar)), Type::Span)))
+            }
+            other => {
+                let message = format!("`TimeSpan` takes text, found {}", self.describe(&other));
+                Err(self.wrong_arguments(ast, message))
+            }
+        }
+    }
+
+    /// Arguments that are integer constants.
+    fn integers(&mut self, ast: &'c Ast, args: &'c [Arg]) -> Checked<Vec<i64>> {
+        let mut integers = Vec::with_capacity(args.len());
+        for arg in args {
+            match self.typed(&arg.body)? {
+                Typed::Scalar(Value { scalar: Scalar::Const(Constant::Int(value)), .. }) if arg.parameter.is_none() => {
+                    integers.push(value);
+                }
+                other => {
+                    let message = format!("expected integer constants, found {}", self.describe(&other));
+                    return Err(self.wrong_arguments(ast, message));
+                }
+            }
+        }
+        Ok(integers)
+    }
+
+    pub(super) fn call(&mut self, ast: &'c Ast, name: &'c str, args: &'c [Arg]) -> Checked<Typed<'c>> {
+        let is = |expected: &str| name.eq_ignore_ascii_case(expected);
+        if is("DateTime") {
+            return self.date_time(ast, args);
+        }
+        if is("TimeSpan") {
+            return self.time_span(ast, args);
+        }
+        if is("iif") {
+            let [condition, yes, no] = self.exactly(ast, name, args)?;
+            return self.conditional(condition, yes, no, ast.span);
+        }
+        if is("isnull") || (is("np") && args.len() == 2) {
+            let [first, second] = self.exactly(ast, name, args)?;
+            return self.coalesce(first, second, ast.span);
+        }
+        if is("np") {
+            // Paths are safe against null by themselves.
+            let [path] = self.exactly(ast, name, args)?;
+            return self.typed(path);
+        }
+        if is("search") && self.schema.search {
+            return self.search(ast, args);
+        }
+        let innermost = self.scopes.len() - 1;
+        if let Some(Of::Scalar(_)) = self.scopes.get(innermost).and_then(|scope| scope.of) {
+            // Inside a collection method a bare call is a method of the element.
+            let element = self.members(Typed::Scope(innermost), &[])?;
+            return self.invoke(ast, element, ast, name, args);
+        }
+        let message = format!("there is no function `{name}`{}", did_you_mean(name, FUNCTIONS.iter().copied()));
+        Err(Fault::new(FaultKind::UnknownFunction, ast.span, message))
+    }
+
+    fn date_time(&mut self, ast: &'c Ast, args: &'c [Arg]) -> Checked<Typed<'c>> {
+        if args.len() == 1 {
+            let [arg] = self.exactly(ast, "DateTime", args)?;
+            return self.to_time(ast, arg);
+        }
+        let parts = self.integers(ast, args)?;
+        let parts = match *parts.as_slice() {
+            [year, month, day] => [year, month, day, 0, 0, 0],
+            [year, month, day, hour, minute, second] => [year, month, day, hour, minute, second],
+            _ => {
+                let message = format!("`DateTime` takes 1, 3 or 6 arguments, found {}", args.len());
+                return Err(self.wrong_arguments(ast, message));
+            }
+        };
+        match calendar(parts) {
+            Some(time) => Ok(Typed::Scalar(Value::literal(Constant::Time(time), Type::Time))),
+            None => Err(Fault::new(FaultKind::BadValue, ast.span, "there is no such date and time")),
+        }
+    }
+
+    fn time_span(&mut self, ast: &'c Ast, args: &'c [Arg]) -> Checked<Typed<'c>> {
+        let parts = self.integers(ast, args)?;
+        let (days, hours, minutes, seconds) = match *parts.as_slice() {
+            [days, hours, minutes, seconds] => (days, hours, minutes, seconds),
+            [hours, minutes, seconds] => (0, hours, minutes, seconds),
+            _ => {
+                let message = format!("`TimeSpan` takes 3 or 4 arguments, found {}", args.len());
+                return Err(self.wrong_arguments(ast, message));
+            }
+        };
+        let scaled = |value: i64, unit: i64| value.checked_mul(unit);
+        let total = scaled(days, DAY_MS)
+            .zip(scaled(hours, 3_600_000))
+            .and_then(|(days, hours)| days.checked_add(hours))
+            .zip(scaled(minutes, 60_000))
+            .and_then(|(sum, minutes)| sum.checked_add(minutes))
+            .zip(scaled(seconds, 1000))
+            .and_then(|(sum, seconds)| sum.checked_add(seconds));
+        match total {
+            Some(total) => Ok(Typed::Scalar(Value::literal(Constant::Span(total), Type::Span))),
+            None => Err(Fault::new(FaultKind::BadValue, ast.span, "the time span is too long")),
+        }
+    }
+
+    fn search(&mut self, ast: &'c Ast, args: &'c [Arg]) -> Checked<Typed<'c>> {
+        let [arg] = self.exactly(ast, "search", args)?;
+        match self.typed(arg)? {
+            Typed::Scalar(Value { scalar: Scalar::Const(Constant::Text(text)), .. }) => {
+                let offset = self.source.get(..arg.span.from).unwrap_or_default().chars().count();
+                self.searches.push(TextSearch { text: text.into(), offset });
+                Ok(Typed::Test(Test::Search(self.searches.len() - 1)))
+            }
+            other => {
+                let message = format!("`search` takes a text, found {}", self.describe(&other));
+                Err(self.wrong_arguments(ast, message))
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The one filter language: expression text to a typed condition that is evaluated over records.
+//!
+//! [`compile`] reads the text, checks every name, type and value against a [`Schema`], and answers faults with their
+//! kind and position. A [`Filter`] evaluates without failing and with two truth values, prints itself in canonical
+//! form, and tells a planner the [`Condition`]s that every match satisfies. Nothing here reads records or knows a
+//! resource; whoever has them hands in rows.
+//!
+//! What must hold: a filter's answer depends on the row, the constants and the reference time alone; conditions are
+//! exact; recursion is bounded by [`limits::FILTER_DEPTH`] whatever the text.
+
+mod check;
+mod condition;
+mod constant;
+mod eval;
+mod fault;
+mod functions;
+mod lex;
+mod methods;
+mod names;
+mod parse;
+mod print;
+mod syntax;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::error::Result;
+use crate::value::{FieldDecl, Row, Val, limits};
+
+pub use condition::Condition;
+pub use constant::{Constant, Times};
+
+use check::Checker;
+use eval::{Element, Scopes};
+use fault::{Checked, Fault, FaultKind, Span};
+
+/// What the filters of a resource may name and use.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Schema<'s> {
+    /// The fields; rows hand out values by position in this list.
+    pub fields: &'s [FieldDecl],
+    /// Further names of fields, decided at run time: name and path.
+    pub renames: &'s [(String, &'static str)],
+    /// Fields that may be used only in filters that also use another: path and path of the other.
+    pub requires: &'s [(&'static str, &'static str)],
+    /// Whether `@n` is accepted.
+    pub accept_substitutions: bool,
+    /// Whether lists are compared with `["a", "b"]` and maps with `["key": "value"]`.
+    pub accept_brackets: bool,
+    /// Whether `search("...")` is a condition.
+    pub search: bool,
+}
+
+/// A `search("...")` condition of a filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextSearch {
+    /// The text query.
+    pub text: String,
+    /// Where its literal stands in the filter, in characters.
+    pub offset: usize,
+}
+
+/// A checked filter.
+#[derive(Clone, Debug)]
+pub struct Filter {
+    test: tree::Test,
+    syntax: syntax::Ast,
+    substitutions: BTreeMap<usize, Constant>,
+    fields: Vec<usize>,
+    conjuncts: Vec<Condition>,
+    searches: Vec<TextSearch>,
+}
+
+/// Compiles a filter; `None` when it is absent or blank and so matches everything.
+///
+/// # Errors
+/// `InvalidArgument`, with the name `StationDb.Filter.<Kind>`, the offset in characters, and the kind and the
+/// offending text as arguments.
+pub fn compile(
+    text: Option<&str>,
+    substitutions: &[serde_json::Value],
+    schema: &Schema<'_>,
+    times: &Times,
+) -> Result<Option<Filter>> {
+    let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
+        return Ok(None);
+    };
+    build(text, substitutions, schema, times).map(Some).map_err(|fault| fault.into_error(text))
+}
+
+fn build(text: &str, values: &[serde_json::Value], schema: &Schema<'_>, times: &Times) -> Checked<Filter> {
+    if values.len() > limits::FILTER_SUBSTITUTIONS {
+        return Err(Fault::limit(Span::new(0, 0), "substitutions", limits::FILTER_SUBSTITUTIONS));
+    }
+    let syntax = parse::parse(text, schema.accept_brackets)?;
+    let mut checker = Checker::new(text, schema, values, times);
+    let test = checker.test(&syntax)?;
+    let Checker { fields, substitutions, searches, .. } = checker;
+    let uses =
+        |path: &str| fields.iter().find(|(index, _)| schema.fields.get(**index).is_some_and(|decl| decl.path == path));
+    for (path, other) in schema.requires {
+        if let (Some((_, span)), None) = (uses(path), uses(other)) {
+            let message = format!("`{path}` needs a condition on `{other}` in the same filter");
+            return Err(Fault::new(FaultKind::MissingCondition, *span, message));
+        }
+    }
+    let conjuncts = condition::conjuncts(&test, schema);
+    let fields = fields.into_keys().collect();
+    Ok(Filter { test, syntax, substitutions, fields, conjuncts, searches })
+}
+
+impl Filter {
+    /// Whether the filter matches a row. Text searches find nothing here; see [`Filter::matches_with`].
+    #[must_use]
+    pub fn matches(&self, row: &dyn Row) -> bool {
+        self.matches_with(row, &|_| false)
+    }
+
+    /// Whether the filter matches a row; `search` tells whether the n-th of [`Filter::searches`] finds it.
+    #[must_use]
+    pub fn matches_with(&self, row: &dyn Row, search: &dyn Fn(usize) -> bool) -> bool {
+        let record = Element::Row(row);
+        self.test.holds(&Scopes { number: tree::RECORD, element: record, around: None, search })
+    }
+
+    /// The positions of the fields that the filter uses, ascending.
+    pub fn fields(&self) -> impl Iterator<Item = usize> + '_ {
+        self.fields.iter().copied()
+    }
+
+    /// The conditions that are joined by `and`; every match satisfies all of them.
+    #[must_use]
+    pub fn conjuncts(&self) -> &[Condition] {
+        &self.conjuncts
+    }
+
+    /// Whether a row that satisfies every condition of [`Filter::conjuncts`] is a match without evaluation.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        self.conjuncts.iter().all(Condition::is_exact)
+    }
+
+    /// Whether nothing can match.
+    #[must_use]
+    pub fn is_never(&self) -> bool {
+        self.conjuncts.contains(&Condition::Never)
+    }
+
+    /// The text searches, by the number that [`Filter::matches_with`] asks for.
+    #[must_use]
+    pub fn searches(&self) -> &[TextSearch] {
+        &self.searches
+    }
+}
+
+/// The canonical text, with substitutions replaced by their values.
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        print::Printed { tree: &self.syntax, substitutions: &self.substitutions }.fmt(f)
+    }
+}
+
+/// A row without fields, for filters that use none.
+impl Row for () {
+    fn val(&self, _: usize) -> Val<'_> {
+        Val::Null
+    }
+}

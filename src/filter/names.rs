@@ -1,0 +1,270 @@
+//! What a name means: a member of an element, a property of the record, an entry of a map, a lambda parameter.
+
+use super::check::{Checker, Of, Type, Typed, Value};
+use super::constant::Constant;
+use super::fault::{Checked, Fault, FaultKind, Span, did_you_mean};
+use super::syntax::{Ast, Node};
+use super::tree::{List, Place, RECORD, Scalar};
+use crate::value::{FieldDecl, FieldType, Ops};
+
+/// A name of a dotted path and where it stands.
+type Segment<'c> = (&'c str, Span);
+
+/// Names of fields are dotted; no path of a resource has more parts.
+const PARTS: usize = 8;
+
+impl<'c> Checker<'c> {
+    /// A name, or names joined by dots behind any expression.
+    pub(super) fn path(&mut self, ast: &'c Ast) -> Checked<Typed<'c>> {
+        let mut segments: Vec<Segment<'c>> = Vec::new();
+        let mut base = ast;
+        while let Node::Member(left, name) = &base.node {
+            segments.push((name, base.span));
+            base = left;
+        }
+        segments.reverse();
+        let innermost = self.scopes.len() - 1;
+        match &base.node {
+            Node::Name(name) => {
+                segments.insert(0, (name, base.span));
+                self.named(&segments)
+            }
+            Node::It => self.members(Typed::Scope(innermost), &segments),
+            Node::Parent => self.members(Typed::Scope(innermost.saturating_sub(1)), &segments),
+            Node::Root => self.members(Typed::Scope(0), &segments),
+            _ => {
+                let typed = self.typed(base)?;
+                self.members(typed, &segments)
+            }
+        }
+    }
+
+    fn named(&mut self, segments: &[Segment<'c>]) -> Checked<Typed<'c>> {
+        let Some(((name, span), rest)) = segments.split_first() else {
+            return Ok(Typed::Null);
+        };
+        let is_parameter = |parameter: Option<&str>| parameter.is_some_and(|known| known.eq_ignore_ascii_case(name));
+        if let Some(scope) = self.scopes.iter().rposition(|scope| is_parameter(scope.parameter)) {
+            return self.members(Typed::Scope(scope), rest);
+        }
+        for scope in (0..self.scopes.len()).rev() {
+            if let Some((typed, used)) = self.lookup(scope, segments) {
+                return self.members(typed, segments.get(used..).unwrap_or_default());
+            }
+        }
+        if let [(unit, unit_span)] = rest {
+            if name.eq_ignore_ascii_case("RelativeTime") {
+                return match self.times.since_start_of(unit) {
+                    Some(span) => Ok(Typed::Scalar(Value::literal(Constant::Span(span), Type::Span))),
+                    None => {
+                        let known = ["CurrentDay", "CurrentWeek", "CurrentMonth", "CurrentYear"];
+                        let message = format!("there is no RelativeTime.{unit}{}", did_you_mean(unit, known));
+                        Err(Fault::new(FaultKind::UnknownFunction, *unit_span, message))
+                    }
+                };
+            }
+        }
+        let end = segments.last().map_or(span.to, |(_, span)| span.to);
+        Err(self.unknown(Span::new(span.from, end)))
+    }
+
+    /// Finds the longest path that a scope knows; returns it and how many names it takes.
+    fn lookup(&mut self, scope: usize, segments: &[Segment<'c>]) -> Option<(Typed<'c>, usize)> {
+        match self.scopes.get(scope)?.of {
+            None => {
+                let (index, decl, used) = find_in(self.schema.fields, self.schema.renames, segments)?;
+                let span = segments.first()?.1;
+                self.fields.entry(index).or_insert(span);
+                Some((self.field(Place { scope: RECORD, index }, &decl), used))
+            }
+            Some(Of::Rows(fields)) => {
+                let (index, decl, used) = find_in(fields, &[], segments)?;
+                let place = self.place(scope, index);
+                Some((self.field(place, &decl), used))
+            }
+            Some(Of::Pair) => {
+                let number = self.scopes.get(scope)?.number;
+                let name = segments.first()?.0;
+                let scalar = if name.eq_ignore_ascii_case("key") {
+                    Scalar::Key(number)
+                } else if name.eq_ignore_ascii_case("value") {
+                    Scalar::Value(number)
+                } else {
+                    return None;
+                };
+                Some((Typed::Scalar(Value::new(scalar, Type::Text)), 1))
+            }
+            Some(Of::Scalar(_)) => None,
+        }
+    }
+
+    fn field(&self, place: Place, decl: &FieldDecl) -> Typed<'c> {
+        let scalar = |ty| {
+            let equality_only = decl.ops == Ops::Equality;
+            Typed::Scalar(Value { scalar: Scalar::Field(place), ty, literal: false, equality_only })
+        };
+        match decl.ty {
+            FieldType::Bool => scalar(Type::Bool),
+            FieldType::String => scalar(Type::Text),
+            FieldType::DecimalId => scalar(Type::Id),
+            FieldType::Int => scalar(Type::Int),
+            FieldType::Double => scalar(Type::Double),
+            FieldType::Time => scalar(Type::Time),
+            FieldType::Within => {
+                let reference_ms = self.times.reference_ms();
+                Typed::Scalar(Value::new(Scalar::Within { time: place, reference_ms }, Type::Span))
+            }
+            FieldType::Enum(members) => scalar(Type::Enum(members)),
+            FieldType::Strings => Typed::List(List::Field(place), Of::Scalar(Type::Text)),
+            FieldType::Map => Typed::List(List::Field(place), Of::Pair),
+            FieldType::Rows(fields) => Typed::List(List::Field(place), Of::Rows(fields)),
+        }
+    }
+
+    /// Members of a value, one after the other.
+    pub(super) fn members(&mut self, typed: Typed<'c>, segments: &[Segment<'c>]) -> Checked<Typed<'c>> {
+        let mut typed = match typed {
+            // The element itself, where it is a value.
+            Typed::Scope(scope) => match self.scopes.get(scope) {
+                Some(found) => match found.of {
+                    Some(Of::Scalar(ty)) => Typed::Scalar(Value::new(Scalar::Element(found.number), ty)),
+                    _ => Typed::Scope(scope),
+                },
+                None => typed,
+            },
+            other => other,
+        };
+        let mut rest = segments;
+        while let Some((_, span)) = rest.first() {
+            let Some((next, used)) = self.member(typed, rest) else {
+                return Err(self.unknown(*span));
+            };
+            typed = next;
+            rest = rest.get(used..).unwrap_or_default();
+        }
+        Ok(typed)
+    }
+
+    fn member(&mut self, typed: Typed<'c>, segments: &[Segment<'c>]) -> Option<(Typed<'c>, usize)> {
+        let name = segments.first()?.0;
+        let is = |expected: &str| name.eq_ignore_ascii_case(expected);
+        let one = |typed| Some((typed, 1));
+        match typed {
+            Typed::Scope(scope) => self.lookup(scope, segments),
+            Typed::List(list, _) if is("count") => one(counted(list)),
+            Typed::List(List::Field(map), Of::Pair) => one(if is("keys") {
+                Typed::List(List::Keys(map), Of::Scalar(Type::Text))
+            } else if is("values") {
+                Typed::List(List::Values(map), Of::Scalar(Type::Text))
+            } else {
+                let key = Box::new(Scalar::Const(Constant::text(name)));
+                Typed::Scalar(Value::new(Scalar::Entry { map, key }, Type::Text))
+            }),
+            Typed::List(list, Of::Rows(fields)) => {
+                let (index, decl, used) = find_in(fields, &[], segments)?;
+                let scope = self.new_scope();
+                match self.field(Place { scope, index }, &decl) {
+                    Typed::Scalar(body) => Some((Typed::Many { list, scope, body }, used)),
+                    _ => None,
+                }
+            }
+            Typed::Item { list, index, fields } => {
+                let (member, decl, used) = find_in(fields, &[], segments)?;
+                match self.field(Place { scope: RECORD, index: member }, &decl) {
+                    Typed::Scalar(value) if matches!(value.scalar, Scalar::Field(_)) => {
+                        let scalar = Scalar::At { list: Box::new(list), index: Box::new(index), member: Some(member) };
+                        Some((Typed::Scalar(Value { scalar, ..value }), used))
+                    }
+                    _ => None,
+                }
+            }
+            Typed::Scalar(value) if value.ty.is_text() && !value.equality_only && is("length") => {
+                one(Typed::Scalar(length(value)))
+            }
+            Typed::Many { list, scope, body } if body.ty.is_text() && !body.equality_only && is("length") => {
+                one(Typed::Many { list, scope, body: length(body) })
+            }
+            _ => None,
+        }
+    }
+
+    /// An unknown name, with the known one that is closest.
+    fn unknown(&self, span: Span) -> Fault {
+        let name = span.text(self.source);
+        let mut known: Vec<&str> = Vec::new();
+        for scope in &self.scopes {
+            match scope.of {
+                None => known.extend(usable(self.schema.fields).map(|decl| decl.path)),
+                Some(Of::Rows(fields)) => known.extend(usable(fields).map(|decl| decl.path)),
+                Some(Of::Pair) => known.extend(["key", "value"]),
+                Some(Of::Scalar(_)) => {}
+            }
+        }
+        let message = format!("unknown property `{}`{}", super::lex::clip(name), did_you_mean(name, known));
+        Fault::new(FaultKind::UnknownProperty, span, message)
+    }
+
+    /// `list[n]`, `map["key"]`.
+    pub(super) fn index(&mut self, ast: &'c Ast, left: &'c Ast, index: &'c Ast) -> Checked<Typed<'c>> {
+        let base = self.typed(left)?;
+        let value = self.scalar(index, ast.span)?;
+        let at = |list: List, index: Scalar| Scalar::At { list: Box::new(list), index: Box::new(index), member: None };
+        let expected = match (base, value.ty) {
+            (Typed::List(List::Field(map), Of::Pair), ty) if ty.is_text() => {
+                let scalar = Scalar::Entry { map, key: Box::new(value.scalar) };
+                return Ok(Typed::Scalar(Value::new(scalar, Type::Text)));
+            }
+            (Typed::List(list, Of::Scalar(ty)), Type::Int) => {
+                return Ok(Typed::Scalar(Value::new(at(list, value.scalar), ty)));
+            }
+            (Typed::List(list, Of::Rows(fields)), Type::Int) => {
+                return Ok(Typed::Item { list, index: value.scalar, fields });
+            }
+            (Typed::Many { list, scope, body }, Type::Int) => {
+                let path = List::Path { list: Box::new(list), scope, body: Box::new(body.scalar) };
+                return Ok(Typed::Scalar(Value::new(at(path, value.scalar), body.ty)));
+            }
+            (Typed::List(_, Of::Pair), _) => "a map is indexed by text".to_owned(),
+            (Typed::List(..) | Typed::Many { .. }, _) => "a list is indexed by an integer".to_owned(),
+            (other, _) => format!("{} has no index", self.describe(&other)),
+        };
+        Err(Fault::new(FaultKind::TypeMismatch, ast.span, expected))
+    }
+}
+
+pub(super) fn counted(list: List) -> Typed<'static> {
+    Typed::Scalar(Value::new(Scalar::Count { list, filter: None, null_is_zero: false }, Type::Int))
+}
+
+fn length(value: Value) -> Value {
+    super::check::folded(Value { scalar: Scalar::Length(Box::new(value.scalar)), ty: Type::Int, ..value })
+}
+
+fn usable(fields: &[FieldDecl]) -> impl Iterator<Item = &FieldDecl> {
+    fields.iter().filter(|decl| decl.ops != Ops::None)
+}
+
+/// The field whose path or alias is the longest run of the first segments.
+fn find_in(
+    fields: &[FieldDecl],
+    renames: &[(String, &'static str)],
+    segments: &[Segment<'_>],
+) -> Option<(usize, FieldDecl, usize)> {
+    let same = |path: &str, parts: &[Segment<'_>]| {
+        let mut names = path.split('.');
+        parts.iter().all(|(part, _)| names.next().is_some_and(|name| name.eq_ignore_ascii_case(part)))
+            && names.next().is_none()
+    };
+    (1..=segments.len().min(PARTS)).rev().find_map(|used| {
+        let parts = segments.get(..used)?;
+        let renamed = renames.iter().find(|(name, _)| same(name, parts)).map(|(_, path)| *path);
+        let is_meant = |decl: &FieldDecl| {
+            decl.ops != Ops::None
+                && (renamed == Some(decl.path)
+                    || same(decl.path, parts)
+                    || decl.aliases.iter().any(|alias| same(alias, parts)))
+        };
+        let index = fields.iter().position(is_meant)?;
+        Some((index, *fields.get(index)?, used))
+    })
+}

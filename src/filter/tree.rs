@@ -1,0 +1,200 @@
+//! The typed tree: what is left of a filter once every name is a field number and every constant has its type.
+//!
+//! A scope is the record (0) or the element of a collection method; scopes have numbers of their own, so a
+//! subtree means the same wherever it is moved.
+
+use std::collections::HashSet;
+
+use memchr::memmem::Finder;
+
+use super::constant::Constant;
+use super::syntax::{Arithmetic, Comparison};
+
+/// The scope of the record itself.
+pub(super) const RECORD: u32 = 0;
+
+/// A field of the row in a scope.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Place {
+    pub scope: u32,
+    pub index: usize,
+}
+
+/// A condition; always true or false, never unknown.
+#[derive(Clone, Debug)]
+pub(super) enum Test {
+    Const(bool),
+    All(Vec<Test>),
+    Any(Vec<Test>),
+    Not(Box<Test>),
+    /// A Boolean value; null is false.
+    Truth(Scalar),
+    IsNull(Scalar),
+    ListIsNull(List),
+    NullOrEmpty(Scalar),
+    Compare {
+        left: Scalar,
+        comparison: Comparison,
+        right: Scalar,
+    },
+    In {
+        value: Scalar,
+        set: Set,
+    },
+    /// Contains, with a constant.
+    Contains {
+        text: Scalar,
+        find: Box<Finder<'static>>,
+    },
+    /// Contains after folding the letter case of the text; the constant is folded already.
+    ContainsFolded {
+        text: Scalar,
+        upper: bool,
+        find: Box<Finder<'static>>,
+    },
+    Match {
+        text: Scalar,
+        how: How,
+        part: Scalar,
+    },
+    /// Some element of the list equals the value.
+    Holds {
+        list: List,
+        value: Scalar,
+    },
+    NotEmpty(List),
+    Exists {
+        list: List,
+        scope: u32,
+        test: Box<Test>,
+    },
+    Every {
+        list: List,
+        scope: u32,
+        test: Box<Test>,
+    },
+    HasKey {
+        map: Place,
+        key: Scalar,
+    },
+    /// The n-th text search of the filter finds the record.
+    Search(usize),
+}
+
+/// Where a part must stand in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    Contains,
+    Starts,
+    Ends,
+}
+
+/// A scalar value, or null.
+#[derive(Clone, Debug)]
+pub(super) enum Scalar {
+    Const(Constant),
+    Field(Place),
+    /// The reference time minus a time.
+    Within {
+        time: Place,
+        reference_ms: i64,
+    },
+    /// The element of a scope, where it is a scalar.
+    Element(u32),
+    Key(u32),
+    Value(u32),
+    Entry {
+        map: Place,
+        key: Box<Scalar>,
+    },
+    /// The n-th element; of a list of records, a member of it.
+    At {
+        list: Box<List>,
+        index: Box<Scalar>,
+        member: Option<usize>,
+    },
+    Case {
+        text: Box<Scalar>,
+        upper: bool,
+    },
+    Trim(Box<Scalar>),
+    Length(Box<Scalar>),
+    IndexOf(Box<Scalar>, Box<Scalar>),
+    Substring(Box<Scalar>, Box<Scalar>, Option<Box<Scalar>>),
+    Concat(Vec<Scalar>),
+    Count {
+        list: List,
+        filter: Option<(u32, Box<Test>)>,
+        null_is_zero: bool,
+    },
+    Negate(Box<Scalar>),
+    Chain(Box<Scalar>, Vec<(Arithmetic, Scalar)>),
+    ToTime(Box<Scalar>),
+    ToSpan(Box<Scalar>),
+    ToNumber(Box<Scalar>),
+    ToInteger(Box<Scalar>),
+    ToBool(Box<Scalar>),
+    /// A number of units of so many milliseconds.
+    Units(Box<Scalar>, i64),
+    Test(Box<Test>),
+    If(Box<Test>, Box<Scalar>, Box<Scalar>),
+    Coalesce(Box<Scalar>, Box<Scalar>),
+}
+
+/// Something that has elements.
+#[derive(Clone, Debug)]
+pub(super) enum List {
+    /// A list of strings, a map (its pairs) or a list of records.
+    Field(Place),
+    Keys(Place),
+    Values(Place),
+    /// A value computed for each element of another list.
+    Path {
+        list: Box<List>,
+        scope: u32,
+        body: Box<Scalar>,
+    },
+    Array(Vec<Scalar>),
+}
+
+/// Constants of one kind, for membership.
+#[derive(Clone, Debug)]
+pub(super) struct Set {
+    pub has_null: bool,
+    pub members: Members,
+    /// What its integers are: integers, times or spans.
+    pub ints_are: fn(i64) -> Constant,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Members {
+    Texts(Vec<Box<str>>, Option<HashSet<Box<str>>>),
+    /// Integers, times and spans.
+    Ints(Vec<i64>, Option<HashSet<i64>>),
+    Doubles(Vec<f64>),
+}
+
+impl Set {
+    /// Up to this many members, comparing with each in turn is faster than hashing.
+    const SMALL: usize = 8;
+
+    pub(super) fn texts(mut texts: Vec<Box<str>>, has_null: bool) -> Self {
+        texts.sort_unstable();
+        texts.dedup();
+        let hashed = (texts.len() > Self::SMALL).then(|| texts.iter().cloned().collect());
+        Self { has_null, members: Members::Texts(texts, hashed), ints_are: Constant::Int }
+    }
+
+    pub(super) fn ints(mut ints: Vec<i64>, has_null: bool, ints_are: fn(i64) -> Constant) -> Self {
+        ints.sort_unstable();
+        ints.dedup();
+        let hashed = (ints.len() > Self::SMALL).then(|| ints.iter().copied().collect());
+        Self { has_null, members: Members::Ints(ints, hashed), ints_are }
+    }
+
+    pub(super) fn doubles(mut doubles: Vec<f64>, has_null: bool) -> Self {
+        doubles.sort_unstable_by(f64::total_cmp);
+        doubles.dedup();
+        Self { has_null, members: Members::Doubles(doubles), ints_are: Constant::Int }
+    }
+}
