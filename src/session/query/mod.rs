@@ -50,6 +50,8 @@ pub struct Query<'q> {
     pub restrict: Vec<(&'static str, Vec<String>)>,
     /// Further names of fields in the filter, for names that depend on the store's settings.
     pub renames: Vec<(String, &'static str)>,
+    /// Fields that may be used only in filters that also use another: path and path of the other.
+    pub requires: &'static [(&'static str, &'static str)],
 }
 
 /// One page of an answer.

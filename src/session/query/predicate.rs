@@ -2,10 +2,11 @@
 
 use super::Query;
 use crate::error::{Error, Result};
+use crate::filter::{self, Filter, Schema, Times};
 use crate::model::Resource;
 use crate::session::Visibility;
 use crate::session::view::View;
-use crate::value::{Env, Row, Val};
+use crate::value::{Env, FieldDecl, Row, Val};
 
 /// A record as filters see it.
 #[derive(Debug)]
@@ -30,6 +31,7 @@ pub(super) fn field_index<R: Resource>(path: &str) -> Result<usize> {
 
 /// The compiled conditions of one query.
 pub(super) struct Predicate {
+    pub(super) filter: Option<Filter>,
     pub(super) visibility: Visibility,
     pub(super) restrict: Vec<(usize, Vec<String>)>,
     pub(super) env: Env,
@@ -42,10 +44,19 @@ impl Predicate {
             .iter()
             .map(|(path, values)| Ok((field_index::<R>(path)?, values.clone())))
             .collect::<Result<Vec<_>>>()?;
-        if query.filter.is_some_and(|text| !text.trim().is_empty()) {
-            return Err(Error::unsupported("filters are not available in this build"));
-        }
-        Ok(Self { visibility: view.visibility(R::KIND), restrict, env: view.env() })
+        let fields: Vec<FieldDecl> = R::fields().iter().map(|field| field.decl).collect();
+        let schema = Schema {
+            fields: &fields,
+            renames: &query.renames,
+            requires: query.requires,
+            accept_substitutions: !query.no_substitutions,
+            // The filters without substitutions are those of assets, which have bracket lists.
+            accept_brackets: query.no_substitutions,
+            search: false,
+        };
+        let times = Times::new(view.now(), query.reference_time);
+        let filter = filter::compile(query.filter, query.substitutions, &schema, &times)?;
+        Ok(Self { filter, visibility: view.visibility(R::KIND), restrict, env: view.env() })
     }
 
     pub(super) fn matches<R: Resource>(&self, record: &R) -> bool {
@@ -57,18 +68,15 @@ impl Predicate {
             Val::Str(text) => values.iter().any(|value| *value == text),
             Val::Strings(items) => items.iter().any(|item| values.contains(item)),
             _ => false,
-        })
+        }) && self.filter.as_ref().is_none_or(|filter| filter.matches(&row))
     }
 
     /// The residual condition as text, for plans.
     pub(super) fn describe<R: Resource>(&self) -> Option<String> {
-        let parts: Vec<String> = self
-            .restrict
-            .iter()
-            .filter_map(|(index, values)| {
-                R::fields().get(*index).map(|field| format!("{} in ({} values)", field.decl.path, values.len()))
-            })
-            .collect();
+        let restricted = self.restrict.iter().filter_map(|(index, values)| {
+            R::fields().get(*index).map(|field| format!("{} in ({} values)", field.decl.path, values.len()))
+        });
+        let parts: Vec<String> = restricted.chain(self.filter.as_ref().map(ToString::to_string)).collect();
         (!parts.is_empty()).then(|| parts.join(" and "))
     }
 }
