@@ -8,6 +8,7 @@ mod error;
 mod filter;
 mod model;
 mod records;
+mod search;
 mod services;
 mod session;
 mod store;

@@ -11,6 +11,8 @@ pub const FILTER_SUBSTITUTIONS: usize = 10_000;
 /// Elements of one array or in-list of a filter.
 pub const FILTER_LIST: usize = 10_000;
 
+/// Bytes of a text query.
+pub const TEXT_QUERY_BYTES: usize = 16 * 1024;
 /// Nesting of a text query.
 pub const TEXT_QUERY_DEPTH: usize = 16;
 /// Terms of a text query.
@@ -80,3 +82,9 @@ pub const GROUP_BYTES: usize = 64 * 1024 * 1024;
 pub const RECORD_CACHE_BYTES: usize = 64 * 1024 * 1024;
 /// Memory of the text index's writer.
 pub const SEARCH_WRITER_BYTES: usize = 32 * 1024 * 1024;
+/// Memory for files of the text index that are kept whole while a reader has them open.
+pub const SEARCH_RESIDENT_BYTES: usize = 64 * 1024 * 1024;
+/// Documents that searches evaluate in memory before they are committed to the text index.
+pub const SEARCH_OVERLAY_CHANGES: usize = 2_000;
+/// Hits of one page of a search.
+pub const SEARCH_TAKE: usize = 1_000;

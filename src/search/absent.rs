@@ -1,0 +1,116 @@
+//! The index of a build without the feature `search`: every call answers `Unsupported`.
+
+use std::sync::Arc;
+
+use super::checkpoint::Checkpoint;
+use super::document::{Change, Shape};
+use super::request::{Hits, Request};
+use crate::disk::SharedDisk;
+use crate::error::{Error, Result};
+
+fn absent() -> Error {
+    Error::unsupported("this build has no text search; build the crate with the feature `search`")
+}
+
+/// How an index was opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Opened {
+    /// As the checkpoint has it.
+    Resumed,
+    /// Empty; the text is the reason.
+    Anew(String),
+}
+
+/// Never made.
+pub struct Index {
+    shape: Arc<Shape>,
+}
+
+/// Never made.
+#[derive(Clone)]
+pub struct View(());
+
+impl Index {
+    /// Answers `Unsupported`.
+    pub fn open(
+        _: &SharedDisk,
+        _: &str,
+        _: Arc<Shape>,
+        _: &str,
+        _: Option<&Checkpoint>,
+        _: bool,
+    ) -> Result<(Self, Opened)> {
+        Err(absent())
+    }
+
+    /// The state that searches see now.
+    pub fn view(&self) -> View {
+        View(())
+    }
+
+    /// The shape of the documents.
+    pub fn shape(&self) -> &Arc<Shape> {
+        &self.shape
+    }
+
+    /// Always zero.
+    pub fn sequence(&self) -> u64 {
+        0
+    }
+
+    /// Always zero.
+    pub fn unsaved_changes(&self) -> u64 {
+        0
+    }
+
+    /// Always zero.
+    pub fn uncommitted_changes(&self) -> u64 {
+        0
+    }
+
+    /// Answers `Unsupported`.
+    pub fn apply(&self, _: &[Change], _: u64) -> Result<()> {
+        Err(absent())
+    }
+
+    /// Answers `Unsupported`.
+    pub fn load(&self, _: &[Change], _: u64) -> Result<()> {
+        Err(absent())
+    }
+
+    /// Answers `Unsupported`.
+    pub fn commit(&self) -> Result<()> {
+        Err(absent())
+    }
+
+    /// Answers `Unsupported`.
+    pub fn checkpoint(&self) -> Result<Option<Checkpoint>> {
+        Err(absent())
+    }
+
+    /// Does nothing.
+    pub fn recorded(&self, _: &Checkpoint) {}
+
+    /// Answers `Unsupported`.
+    pub fn start_anew(&self) -> Result<()> {
+        Err(absent())
+    }
+}
+
+impl View {
+    /// Always zero.
+    pub fn sequence(&self) -> u64 {
+        0
+    }
+
+    /// The same view.
+    #[must_use]
+    pub fn with(self, _: &[Change]) -> Self {
+        self
+    }
+
+    /// Answers `Unsupported`.
+    pub fn search(&self, _: &Request) -> Result<Hits> {
+        Err(absent())
+    }
+}

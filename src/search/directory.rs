@@ -1,0 +1,396 @@
+//! The directory that the index engine sees, over our disk.
+//!
+//! Nothing here syncs except [`StoreDirectory::sync`], which checkpoints call. The two files that the engine replaces
+//! (`meta.json`, `.managed.json`) live in memory; a checkpoint writes the first under a name of its own. A file that a
+//! checkpoint names is not removed from the disk before a later one has been recorded. Reads copy into owned memory:
+//! a mapped file that another process cuts short would kill the host.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tantivy::HasLen;
+use tantivy::directory::error::{DeleteError, LockError, OpenReadError, OpenWriteError};
+use tantivy::directory::{
+    AntiCallToken, Directory, DirectoryLock, FileHandle, Lock, OwnedBytes, TerminatingWrite, WatchCallback,
+    WatchHandle, WritePtr,
+};
+
+use super::checkpoint::FileEntry;
+use crate::disk::{DiskFile, Mode, SharedDisk};
+use crate::value::limits::SEARCH_RESIDENT_BYTES;
+
+/// The name under which the engine keeps its list of segments.
+pub const META: &str = "meta.json";
+const WRITE_BYTES: usize = 256 * 1024;
+/// How long one merge or reload waits for another to release the list of segments.
+const LOCK_WAIT: Duration = Duration::from_secs(30);
+
+/// See the module. Clones share everything.
+#[derive(Clone)]
+pub struct StoreDirectory(Arc<Shared>);
+
+struct Shared {
+    disk: SharedDisk,
+    path: String,
+    names: Mutex<Names>,
+    unlocked: Condvar,
+    resident_bytes: Arc<AtomicUsize>,
+}
+
+#[derive(Default)]
+struct Names {
+    files: BTreeMap<String, FileEntry>,
+    in_memory: BTreeMap<String, Vec<u8>>,
+    locks: BTreeSet<PathBuf>,
+    /// What the last recorded checkpoint names.
+    recorded: BTreeSet<String>,
+    /// What the checkpoint that is being made names.
+    pinned: BTreeSet<String>,
+    /// Removed by the engine, still on disk.
+    doomed: BTreeSet<String>,
+}
+
+impl fmt::Debug for StoreDirectory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreDirectory").field("path", &self.0.path).finish_non_exhaustive()
+    }
+}
+
+impl StoreDirectory {
+    /// An index directory at `path` of `disk` that holds `files`, all recorded, and `meta` when there is any.
+    pub fn new(disk: SharedDisk, path: &str, files: Vec<FileEntry>, meta: Option<Vec<u8>>) -> Self {
+        let mut names = Names { recorded: files.iter().map(|file| file.name.clone()).collect(), ..Names::default() };
+        if let Some(meta) = meta {
+            let mut managed: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
+            managed.push(META);
+            names.in_memory.insert(".managed.json".to_owned(), serde_json::to_vec(&managed).unwrap_or_default());
+            names.in_memory.insert(META.to_owned(), meta);
+        }
+        names.files = files.into_iter().map(|file| (file.name.clone(), file)).collect();
+        Self(Arc::new(Shared {
+            disk,
+            path: path.to_owned(),
+            names: Mutex::new(names),
+            unlocked: Condvar::new(),
+            resident_bytes: Arc::default(),
+        }))
+    }
+
+    fn names(&self) -> MutexGuard<'_, Names> {
+        self.0.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn on_disk(&self, name: &str) -> String {
+        format!("{}/{name}", self.0.path)
+    }
+
+    /// The list of segments as it is now, and the files that it names; they stay until [`StoreDirectory::unpin`].
+    pub fn pin(&self) -> io::Result<(Vec<u8>, Vec<FileEntry>)> {
+        let mut names = self.names();
+        let meta = names.in_memory.get(META).cloned().unwrap_or_default();
+        let ids = segment_ids(&meta)?;
+        let mut files = Vec::new();
+        for id in ids {
+            let before = files.len();
+            files.extend(
+                names.files.range(id.clone()..).take_while(|(name, _)| name.starts_with(&id)).map(|(_, f)| f.clone()),
+            );
+            if files.len() == before {
+                return Err(io::Error::new(io::ErrorKind::NotFound, format!("no file of segment {id}")));
+            }
+        }
+        names.pinned = files.iter().map(|file| file.name.clone()).collect();
+        Ok((meta, files))
+    }
+
+    /// Makes the files durable that no recorded checkpoint names, then writes `meta` as `name`, durably.
+    pub fn sync(&self, files: &[FileEntry], name: &str, meta: &[u8]) -> io::Result<()> {
+        for file in files {
+            if !self.names().recorded.contains(&file.name) {
+                self.0.disk.open(&self.on_disk(&file.name), Mode::ReadWrite)?.sync_all()?;
+            }
+        }
+        let file = self.0.disk.open(&self.on_disk(name), Mode::CreateNew)?;
+        file.write_all_at(meta, 0)?;
+        file.sync_all()?;
+        self.0.disk.sync_dir(&self.0.path)
+    }
+
+    /// Gives up the checkpoint that is being made.
+    pub fn unpin(&self) {
+        self.names().pinned.clear();
+        self.sweep();
+    }
+
+    /// From now on the last recorded checkpoint is the one that names these files.
+    pub fn recorded(&self, files: &[FileEntry]) {
+        {
+            let mut names = self.names();
+            names.recorded = files.iter().map(|file| file.name.clone()).collect();
+            names.pinned.clear();
+        }
+        self.sweep();
+    }
+
+    /// Removes from the disk what nothing names any more; what cannot be removed now is tried again the next time.
+    fn sweep(&self) {
+        let mut names = self.names();
+        let kept: BTreeSet<String> = names
+            .doomed
+            .iter()
+            .filter(|&name| {
+                names.recorded.contains(name)
+                    || names.pinned.contains(name)
+                    || !is_gone(self.0.disk.remove_file(&self.on_disk(name)))
+            })
+            .cloned()
+            .collect();
+        names.doomed = kept;
+    }
+}
+
+fn is_gone(outcome: io::Result<()>) -> bool {
+    match outcome {
+        Ok(()) => true,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+/// The ids of the segments in a `meta.json`, as they stand in file names.
+fn segment_ids(meta: &[u8]) -> io::Result<Vec<String>> {
+    let bad = || io::Error::new(io::ErrorKind::InvalidData, "the list of segments is damaged");
+    let value: serde_json::Value = serde_json::from_slice(meta).map_err(|_| bad())?;
+    let segments = value.get("segments").and_then(|segments| segments.as_array()).ok_or_else(bad)?;
+    segments
+        .iter()
+        .map(|segment| {
+            let id = segment.get("segment_id").and_then(|id| id.as_str()).ok_or_else(bad)?;
+            Ok(id.replace('-', ""))
+        })
+        .collect()
+}
+
+fn name_of(path: &Path) -> Option<&str> {
+    path.to_str().filter(|name| !name.contains(['/', '\\']))
+}
+
+impl Directory for StoreDirectory {
+    fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
+        let missing = || OpenReadError::FileDoesNotExist(path.to_owned());
+        let name = name_of(path).ok_or_else(missing)?;
+        let entry = self.names().files.get(name).cloned().ok_or_else(missing)?;
+        let file = self.0.disk.open(&self.on_disk(name), Mode::Read).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => missing(),
+            _ => OpenReadError::wrap_io_error(error, path.to_owned()),
+        })?;
+        let len = usize::try_from(entry.len).map_err(|_| missing())?;
+        // Lengths of fields, columns and terms are read by every query, postings and positions in small pieces.
+        let is_hot = ["fieldnorm", "fast", "term"].iter().any(|end| name.ends_with(end));
+        Ok(Arc::new(Handle {
+            file,
+            len,
+            is_hot,
+            whole: OnceLock::new(),
+            resident_bytes: Arc::clone(&self.0.resident_bytes),
+        }))
+    }
+
+    fn delete(&self, path: &Path) -> Result<(), DeleteError> {
+        let missing = || DeleteError::FileDoesNotExist(path.to_owned());
+        let name = name_of(path).ok_or_else(missing)?;
+        let mut names = self.names();
+        if names.in_memory.remove(name).is_some() {
+            return Ok(());
+        }
+        names.files.remove(name).ok_or_else(missing)?;
+        let is_named = names.recorded.contains(name) || names.pinned.contains(name);
+        if is_named || !is_gone(self.0.disk.remove_file(&self.on_disk(name))) {
+            names.doomed.insert(name.to_owned());
+        }
+        Ok(())
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool, OpenReadError> {
+        let names = self.names();
+        Ok(name_of(path).is_some_and(|name| names.files.contains_key(name) || names.in_memory.contains_key(name)))
+    }
+
+    fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
+        let failed = |error| OpenWriteError::wrap_io_error(error, path.to_owned());
+        let name = name_of(path).ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
+        if self.names().files.contains_key(name) {
+            return Err(OpenWriteError::FileAlreadyExists(path.to_owned()));
+        }
+        let file = self.0.disk.open(&self.on_disk(name), Mode::CreateNew).map_err(failed)?;
+        Ok(io::BufWriter::new(Box::new(Writer {
+            directory: self.clone(),
+            name: name.to_owned(),
+            file,
+            buffer: Vec::new(),
+            written: 0,
+            crc: crc32fast::Hasher::new(),
+        })))
+    }
+
+    fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
+        let missing = || OpenReadError::FileDoesNotExist(path.to_owned());
+        self.names().in_memory.get(name_of(path).ok_or_else(missing)?).cloned().ok_or_else(missing)
+    }
+
+    fn atomic_write(&self, path: &Path, data: &[u8]) -> io::Result<()> {
+        let name = name_of(path).ok_or(io::ErrorKind::InvalidInput)?;
+        self.names().in_memory.insert(name.to_owned(), data.to_vec());
+        Ok(())
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn acquire_lock(&self, lock: &Lock) -> Result<DirectoryLock, LockError> {
+        let mut names = self.names();
+        if lock.is_blocking {
+            let waited =
+                self.0.unlocked.wait_timeout_while(names, LOCK_WAIT, |names| names.locks.contains(&lock.filepath));
+            names = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if !names.locks.insert(lock.filepath.clone()) {
+            return Err(LockError::LockBusy);
+        }
+        Ok(DirectoryLock::from(Box::new(Guard { directory: self.clone(), path: lock.filepath.clone() })))
+    }
+
+    fn watch(&self, _: WatchCallback) -> tantivy::Result<WatchHandle> {
+        Ok(WatchHandle::empty())
+    }
+}
+
+/// Locks are within the process: the store's own lock keeps other processes out.
+struct Guard {
+    directory: StoreDirectory,
+    path: PathBuf,
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.directory.names().locks.remove(&self.path);
+        self.directory.0.unlocked.notify_all();
+    }
+}
+
+/// A file being written; it exists for readers once terminated.
+struct Writer {
+    directory: StoreDirectory,
+    name: String,
+    file: Box<dyn DiskFile>,
+    buffer: Vec<u8>,
+    written: u64,
+    crc: crc32fast::Hasher,
+}
+
+impl Writer {
+    fn drain(&mut self) -> io::Result<()> {
+        self.file.write_all_at(&self.buffer, self.written)?;
+        self.crc.update(&self.buffer);
+        self.written += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+impl Write for Writer {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        self.buffer.extend_from_slice(data);
+        if self.buffer.len() >= WRITE_BYTES {
+            self.drain()?;
+        }
+        Ok(data.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl TerminatingWrite for Writer {
+    fn terminate_ref(&mut self, _: AntiCallToken) -> io::Result<()> {
+        self.drain()?;
+        let entry = FileEntry { name: self.name.clone(), len: self.written, crc: self.crc.clone().finalize() };
+        self.directory.names().files.insert(self.name.clone(), entry);
+        Ok(())
+    }
+}
+
+struct Handle {
+    file: Box<dyn DiskFile>,
+    len: usize,
+    is_hot: bool,
+    whole: OnceLock<OwnedBytes>,
+    resident_bytes: Arc<AtomicUsize>,
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle").field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+impl Handle {
+    fn read(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
+        let mut bytes = vec![0; range.len()];
+        self.file.read_exact_at(&mut bytes, range.start as u64)?;
+        Ok(OwnedBytes::new(bytes))
+    }
+
+    fn whole(&self) -> io::Result<Option<&OwnedBytes>> {
+        if !self.is_hot {
+            return Ok(None);
+        }
+        if let Some(whole) = self.whole.get() {
+            return Ok(Some(whole));
+        }
+        let before = self.resident_bytes.fetch_add(self.len, Ordering::Relaxed);
+        if before + self.len > SEARCH_RESIDENT_BYTES {
+            self.resident_bytes.fetch_sub(self.len, Ordering::Relaxed);
+            return Ok(None);
+        }
+        let outcome = self.read(0..self.len);
+        let is_stored = outcome.is_ok_and(|bytes| self.whole.set(bytes).is_ok());
+        if !is_stored {
+            self.resident_bytes.fetch_sub(self.len, Ordering::Relaxed);
+        }
+        Ok(self.whole.get())
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if self.whole.get().is_some() {
+            self.resident_bytes.fetch_sub(self.len, Ordering::Relaxed);
+        }
+    }
+}
+
+impl HasLen for Handle {
+    fn len(&self) -> usize {
+        self.len
+    }
+}
+
+impl FileHandle for Handle {
+    fn read_bytes(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
+        if range.start > range.end || range.end > self.len {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a read past the end of a search file"));
+        }
+        match self.whole()? {
+            Some(whole) => Ok(whole.slice(range)),
+            None => self.read(range),
+        }
+    }
+}

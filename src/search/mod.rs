@@ -1,0 +1,46 @@
+//! Full-text search: text query grammar, text index, and the memory of what is not indexed yet.
+//!
+//! The index is derived from the records and may be deleted at any time. This room knows documents (a kind, a key, a
+//! workspace and texts), not resources; who feeds it reads the change log. What must hold:
+//!
+//! - An answer is that of evaluating the query over every document up to the view's sequence: what is not in the index
+//!   yet is evaluated in memory ([`overlay`]), so nothing waits for the index.
+//! - The write path never syncs. Only [`Index::checkpoint`] does, and what it wrote counts once its caller has recorded
+//!   the checkpoint.
+//! - Damage is found by length and checksum at open; the directory is then set aside and the index built anew.
+
+mod checkpoint;
+mod document;
+mod grammar;
+mod overlay;
+mod request;
+mod snippet;
+mod tree;
+mod words;
+
+#[cfg(feature = "search")]
+mod collect;
+#[cfg(feature = "search")]
+mod compile;
+#[cfg(feature = "search")]
+mod directory;
+#[cfg(feature = "search")]
+mod index;
+#[cfg(feature = "search")]
+mod merge;
+
+#[cfg(not(feature = "search"))]
+#[path = "absent.rs"]
+mod index;
+
+#[cfg(all(test, feature = "search"))]
+mod tests;
+
+pub use checkpoint::{Checkpoint, FileEntry};
+pub use document::{Change, DocKey, Document, FieldName, Shape};
+pub use grammar::parse;
+pub use index::{Index, Opened, View};
+pub use overlay::Chunk;
+pub use request::{After, Facets, Hit, Hits, Request, Scope};
+pub use snippet::{Snippet, highlight};
+pub use tree::{Leaf, Node};

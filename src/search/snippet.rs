@@ -1,0 +1,125 @@
+//! The piece of a text that shows why it was found.
+
+use std::ops::Range;
+
+use super::tree::{Leaf, Node};
+use super::words::{Word, words};
+
+/// A piece of a text with the words that were found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snippet {
+    /// The piece.
+    pub text: String,
+    /// Byte ranges of `text` that were found; in order, apart from each other.
+    pub highlights: Vec<Range<usize>>,
+    /// Whether text before the piece was left out.
+    pub is_cut_before: bool,
+    /// Whether text after the piece was left out.
+    pub is_cut_after: bool,
+}
+
+/// Bytes of a snippet, more or less: it starts and ends between words.
+const SNIPPET_BYTES: usize = 160;
+/// Bytes of a text in which a snippet is looked for.
+const SNIPPET_SOURCE_BYTES: usize = 256 * 1024;
+
+/// The best piece of `text`, a text of `field`; `None` when nothing that gives score is in it.
+pub fn highlight(query: &Node, field: usize, text: &str) -> Option<Snippet> {
+    let text = cut(text, SNIPPET_SOURCE_BYTES);
+    let all: Vec<Word> = words(text).collect();
+    let mut found = vec![false; all.len()];
+    query.each_positive(&mut |leaf| mark(leaf, field, &all, &mut found));
+    let marked: Vec<&Word> = all.iter().zip(&found).filter(|(_, found)| **found).map(|(word, _)| word).collect();
+
+    // The window with the most hits starts at one of them.
+    let mut best: Option<(usize, &Word)> = None;
+    for (at, first) in marked.iter().copied().enumerate() {
+        let inside = marked.iter().skip(at).take_while(|word| word.end <= first.start + SNIPPET_BYTES / 2).count();
+        if best.is_none_or(|(most, _)| inside > most) {
+            best = Some((inside, first));
+        }
+    }
+    let (_, anchor) = best?;
+    let lead = anchor.start.saturating_sub(SNIPPET_BYTES / 4);
+    let start = if lead == 0 {
+        0
+    } else {
+        all.iter().find(|word| word.start >= lead).map_or(anchor.start, |word| word.start).min(anchor.start)
+    };
+    let end = all
+        .iter()
+        .filter(|word| word.start >= start)
+        .take_while(|word| word.end <= start + SNIPPET_BYTES)
+        .last()
+        .map_or(anchor.end, |word| word.end)
+        .max(anchor.end);
+    let end = if text.len() - end < 8 { text.len() } else { end };
+    let mut highlights: Vec<Range<usize>> = Vec::new();
+    for word in marked.iter().filter(|word| word.start >= start && word.end <= end) {
+        highlights.push(word.start - start..word.end - start);
+    }
+    Some(Snippet {
+        text: text.get(start..end)?.to_owned(),
+        highlights,
+        is_cut_before: start > 0,
+        is_cut_after: end < text.len(),
+    })
+}
+
+fn mark(leaf: &Leaf, field: usize, all: &[Word], found: &mut [bool]) {
+    let Leaf::Text { field: only, words: wanted, prefix } = leaf else { return };
+    if only.as_ref().is_some_and(|(_, only)| *only != field) {
+        return;
+    }
+    for (at, window) in all.windows(wanted.len().max(1)).enumerate() {
+        let is_here = window.iter().zip(wanted).enumerate().all(|(place, (word, wanted_word))| {
+            word.text == *wanted_word
+                || (*prefix && place + 1 == wanted.len() && word.text.starts_with(wanted_word.as_str()))
+        });
+        if is_here {
+            found.iter_mut().skip(at).take(wanted.len()).for_each(|found| *found = true);
+        }
+    }
+}
+
+fn cut(text: &str, len: usize) -> &str {
+    let mut end = len.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(words: &[&str], prefix: bool) -> Node {
+        Node::Leaf(Leaf::Text { field: None, words: words.iter().map(|&word| word.to_owned()).collect(), prefix })
+    }
+
+    fn shown(query: &Node, source: &str) -> Vec<String> {
+        let snippet = highlight(query, 0, source).unwrap();
+        snippet.highlights.iter().map(|range| snippet.text[range.clone()].to_owned()).collect()
+    }
+
+    #[test]
+    fn words_phrases_and_prefixes_are_marked() {
+        let source = "Amplifier DMM-4065, a fine amplifier";
+        assert_eq!(shown(&text(&["amplifier"], false), source), ["Amplifier", "amplifier"]);
+        assert_eq!(shown(&text(&["dmm", "4065"], false), source), ["DMM", "4065"]);
+        assert_eq!(shown(&text(&["fi"], true), source), ["fine"]);
+        assert_eq!(highlight(&text(&["absent"], false), 0, source), None);
+        assert_eq!(highlight(&Node::Not(Box::new(text(&["fine"], false))), 0, source), None);
+    }
+
+    #[test]
+    fn a_long_text_is_cut_around_the_densest_hits() {
+        let source = format!("{} one {} two one two {}", "x ".repeat(300), "y ".repeat(300), "z ".repeat(300));
+        let query = Node::Or(vec![text(&["one"], false), text(&["two"], false)]);
+        let snippet = highlight(&query, 0, &source).unwrap();
+        assert_eq!(snippet.highlights.len(), 3);
+        assert!(snippet.is_cut_before && snippet.is_cut_after);
+        assert!(snippet.text.len() <= SNIPPET_BYTES + 8, "{}", snippet.text.len());
+    }
+}

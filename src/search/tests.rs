@@ -1,0 +1,365 @@
+//! The index against the plain evaluation, over restarts, crashes and damage.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::*;
+use crate::disk::{MemoryDisk, Mode, SharedDisk};
+use crate::error::ErrorKind;
+use crate::value::id::IdForm;
+use crate::value::{Kind, RecordKey, Service};
+use proptest::prelude::*;
+
+fn shape() -> Arc<Shape> {
+    let kind = |code, name| Kind { code, name, service: Service::PRODUCTS, id: IdForm::Decimal };
+    let mut shape = Shape { fields: Vec::new(), kinds: vec![kind(1, "product"), kind(5, "work item")] };
+    shape.add_field("name", 4.0);
+    shape.add_field("description", 1.0);
+    Arc::new(shape)
+}
+
+fn key(number: u64) -> DocKey {
+    let kind = if number % 2 == 0 { 1 } else { 5 };
+    DocKey { kind, key: RecordKey::parse(IdForm::Decimal, &number.to_string()).unwrap() }
+}
+
+fn put(number: u64, name: &str, description: &str) -> Change {
+    let document = Document {
+        key: key(number),
+        workspace: format!("w{}", number % 3),
+        texts: vec![(0, name.to_owned()), (1, description.to_owned())],
+    };
+    Change { key: key(number), document: Some(document), is_new: false }
+}
+
+fn gone(number: u64) -> Change {
+    Change { key: key(number), document: None, is_new: false }
+}
+
+fn memory() -> SharedDisk {
+    Arc::new(MemoryDisk::new())
+}
+
+fn open(disk: &SharedDisk, checkpoint: Option<&Checkpoint>) -> (Index, Opened) {
+    Index::open(disk, "search", shape(), "store-1", checkpoint, true).unwrap()
+}
+
+fn numbers(view: &View, text: &str) -> Vec<String> {
+    let request = Request::new(parse(text, &shape()).unwrap(), 100);
+    let hits = view.search(&request).unwrap();
+    assert_eq!(hits.total, Some(hits.hits.len() as u64));
+    let mut found: Vec<String> = hits.hits.iter().map(|hit| hit.key.key.to_id(IdForm::Decimal)).collect();
+    found.sort_by_key(|id| id.parse::<u64>().unwrap());
+    found
+}
+
+fn sample() -> Vec<Change> {
+    vec![
+        put(1, "Amplifier DMM-4065/2", "low noise amplifier for 12.5 GHz"),
+        put(2, "Power supply", "feeds the amplifier"),
+        put(3, "Probe", "DMM 4065 accessory"),
+    ]
+}
+
+#[test]
+fn words_parts_phrases_prefixes_and_fields_are_found_in_memory_and_in_the_index() {
+    let disk = memory();
+    let (index, opened) = open(&disk, None);
+    assert!(matches!(opened, Opened::Anew(_)));
+    index.apply(&sample(), 7).unwrap();
+    for is_committed in [false, true] {
+        if is_committed {
+            index.commit().unwrap();
+        }
+        let view = index.view();
+        assert_eq!(view.sequence(), 7);
+        for (text, found) in [
+            ("amplifier", vec!["1", "2"]),
+            ("AMPL*", vec!["1", "2"]),
+            ("dmm-4065", vec!["1", "3"]),
+            ("4065/2", vec!["1"]),
+            ("name:amplifier", vec!["1"]),
+            ("amplifier -noise", vec!["2"]),
+            ("\"noise amplifier\"", vec!["1"]),
+            ("\"amplifier noise\"", vec![]),
+            ("\"dmm 40\"*", vec!["1", "3"]),
+            ("probe OR supply", vec!["2", "3"]),
+            ("NOT amplifier", vec!["3"]),
+            ("kind:workitem amplifier", vec!["1"]),
+            ("workspace:w2", vec!["2"]),
+            ("12.5", vec!["1"]),
+            ("", vec!["1", "2", "3"]),
+            ("nothing", vec![]),
+            ("nothing*", vec![]),
+        ] {
+            assert_eq!(numbers(&view, text), found, "{text} committed: {is_committed}");
+        }
+    }
+}
+
+#[test]
+fn weights_rank_scopes_restrict_and_facets_count() {
+    let (index, _) = open(&memory(), None);
+    index.apply(&sample(), 1).unwrap();
+    index.commit().unwrap();
+    index
+        .apply(&[put(4, "cable", "goes to the amplifier"), put(2, "Power supply", "new text, amplifier"), gone(3)], 2)
+        .unwrap();
+    let mut request = Request::new(parse("amplifier", &shape()).unwrap(), 10);
+    request.facets = true;
+    let hits = index.view().search(&request).unwrap();
+    assert_eq!(hits.hits[0].key, key(1), "a hit in the name is worth more");
+    assert_eq!(hits.total, Some(3));
+    let facets = hits.facets.unwrap();
+    assert_eq!(facets.kinds, BTreeMap::from([(1, 2), (5, 1)]));
+    assert_eq!(facets.workspaces, BTreeMap::from([("w1".into(), 2), ("w2".into(), 1)]));
+
+    request.scopes = Some(vec![
+        Scope { kinds: vec![1], workspaces: Some(vec!["w1".to_owned()].into()) },
+        Scope { kinds: vec![5], workspaces: Some(Vec::new().into()) },
+    ]);
+    let hits = index.view().search(&request).unwrap();
+    assert_eq!(hits.hits.iter().map(|hit| hit.key).collect::<Vec<_>>(), [key(4)]);
+    request.scopes = Some(Vec::new());
+    assert_eq!(index.view().search(&request).unwrap().total, Some(0));
+    request.scopes = None;
+    request.fields = Some(vec![0]);
+    assert_eq!(index.view().search(&request).unwrap().total, Some(1));
+}
+
+#[test]
+fn changes_of_a_transaction_show_in_its_view_only() {
+    let (index, _) = open(&memory(), None);
+    index.apply(&sample(), 1).unwrap();
+    index.commit().unwrap();
+    let own = index.view().with(&[put(9, "amplifier", ""), gone(1)]);
+    assert_eq!(numbers(&own, "amplifier"), ["2", "9"]);
+    assert_eq!(numbers(&index.view(), "amplifier"), ["1", "2"]);
+}
+
+#[test]
+fn a_prefix_has_a_bound_on_its_words() {
+    let (index, _) = open(&memory(), None);
+    let text: Vec<String> = (0..1024).map(|number| format!("x{number}")).collect();
+    index.apply(&[put(1, &text.join(" "), "")], 1).unwrap();
+    index.commit().unwrap();
+    assert_eq!(numbers(&index.view(), "x*"), ["1"]);
+    index.apply(&[put(2, "xylophone", "")], 2).unwrap();
+    index.commit().unwrap();
+    let error = index.view().search(&Request::new(parse("x*", &shape()).unwrap(), 1)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+}
+
+#[test]
+fn pages_neither_skip_nor_repeat() {
+    let (index, _) = open(&memory(), None);
+    let mut changes = Vec::new();
+    for number in 0..300u64 {
+        let description =
+            format!("{} {}", "amplifier ".repeat(1 + (number % 4) as usize), "x ".repeat((number % 7) as usize));
+        changes.push(put(number, "part", &description));
+    }
+    // Several segments, and a tail in memory.
+    for part in changes[..240].chunks(80) {
+        index.apply(part, 1).unwrap();
+        index.commit().unwrap();
+    }
+    index.apply(&changes[240..], 2).unwrap();
+    for count in [true, false] {
+        for text in ["amplifier", "*", "part amplifier", "amp* OR x"] {
+            let mut request = Request::new(parse(text, &shape()).unwrap(), 1000);
+            request.count = count;
+            let all = index.view().search(&request).unwrap();
+            assert!(!all.has_more);
+            assert_eq!(all.hits.len(), 300);
+            assert!(all.hits.is_sorted_by(|a, b| a.order(b).is_lt()));
+            request.take = 7;
+            let mut walked = Vec::new();
+            loop {
+                let page = index.view().search(&request).unwrap();
+                request.after = page.hits.last().map(|hit| After { score: hit.score, key: hit.key });
+                walked.extend(page.hits);
+                if !page.has_more {
+                    break;
+                }
+            }
+            assert_eq!(walked, all.hits, "{text} {count}");
+        }
+    }
+}
+
+#[test]
+fn a_checkpoint_reopens_and_what_came_later_is_gone() {
+    let disk = memory();
+    let (index, _) = open(&disk, None);
+    index.apply(&sample(), 5).unwrap();
+    let first = index.checkpoint().unwrap().unwrap();
+    index.recorded(&first);
+    assert_eq!(index.checkpoint().unwrap(), None);
+    index.apply(&[put(8, "later", "")], 6).unwrap();
+    index.commit().unwrap();
+    drop(index);
+
+    let (index, opened) = open(&disk, Some(&first));
+    assert_eq!(opened, Opened::Resumed);
+    assert_eq!(index.sequence(), 5);
+    assert_eq!(numbers(&index.view(), "amplifier"), ["1", "2"]);
+    assert_eq!(numbers(&index.view(), "later"), Vec::<String>::new());
+    // And it goes on from there.
+    index.apply(&[put(8, "later", ""), gone(1)], 6).unwrap();
+    let second = index.checkpoint().unwrap().unwrap();
+    assert!(second.generation > first.generation);
+    index.recorded(&second);
+    drop(index);
+    let (index, opened) = open(&disk, Some(&Checkpoint::from_bytes(&second.to_bytes().unwrap()).unwrap()));
+    assert_eq!(opened, Opened::Resumed);
+    assert_eq!(numbers(&index.view(), "amplifier OR later"), ["2", "8"]);
+}
+
+#[test]
+fn an_unrecorded_checkpoint_leaves_the_recorded_one_whole() {
+    let disk = memory();
+    let (index, _) = open(&disk, None);
+    index.apply(&sample(), 1).unwrap();
+    let first = index.checkpoint().unwrap().unwrap();
+    index.recorded(&first);
+    for sequence in 2..40 {
+        index.apply(&[put(1, "amplifier again", ""), put(sequence, "amplifier", "")], sequence).unwrap();
+        index.commit().unwrap();
+    }
+    let _unrecorded = index.checkpoint().unwrap().unwrap();
+    drop(index);
+    let (index, opened) = open(&disk, Some(&first));
+    assert_eq!(opened, Opened::Resumed);
+    assert_eq!(numbers(&index.view(), "amplifier"), ["1", "2"]);
+}
+
+#[test]
+fn damage_of_any_file_is_found_and_the_index_starts_anew() {
+    let disk = memory();
+    let (index, _) = open(&disk, None);
+    index.apply(&sample(), 3).unwrap();
+    let checkpoint = index.checkpoint().unwrap().unwrap();
+    index.recorded(&checkpoint);
+    drop(index);
+    let names: Vec<String> = disk.list("search").unwrap().into_iter().map(|entry| entry.name).collect();
+    assert_eq!(names.len(), checkpoint.files.len() + 1);
+    let read = |name: &str| {
+        let file = disk.open(&format!("search/{name}"), Mode::Read).unwrap();
+        let mut bytes = vec![0; file.len().unwrap() as usize];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        bytes
+    };
+    let contents: Vec<(String, Vec<u8>)> = names.iter().map(|name| (name.clone(), read(name))).collect();
+    let restore = || {
+        disk.remove_dir_all("search").unwrap();
+        disk.create_dir_all("search").unwrap();
+        for (name, bytes) in &contents {
+            disk.open(&format!("search/{name}"), Mode::CreateNew).unwrap().write_all_at(bytes, 0).unwrap();
+        }
+    };
+    for (name, bytes) in &contents {
+        for how in 0..3 {
+            restore();
+            let path = format!("search/{name}");
+            match how {
+                0 => disk.remove_file(&path).unwrap(),
+                1 => disk.open(&path, Mode::ReadWrite).unwrap().set_len(bytes.len() as u64 - 1).unwrap(),
+                _ => {
+                    let at = bytes.len() / 2;
+                    disk.open(&path, Mode::ReadWrite).unwrap().write_all_at(&[bytes[at] ^ 0x10], at as u64).unwrap();
+                }
+            }
+            let (index, opened) = open(&disk, Some(&checkpoint));
+            assert!(matches!(opened, Opened::Anew(_)), "{name} {how}");
+            assert_eq!(index.sequence(), 0);
+            index.apply(&sample(), 3).unwrap();
+            assert_eq!(numbers(&index.view(), "amplifier"), ["1", "2"]);
+        }
+    }
+    restore();
+    assert_eq!(open(&disk, Some(&checkpoint)).1, Opened::Resumed);
+    // Another store's index, and one of another shape, are not taken over.
+    let (_, opened) = Index::open(&disk, "search", shape(), "store-2", Some(&checkpoint), true).unwrap();
+    assert!(matches!(opened, Opened::Anew(_)));
+}
+
+#[test]
+fn segments_stay_few_after_many_small_commits() {
+    let (index, _) = open(&memory(), None);
+    for number in 0..120 {
+        index.apply(&[put(number, "part", "one of many")], number).unwrap();
+        index.commit().unwrap();
+    }
+    let checkpoint = index.checkpoint().unwrap().unwrap();
+    let segments: BTreeSet<&str> = checkpoint.files.iter().filter_map(|file| file.name.get(..32)).collect();
+    assert!(segments.len() <= 14, "{}", segments.len());
+    assert_eq!(index.view().search(&Request::new(Node::All, 1)).unwrap().total, Some(120));
+}
+
+#[test]
+fn long_runs_are_visible_after_their_commit() {
+    let (index, _) = open(&memory(), None);
+    index.apply(&[put(1, "first", "")], 1).unwrap();
+    index.load(&[put(2, "second", "")], 2).unwrap();
+    assert_eq!(numbers(&index.view(), "first OR second"), ["1"]);
+    index.load(&[put(3, "second", "")], 3).unwrap();
+    index.commit().unwrap();
+    assert_eq!(numbers(&index.view(), "first OR second"), ["1", "2", "3"]);
+    assert_eq!(index.view().sequence(), 3);
+}
+
+fn any_text() -> impl Strategy<Value = String> {
+    prop::collection::vec("[ab][ab]?[-]?[a-c]?", 0..6).prop_map(|words| words.join(" "))
+}
+
+fn any_query() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        4 => "[ab][ab]?[*]?",
+        2 => "\"[ab] [abc]{1,2}\"[*]?",
+        1 => "name:[ab]{1,2}",
+        1 => Just("kind:product".to_owned()),
+        1 => Just("workspace:w1".to_owned()),
+        1 => Just("*".to_owned()),
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            inner.clone().prop_map(|text| format!("NOT ({text})")),
+            prop::collection::vec(inner.clone(), 1..4).prop_map(|parts| format!("({})", parts.join(" "))),
+            prop::collection::vec(inner, 1..4).prop_map(|parts| format!("({})", parts.join(" OR "))),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn the_index_finds_what_plain_evaluation_finds(
+        writes in prop::collection::vec((0u64..12, prop::option::of((any_text(), any_text()))), 1..40),
+        commits in prop::collection::vec(0usize..40, 0..4),
+        queries in prop::collection::vec(any_query(), 1..12),
+    ) {
+        let (index, _) = open(&memory(), None);
+        let mut model = BTreeMap::new();
+        for (at, (number, write)) in writes.iter().enumerate() {
+            let change = match write {
+                Some((name, description)) => put(*number, name, description),
+                None => gone(*number),
+            };
+            index.apply(std::slice::from_ref(&change), at as u64).unwrap();
+            model.insert(change.key, change);
+            if commits.contains(&at) {
+                index.commit().unwrap();
+            }
+        }
+        // The same documents, in memory alone.
+        let (plain, _) = open(&memory(), None);
+        plain.apply(&model.into_values().collect::<Vec<_>>(), 1).unwrap();
+        for round in 0..2 {
+            for text in &queries {
+                prop_assert_eq!(numbers(&index.view(), text), numbers(&plain.view(), text), "{} {}", text, round);
+            }
+            index.commit().unwrap();
+        }
+    }
+}
