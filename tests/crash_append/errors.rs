@@ -1,0 +1,87 @@
+//! The n-th operation fails, once and from then on: nothing panics, nothing acknowledged is lost, nothing that was
+//! refused is there, and after a failed sync of a file it is neither written nor synced again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use stationdb::faults::{Fault, OpKind, Pick, SimDisk, Survival};
+use stationdb::{Error, ErrorKind};
+
+use crate::harness::{History, Scenario, check, first_seed, is_night};
+use crate::scenarios::Records;
+
+#[test]
+fn the_nth_operation_of_creating_and_writing_fails() {
+    every_operation_fails("records", &Records);
+}
+
+pub fn every_operation_fails(name: &str, scenario: &dyn Scenario) {
+    let begun = Instant::now();
+    let whole = History::new(SimDisk::new(first_seed()));
+    scenario.run(&whole).unwrap();
+    let ops = whole.disk.ops();
+    let (mut runs, mut kinds) = (0_u64, BTreeMap::<String, u64>::new());
+    for op in 0..ops {
+        // Every operation fails by itself and from then on; how else it may fail takes turns, and all of it at night.
+        let others = [Fault::NoSpace, Fault::PartialWrite, Fault::ShortRead, Fault::Interrupted, Fault::DropDirty];
+        let turn = |at: usize| is_night() || at as u64 == op % 5;
+        let others = others.into_iter().enumerate().filter(|(at, _)| turn(*at)).map(|(_, fault)| (Pick::op(op), fault));
+        let for_ever = [Fault::Io, Fault::NoSpace].map(|fault| (Pick::from_op(op), fault));
+        for (pick, fault) in [(Pick::op(op), Fault::Io)].into_iter().chain(for_ever).chain(others) {
+            let place = format!("{name}: {fault:?} at {pick:?}, seed {}", first_seed());
+            let history = History::new(SimDisk::new(first_seed()));
+            history.disk.inject(pick, fault);
+            let outcome = catch_unwind(AssertUnwindSafe(|| scenario.run(&history)));
+            let outcome = outcome.unwrap_or_else(|_| panic!("{place}: a panic left the library"));
+            if !history.disk.trace().iter().any(|entry| entry.failed) {
+                continue;
+            }
+            runs += 1;
+            if let Err(error) = &outcome {
+                *kinds.entry(format!("{:?}", error.kind())).or_default() += 1;
+                names_its_cause(error).unwrap_or_else(|problem| panic!("{place}: {problem}"));
+            }
+            leaves_files_alone_after_a_failed_sync(&history.disk)
+                .unwrap_or_else(|problem| panic!("{place}: {problem}"));
+            // The trouble is over: both the same machine and one whose power was cut find everything.
+            history.disk.heal();
+            let window = history.window_at_end();
+            let power_cut = if op % 2 == 0 { Survival::None } else { Survival::Random };
+            for survival in [Survival::All, power_cut] {
+                check(scenario, &history.disk.survivors(op, survival), &window, true)
+                    .unwrap_or_else(|problem| panic!("{place}, then {survival:?}: {problem}"));
+            }
+        }
+    }
+    println!("{name}: {ops} operations, {runs} runs with a fault in {:.1} s; {kinds:?}", begun.elapsed().as_secs_f64());
+}
+
+fn names_its_cause(error: &Error) -> Result<(), String> {
+    let expected =
+        [ErrorKind::Io, ErrorKind::NoSpace, ErrorKind::OutcomeUnknown, ErrorKind::Latched, ErrorKind::Corrupt];
+    if !expected.contains(&error.kind()) {
+        return Err(format!("a disk error came out as {error:?}"));
+    }
+    Ok(())
+}
+
+fn leaves_files_alone_after_a_failed_sync(disk: &SimDisk) -> Result<(), String> {
+    let mut failed = BTreeSet::new();
+    for entry in disk.trace() {
+        match entry.kind {
+            // A reopen within the run begins anew, from what the disk holds.
+            OpKind::Open | OpKind::Create => {
+                failed.remove(&entry.path);
+            }
+            OpKind::Sync if entry.failed => {
+                failed.insert(entry.path);
+            }
+            OpKind::Sync | OpKind::Write | OpKind::SetLen if failed.contains(&entry.path) => {
+                return Err(format!("{:?} of {} after its sync failed", entry.kind, entry.path));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

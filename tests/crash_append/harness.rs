@@ -1,0 +1,275 @@
+//! Runs a scenario once on the simulator, and looks at what a power cut at each of its changes leaves.
+//!
+//! A scenario is a list of steps with names. A step is *acknowledged* once its call returned Ok. At every point, what is
+//! found after a reopen must hold all steps acknowledged before it, may hold those that had begun, and nothing else.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use stationdb::faults::{OpKind, Random, Replay, SimDisk, Survival};
+use stationdb::{Control, Error, ErrorKind, Store, VerifyLevel};
+
+/// Draws of what survives, for each change: nothing, everything, and random ones in both modes.
+pub fn draws() -> u64 {
+    env("STATIONDB_CRASH_DRAWS", 6)
+}
+
+/// The first seed; a failure prints the one that replays it.
+pub fn first_seed() -> u64 {
+    env("STATIONDB_CRASH_SEED", 1)
+}
+
+/// Whether this is a long run.
+pub fn is_night() -> bool {
+    draws() > 6
+}
+
+fn env(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// The steps of one run, with the operations before which they began and were acknowledged.
+#[derive(Debug)]
+pub struct History {
+    pub disk: SimDisk,
+    marks: Mutex<Vec<Mark>>,
+}
+
+#[derive(Clone, Debug)]
+struct Mark {
+    step: String,
+    began: u64,
+    outcome: Outcome,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Outcome {
+    Acked(u64),
+    /// The store said that nothing was changed.
+    Refused,
+    Unknown,
+}
+
+/// What may be found at one point.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Window {
+    /// Acknowledged: must be there, whole.
+    pub acked: BTreeSet<String>,
+    /// Begun and not acknowledged: there whole, or not at all.
+    pub open: BTreeSet<String>,
+}
+
+impl Window {
+    /// Compares the steps that were found, each checked to be whole, with what may be found.
+    pub fn admits(&self, found: &BTreeSet<String>) -> Result<(), String> {
+        if let Some(lost) = self.acked.difference(found).next() {
+            return Err(format!("{lost:?} was acknowledged and is gone"));
+        }
+        match found.iter().find(|step| !self.acked.contains(*step) && !self.open.contains(*step)) {
+            Some(ghost) => Err(format!("{ghost:?} is there and had not begun, or was refused")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl History {
+    pub fn new(disk: SimDisk) -> Self {
+        Self { disk, marks: Mutex::default() }
+    }
+
+    /// Carries out one step.
+    pub fn step<T>(&self, step: impl Into<String>, f: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+        let began = self.disk.ops();
+        let result = f();
+        let outcome = match &result {
+            Ok(_) => Outcome::Acked(self.disk.ops()),
+            Err(error) if error.kind() == ErrorKind::OutcomeUnknown => Outcome::Unknown,
+            Err(_) => Outcome::Refused,
+        };
+        self.marks.lock().unwrap().push(Mark { step: step.into(), began, outcome });
+        result
+    }
+
+    /// What may be found when the last change that happened was operation `last`, and `until` the next that would.
+    fn window(&self, last: u64, until: u64) -> Window {
+        let mut window = Window::default();
+        for mark in self.marks.lock().unwrap().iter() {
+            match mark.outcome {
+                Outcome::Acked(acked) if acked <= until => window.acked.insert(mark.step.clone()),
+                Outcome::Acked(_) | Outcome::Unknown if mark.began <= last => window.open.insert(mark.step.clone()),
+                _ => false,
+            };
+        }
+        window
+    }
+
+    /// The syncs inside acknowledged steps: taking any of them out must be noticed.
+    pub fn barriers(&self) -> Vec<(u64, OpKind, Arc<str>)> {
+        let marks = self.marks.lock().unwrap();
+        let inside = |op: u64| {
+            marks.iter().any(|mark| matches!(mark.outcome, Outcome::Acked(acked) if (mark.began..acked).contains(&op)))
+        };
+        let syncs = self.disk.trace().into_iter().filter(|entry| matches!(entry.kind, OpKind::Sync | OpKind::SyncDir));
+        syncs.filter(|entry| inside(entry.op)).map(|entry| (entry.op, entry.kind, entry.path)).collect()
+    }
+
+    /// What may be found after the end of the run.
+    pub fn window_at_end(&self) -> Window {
+        self.window(u64::MAX, u64::MAX)
+    }
+}
+
+/// How the store of a scenario is opened, and what of it is found in an open store.
+pub trait Scenario: Sync {
+    fn open(&self, disk: SimDisk) -> Result<Store, Error>;
+    /// Runs the steps; stops at the first error, so that faults may be put below it.
+    fn run(&self, history: &History) -> Result<(), Error>;
+    /// The steps whose effects are there; an error when one is there in part.
+    fn found(&self, store: &Store) -> Result<BTreeSet<String>, String>;
+    /// A small write on the reopened store, to show that it goes on.
+    fn go_on(&self, store: &Store) -> Result<(), Error>;
+}
+
+/// Opens what a power cut left and compares it.
+pub fn check(scenario: &dyn Scenario, image: &SimDisk, window: &Window, go_on: bool) -> Result<(), String> {
+    let text = |error: Error| format!("{error:?}");
+    let looked = catch_unwind(AssertUnwindSafe(|| {
+        let store = scenario.open(image.clone()).map_err(|error| format!("the store does not open: {error:?}"))?;
+        let report = store.verify(VerifyLevel::Checksums, &Control::default()).map_err(text)?;
+        if !report.is_sound() {
+            return Err(format!("verify finds {:?}", report.findings));
+        }
+        let found = scenario.found(&store)?;
+        window.admits(&found)?;
+        if go_on {
+            scenario.go_on(&store).map_err(|error| format!("the reopened store refuses a write: {error:?}"))?;
+        }
+        Ok(found)
+    }));
+    looked.map_err(|_| "a panic left the library".to_owned())?.map(|_| ())
+}
+
+/// What an exploration saw.
+#[derive(Debug, Default)]
+pub struct Explored {
+    pub changes: usize,
+    pub images: u64,
+    pub distinct: usize,
+    pub failure: Option<String>,
+}
+
+/// How much is looked at.
+#[derive(Clone, Copy)]
+pub struct Extent {
+    /// Images for each change.
+    pub draws: u64,
+    /// Of the distinct images, one in this many is opened, and every change of that open is a crash point again;
+    /// 0 for none.
+    pub recovery_one_in: u64,
+    /// Looks at no more images than this.
+    pub images_max: u64,
+}
+
+/// Goes through every change of the run and looks at what power cuts leave there.
+pub fn explore(scenario: &dyn Scenario, history: &History, extent: Extent) -> Explored {
+    let mut explored = Explored { changes: history.disk.changes(), ..Explored::default() };
+    let mut seen: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+    let mut replay = history.disk.replay();
+    let mut random = Random::new(first_seed());
+    let mut last = None;
+    let mut place = "before the first change".to_owned();
+    loop {
+        let window = match last {
+            Some(op) => history.window(op, replay.until_op()),
+            None => Window::default(),
+        };
+        // Equal images are looked at again only when more must be in them.
+        let window_key = window.acked.len() as u64;
+        for draw in 0..extent.draws {
+            let (seed, survival) = (random.next_u64(), survival(draw));
+            let image = replay.survivors(seed, survival);
+            explored.images += 1;
+            let places = seen.entry(image.fingerprint()).or_default();
+            if !places.insert(window_key) {
+                continue;
+            }
+            explored.distinct += 1;
+            // The check writes to its disk; a second crash has to start from the image itself.
+            let fresh = image.survivors(0, Survival::All);
+            let outcome = check(scenario, &image, &window, draw % 3 == 0).and_then(|()| {
+                let again = extent.recovery_one_in > 0 && explored.distinct as u64 % extent.recovery_one_in == 0;
+                if again { crash_in_recovery(scenario, &fresh, &window, &mut random) } else { Ok(0) }
+            });
+            match outcome {
+                Ok(images) => explored.images += images,
+                Err(problem) => {
+                    explored.failure = Some(format!("{place}, {survival:?} with seed {seed}: {problem}"));
+                    return explored;
+                }
+            }
+            if explored.images >= extent.images_max {
+                return explored;
+            }
+        }
+        match replay.advance() {
+            Some((op, kind, path)) => {
+                last = Some(op);
+                place = format!("after operation {op} ({kind:?} {path:?})");
+            }
+            None => return explored,
+        }
+    }
+}
+
+fn survival(draw: u64) -> Survival {
+    match draw {
+        0 => Survival::None,
+        1 => Survival::All,
+        n if n % 3 == 0 => Survival::Journal,
+        _ => Survival::Random,
+    }
+}
+
+/// Opens an image, and cuts the power again at every change of that open.
+fn crash_in_recovery(
+    scenario: &dyn Scenario,
+    image: &SimDisk,
+    window: &Window,
+    random: &mut Random,
+) -> Result<u64, String> {
+    drop(scenario.open(image.clone()).map_err(|error| format!("the store does not open: {error:?}"))?);
+    let mut replay: Replay = image.replay();
+    let mut images = 0;
+    while let Some((op, kind, _)) = replay.advance() {
+        for draw in [0, 2] {
+            let seed = random.next_u64();
+            images += 1;
+            check(scenario, &replay.survivors(seed, survival(draw)), window, false).map_err(|problem| {
+                format!("second cut after operation {op} ({kind:?}) of the reopening, seed {seed}: {problem}")
+            })?;
+        }
+    }
+    Ok(images)
+}
+
+/// Explores a whole run and insists that nothing is wrong.
+pub fn must_hold(name: &str, scenario: &dyn Scenario) {
+    let history = History::new(SimDisk::new(first_seed()));
+    scenario.run(&history).unwrap();
+    let begun = Instant::now();
+    let extent = Extent { draws: draws(), recovery_one_in: 40, images_max: u64::MAX };
+    let explored = explore(scenario, &history, extent);
+    let seconds = begun.elapsed().as_secs_f64();
+    println!(
+        "{name}: {} changes, {} images ({} distinct) in {seconds:.1} s, {:.0} a second, first seed {}",
+        explored.changes,
+        explored.images,
+        explored.distinct,
+        explored.images as f64 / seconds,
+        first_seed()
+    );
+    assert_eq!(explored.failure, None, "{name}");
+    assert!(explored.changes > 10, "{name}: the run changed nothing");
+}

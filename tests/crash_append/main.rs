@@ -1,0 +1,53 @@
+//! The crash suites: every change of every scenario was the last one, and nothing acknowledged was lost.
+//!
+//! `STATIONDB_CRASH_DRAWS` sets how many images each change gives (6 here, more for a night), and
+//! `STATIONDB_CRASH_SEED` the first seed.
+
+mod errors;
+mod harness;
+mod scenarios;
+
+use harness::{Extent, History, Scenario, explore, must_hold};
+use scenarios::Records;
+use stationdb::faults::{OpKind, Pick, SimDisk};
+
+#[test]
+fn every_change_of_creating_and_writing_can_be_the_last() {
+    must_hold("records", &Records);
+}
+
+/// The suite itself is tested: with a barrier taken out it must turn red, or it proves nothing.
+#[test]
+fn each_kind_of_removed_barrier_is_found() {
+    let removed = [
+        ("every sync of the record file", Pick::kind(OpKind::Sync).on_path("records.redb")),
+        ("every sync of FORMAT", Pick::kind(OpKind::Sync).on_path("FORMAT")),
+        ("every sync of a directory", Pick::kind(OpKind::SyncDir)),
+    ];
+    for (name, pick) in removed {
+        must_fail(name, &Records, pick);
+    }
+}
+
+/// Each single sync of each commit matters, not only all of them together.
+#[test]
+fn one_removed_sync_is_found() {
+    let history = History::new(SimDisk::new(harness::first_seed()));
+    Records.run(&history).unwrap();
+    let syncs = history.barriers();
+    assert!(syncs.len() > 20, "{syncs:?}");
+    let one_in = if harness::is_night() { 1 } else { 5 };
+    for (op, kind, path) in syncs.into_iter().step_by(one_in) {
+        must_fail(&format!("operation {op} ({kind:?} {path:?})"), &Records, Pick::op(op));
+    }
+}
+
+fn must_fail(name: &str, scenario: &dyn Scenario, removed: Pick) {
+    let disk = SimDisk::new(harness::first_seed());
+    disk.ignore_sync(removed);
+    let history = History::new(disk);
+    scenario.run(&history).unwrap();
+    let explored = explore(scenario, &history, Extent { draws: 4, recovery_one_in: 0, images_max: 5000 });
+    let failure = explored.failure.unwrap_or_else(|| panic!("without {name} all {} images were good", explored.images));
+    println!("without {name}: red after {} images, {}", explored.images, failure.lines().next().unwrap_or_default());
+}

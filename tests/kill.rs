@@ -1,0 +1,100 @@
+//! A real process on a real disk, killed at random moments: what it was told is durable is there, and the store opens
+//! by itself each time.
+
+use std::io::{BufRead, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use stationdb::{Control, ErrorKind, Identity, Position, Store, VerifyLevel};
+
+/// Set for the child: the directory of the store.
+const DIRECTORY: &str = "STATIONDB_KILL_DIRECTORY";
+const KILLS: u64 = 10;
+const ACKED: &str = "acknowledged ";
+
+fn kills() -> u64 {
+    std::env::var("STATIONDB_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS)
+}
+
+/// Not a test of its own: what the child process runs until it is killed.
+#[test]
+fn child_that_is_killed() {
+    let Ok(directory) = std::env::var(DIRECTORY) else { return };
+    let store = Store::open(directory).unwrap();
+    let mut next = newest(&store).map_or(0, |newest| newest + 1);
+    loop {
+        write(&store, next);
+        // Past the test harness's own capturing, and in one write: a line is there whole or not at all.
+        std::io::stdout().lock().write_all(format!("{ACKED}{next}\n").as_bytes()).unwrap();
+        std::io::stdout().flush().unwrap();
+        next += 1;
+    }
+}
+
+#[test]
+fn a_killed_process_loses_nothing_that_was_acknowledged() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    // Any seed will do: the moment of the kill is not repeatable anyway.
+    let mut random = u64::from(std::process::id()) | 1;
+    let mut acked = None;
+    for kill in 0..kills() {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        let newest_acked = run_and_kill(&path, Duration::from_micros(random % 150_000));
+        acked = acked.max(newest_acked);
+        let store = Store::open(&path).unwrap();
+        let report = store.verify(VerifyLevel::Checksums, &Control::default()).unwrap();
+        assert!(report.is_sound(), "after kill {kill}: {:?}", report.findings);
+        let found = newest(&store);
+        assert!(found >= acked, "after kill {kill}: {acked:?} was acknowledged, {found:?} is the newest");
+        assert!(found <= acked.map_or(Some(0), |acked| Some(acked + 1)), "after kill {kill}: {found:?} {acked:?}");
+        acked = found;
+    }
+    println!("{} kills, {acked:?} is the newest write", kills());
+    assert!(acked > Some(kills()), "the child hardly wrote anything");
+}
+
+/// Starts the child, kills it so long after its first acknowledgement, and gives its last one.
+fn run_and_kill(path: &Path, delay: Duration) -> Option<u64> {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child_that_is_killed", "--nocapture", "--test-threads=1"])
+        .env(DIRECTORY, path)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let output = BufReader::new(child.stdout.take().unwrap());
+    let lines = std::thread::spawn(move || {
+        let mut lines = output.lines().map_while(Result::ok).filter_map(|line| {
+            // The harness may have begun the line with the name of the test.
+            line.rsplit_once(ACKED).and_then(|(_, number)| number.parse::<u64>().ok())
+        });
+        let first = lines.next();
+        (first, lines)
+    });
+    let (first, rest) = lines.join().unwrap();
+    std::thread::sleep(delay);
+    // SIGKILL on Unix, TerminateProcess on Windows: no code of the child runs any more.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    rest.last().or(first)
+}
+
+fn write(store: &Store, number: u64) {
+    store.session(Identity::user("ada")).register_subscriber(&number.to_string()).unwrap();
+}
+
+/// The newest write that is there; all older ones must be there too.
+fn newest(store: &Store) -> Option<u64> {
+    let session = store.session(Identity::user("ada"));
+    let is_there = |number: u64| match session.advance_subscriber(&number.to_string(), Position::START) {
+        Ok(()) => true,
+        Err(error) if error.kind() == ErrorKind::InvalidArgument => true,
+        Err(error) if error.kind() == ErrorKind::NotFound => false,
+        Err(error) => panic!("{error:?}"),
+    };
+    (0..).take_while(|number| is_there(*number)).last()
+}
