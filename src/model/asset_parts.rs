@@ -1,0 +1,282 @@
+//! The enumerations and nested records of assets.
+
+use chrono::{DateTime, Utc};
+
+use crate::value::wire::{record, wire_enum};
+
+wire_enum! {
+    /// How an asset is connected to its system.
+    pub enum AssetBusType {
+        /// Part of the system itself.
+        BuiltInSystem = "BUILT_IN_SYSTEM",
+        /// PCI or PXI.
+        PciPxi = "PCI_PXI",
+        /// USB.
+        Usb = "USB",
+        /// GPIB.
+        Gpib = "GPIB",
+        /// VXI.
+        Vxi = "VXI",
+        /// Serial port.
+        Serial = "SERIAL",
+        /// Network.
+        TcpIp = "TCP_IP",
+        /// Compact reconfigurable chassis.
+        Crio = "CRIO",
+        /// Signal conditioning chassis.
+        Scxi = "SCXI",
+        /// Compact data acquisition chassis.
+        Cdaq = "CDAQ",
+        /// Switch block.
+        SwitchBlock = "SWITCH_BLOCK",
+        /// Signal conditioning carrier.
+        Scc = "SCC",
+        /// FireWire.
+        FireWire = "FIRE_WIRE",
+        /// Accessory of another asset.
+        Accessory = "ACCESSORY",
+        /// CAN.
+        Can = "CAN",
+        /// Device in a switch block.
+        SwitchBlockDevice = "SWITCH_BLOCK_DEVICE",
+        /// Switch, load and signal conditioning chassis.
+        Slsc = "SLSC",
+    }
+}
+
+wire_enum! {
+    /// What an asset is.
+    pub enum AssetType {
+        /// An instrument or anything else.
+        Generic = "GENERIC",
+        /// A device under test.
+        DeviceUnderTest = "DEVICE_UNDER_TEST",
+        /// A fixture.
+        Fixture = "FIXTURE",
+        /// A system.
+        System = "SYSTEM",
+    }
+}
+
+wire_enum! {
+    /// How an asset became known.
+    pub enum AssetDiscoveryType {
+        /// Entered by somebody.
+        Manual = "MANUAL",
+        /// Found by the system itself.
+        Automatic = "AUTOMATIC",
+    }
+}
+
+wire_enum! {
+    /// Whether an asset is in its place.
+    pub enum AssetPresenceStatus {
+        /// Being brought up.
+        Initializing = "INITIALIZING",
+        /// Not known.
+        Unknown = "UNKNOWN",
+        /// Not there.
+        NotPresent = "NOT_PRESENT",
+        /// There.
+        Present = "PRESENT",
+    }
+}
+
+wire_enum! {
+    /// What an update may say about the presence of an asset.
+    pub enum AssetPresenceUpdate {
+        /// Being brought up.
+        Initializing = "INITIALIZING",
+        /// Not known.
+        Unknown = "UNKNOWN",
+        /// Not there; holds only while the asset still has the place that the update names.
+        NotPresent = "NOT_PRESENT",
+        /// There.
+        Present = "PRESENT",
+        /// Taken out of its place: not present, and no system, parent or slot any more.
+        Removed = "REMOVED",
+    }
+}
+
+wire_enum! {
+    /// The connection of a system, as the host last reported it.
+    pub enum SystemConnection {
+        /// Accepted, not connected yet.
+        Approved = "APPROVED",
+        /// Not connected.
+        Disconnected = "DISCONNECTED",
+        /// Connected; an update waits.
+        ConnectedUpdatePending = "CONNECTED_UPDATE_PENDING",
+        /// Connected.
+        Connected = "CONNECTED",
+        /// Connected; the last update failed.
+        ConnectedUpdateFailed = "CONNECTED_UPDATE_FAILED",
+        /// Not supported.
+        Unsupported = "UNSUPPORTED",
+        /// Activated, not connected yet.
+        Activated = "ACTIVATED",
+        /// Connected; the last update succeeded.
+        ConnectedUpdateSuccessful = "CONNECTED_UPDATE_SUCCESSFUL",
+    }
+}
+
+impl SystemConnection {
+    /// Whether the state counts as connected.
+    #[must_use]
+    pub const fn is_connected(self) -> bool {
+        matches!(
+            self,
+            Self::Connected
+                | Self::ConnectedUpdatePending
+                | Self::ConnectedUpdateFailed
+                | Self::ConnectedUpdateSuccessful
+        )
+    }
+
+    /// `CONNECTED` or `DISCONNECTED`: what filters compare.
+    #[must_use]
+    pub const fn folded(self) -> Self {
+        if self.is_connected() { Self::Connected } else { Self::Disconnected }
+    }
+}
+
+wire_enum! {
+    /// How a calibration was entered.
+    pub enum CalibrationMode {
+        /// Read from the asset.
+        Automatic = "AUTOMATIC",
+        /// Entered by somebody.
+        Manual = "MANUAL",
+    }
+}
+
+wire_enum! {
+    /// How the external calibration of an asset stands at the moment of reading.
+    pub enum CalibrationStatus {
+        /// Not due, or no due date known.
+        Ok = "OK",
+        /// Due within the warning window.
+        ApproachingRecommendedDueDate = "APPROACHING_RECOMMENDED_DUE_DATE",
+        /// Due.
+        PastRecommendedDueDate = "PAST_RECOMMENDED_DUE_DATE",
+        /// Away for calibration.
+        OutForCalibration = "OUT_FOR_CALIBRATION",
+    }
+}
+
+record! {
+    /// A temperature that an asset measured in itself.
+    pub struct TemperatureSensor {
+        /// Name of the sensor.
+        pub name: Option<String>,
+        /// Degrees Celsius; required.
+        pub reading: Option<f64>,
+    }
+
+    /// The latest self-calibration.
+    pub struct SelfCalibration {
+        /// Temperatures during the calibration.
+        pub temperature_sensors: Option<Vec<TemperatureSensor>>,
+        /// Whether only part of the asset was calibrated.
+        pub is_limited: Option<bool>,
+        /// When; required.
+        #[serde(with = "crate::value::time::opt")]
+        pub date: Option<DateTime<Utc>>,
+    }
+
+    /// The latest external calibration.
+    pub struct ExternalCalibration {
+        /// Temperatures during the calibration.
+        pub temperature_sensors: Option<Vec<TemperatureSensor>>,
+        /// Whether only part of the asset was calibrated.
+        pub is_limited: Option<bool>,
+        /// When; required.
+        #[serde(with = "crate::value::time::opt")]
+        pub date: Option<DateTime<Utc>>,
+        /// The manufacturer's interval in months; required.
+        pub recommended_interval: Option<i32>,
+        /// The manufacturer's due date; required, kept as given.
+        #[serde(with = "crate::value::time::opt")]
+        pub next_recommended_date: Option<DateTime<Utc>>,
+        /// The operator's own due date.
+        #[serde(with = "crate::value::time::opt")]
+        pub next_custom_due_date: Option<DateTime<Utc>>,
+        /// The due date that holds; computed at every read, ignored in requests.
+        #[serde(with = "crate::value::time::opt")]
+        pub resolved_due_date: Option<DateTime<Utc>>,
+        /// Comments.
+        pub comments: Option<String>,
+        /// How it was entered.
+        pub entry_type: Option<CalibrationMode>,
+        /// Checksum of the calibration data.
+        pub checksum: Option<String>,
+    }
+
+    /// Presence of an asset, and connection of its system.
+    pub struct AssetPresenceWithSystemConnection {
+        /// Whether the asset is in its place.
+        pub asset_presence: Option<AssetPresenceStatus>,
+        /// Connection of the system, when the host reported one; read only.
+        pub system_connection: Option<SystemConnection>,
+    }
+
+    /// Where an asset is.
+    pub struct AssetLocation {
+        /// The system that holds it.
+        pub minion_id: Option<String>,
+        /// A place outside any system.
+        pub physical_location: Option<String>,
+        /// Container inside the system, such as a chassis.
+        pub parent: Option<String>,
+        /// Resource address.
+        pub resource_uri: Option<String>,
+        /// Slot; negative for none.
+        pub slot_number: Option<i32>,
+        /// Presence and connection.
+        pub state: Option<AssetPresenceWithSystemConnection>,
+    }
+
+    /// The presence member of a create request.
+    wire pub struct AssetPresence {
+        /// Whether the asset is in its place; required.
+        pub asset_presence: Option<AssetPresenceStatus>,
+    }
+
+    /// The location member of a create request.
+    wire pub struct AssetLocationForCreate {
+        /// The system that holds it.
+        pub minion_id: Option<String>,
+        /// A place outside any system.
+        pub physical_location: Option<String>,
+        /// Container inside the system, such as a chassis.
+        pub parent: Option<String>,
+        /// Resource address.
+        pub resource_uri: Option<String>,
+        /// Slot; negative for none.
+        pub slot_number: Option<i32>,
+        /// Presence; required.
+        pub state: Option<AssetPresence>,
+    }
+
+    /// The presence member of an update request.
+    wire pub struct AssetPresenceForUpdate {
+        /// The new presence.
+        pub asset_presence: Option<AssetPresenceUpdate>,
+    }
+
+    /// The location member of an update request.
+    wire pub struct AssetLocationForUpdate {
+        /// The system that holds it; another one than before replaces the whole place.
+        pub minion_id: Option<String>,
+        /// A place outside any system; without a system beside it, it takes the asset out of its system.
+        pub physical_location: Option<String>,
+        /// Container inside the system, such as a chassis.
+        pub parent: Option<String>,
+        /// Resource address.
+        pub resource_uri: Option<String>,
+        /// Slot; negative for none.
+        pub slot_number: Option<i32>,
+        /// Presence.
+        pub state: Option<AssetPresenceForUpdate>,
+    }
+}
