@@ -24,6 +24,26 @@ pub mod faults {
 }
 
 pub use error::{ApiError, Error, ErrorKind, Place, Result};
+pub use model::{
+    Asset, AssetBusType, AssetDiscoveryType, AssetField, AssetId, AssetIdentification, AssetLocation,
+    AssetLocationForCreate, AssetLocationForUpdate, AssetOrderBy, AssetPresence, AssetPresenceForUpdate,
+    AssetPresenceStatus, AssetPresenceUpdate, AssetPresenceWithSystemConnection, AssetSummary, AssetType,
+    AssetUtilizationHistoryItem, AssetUtilizationHistoryResponse, CalibrationMode, CalibrationStatus, CheckSummary,
+    Condition, ConditionPoint, ConditionRange, ConditionType, ConditionValue, CreateAssetRequest,
+    CreateAssetsPartialSuccess, CreateProductRequest, CreateProductsPartialSuccess, CreateSpecificationRequest,
+    CreateSpecificationsPartialSuccess, CreateSpecificationsRequest, CreatedSpecification, DeleteAssetsResponse,
+    DeleteProductsPartialSuccess, DeleteSpecificationsPartialSuccess, ExternalCalibration, LimitSide,
+    LinkFilesPartialSuccessResponse, NumericConditionValue, Operation, PagedProducts, PagedSpecifications, Product,
+    ProductField, ProductId, ProductOperations, ProductOrderBy, ProductProjection, QueryAssetUtilizationHistoryRequest,
+    QueryAssetsRequest, QueryAssetsResponse, QueryProductValuesRequest, QueryProductsRequest,
+    QuerySpecificationsRequest, SelfCalibration, Specification, SpecificationId, SpecificationLimit,
+    SpecificationOrderBy, SpecificationProjection, SpecificationType, StartUtilizationPartialSuccess,
+    StartUtilizationRequest, StringConditionValue, SystemConnection, TemperatureSensor, UpdateAssetRequest,
+    UpdateAssetsPartialSuccess, UpdateProductRequest, UpdateProductsPartialSuccess, UpdateSpecificationRequest,
+    UpdateSpecificationsPartialSuccess, UpdateSpecificationsRequest, UpdateUtilizationPartialSuccess,
+    UpdateUtilizationRequest, UpdatedSpecification, UtilizationOrderBy, V1Operations, VendorPrefix, Verdict, WorstRow,
+    condition_summary,
+};
 pub use session::{
     AccessPolicy, AllowAll, ChangeEvent, ChangeStream, Identity, Position, Session, Settings, Transaction, Visibility,
     What,

@@ -201,9 +201,7 @@ static FIELDS: [Field<Asset>; 46] = [
     field(text("location.physicalLocation"), |a, _| place(a).and_then(|l| l.physical_location.as_ref()).into()),
     field(text("location.parent"), |a, _| place(a).and_then(|l| l.parent.as_ref()).into()),
     field(text("location.resourceUri"), |a, _| place(a).and_then(|l| l.resource_uri.as_ref()).into()),
-    field(of("location.slotNumber", FieldType::Int), |a, _| {
-        place(a).and_then(|l| l.slot_number).map(i64::from).into()
-    }),
+    field(of("location.slotNumber", FieldType::Int), |a, _| place(a).and_then(|l| l.slot_number).map(i64::from).into()),
     field(
         of("location.state.systemConnection", CONNECTIONS).alias(&["location.assetState.systemConnection"]),
         |a, _| a.system_connection().map(SystemConnection::folded).into(),
@@ -223,13 +221,10 @@ static FIELDS: [Field<Asset>; 46] = [
         a.self_calibration.as_ref().and_then(|c| c.is_limited).into()
     }),
     field(of("calibrationStatus", enum_type!(CalibrationStatus)), |a, env| a.calibration_status(env).into()),
-    field(of("customCalibrationInterval", FieldType::Int), |a, _| {
-        a.custom_calibration_interval.map(i64::from).into()
+    field(of("customCalibrationInterval", FieldType::Int), |a, _| a.custom_calibration_interval.map(i64::from).into()),
+    field(of("externalCalibration.date", FieldType::Time).alias(&["externalCalibration.calibrationDate"]), |a, _| {
+        external(a).and_then(|c| c.date).into()
     }),
-    field(
-        of("externalCalibration.date", FieldType::Time).alias(&["externalCalibration.calibrationDate"]),
-        |a, _| external(a).and_then(|c| c.date).into(),
-    ),
     // Follows the operator's own date when there is one, as the service has it.
     field(of("externalCalibration.nextRecommendedDate", FieldType::Time), |a, _| {
         external(a).and_then(|c| c.next_custom_due_date.or(c.next_recommended_date)).into()
@@ -239,9 +234,7 @@ static FIELDS: [Field<Asset>; 46] = [
         external(a).and_then(|c| c.recommended_interval).map(i64::from).into()
     }),
     field(text("externalCalibration.comments"), |a, _| external(a).and_then(|c| c.comments.as_ref()).into()),
-    field(of("externalCalibration.isLimited", FieldType::Bool), |a, _| {
-        external(a).and_then(|c| c.is_limited).into()
-    }),
+    field(of("externalCalibration.isLimited", FieldType::Bool), |a, _| external(a).and_then(|c| c.is_limited).into()),
     field(of("lastUpdatedWithin", FieldType::Within), |a, _| a.last_updated_timestamp.into()),
 ];
 

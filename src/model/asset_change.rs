@@ -142,8 +142,9 @@ impl Asset {
         self.self_calibration.as_ref().map_or(Ok(()), check_self_calibration)?;
         self.external_calibration.as_ref().map_or(Ok(()), check_external_calibration)?;
         if self.custom_calibration_interval.is_some_and(|months| months < 0) {
-            return Err(Error::invalid("the custom calibration interval is negative")
-                .at_member("customCalibrationInterval"));
+            return Err(
+                Error::invalid("the custom calibration interval is negative").at_member("customCalibrationInterval")
+            );
         }
         Ok(())
     }
@@ -219,10 +220,8 @@ impl Asset {
         }
         let leaves_system = new.minion_id.is_none() && new.physical_location.is_some();
         if leaves_system || differs(&new.minion_id, &place.minion_id) {
-            let state = place.state.take().map(|state| AssetPresenceWithSystemConnection {
-                system_connection: None,
-                ..state
-            });
+            let state =
+                place.state.take().map(|state| AssetPresenceWithSystemConnection { system_connection: None, ..state });
             *place = AssetLocation { state, ..AssetLocation::default() };
         }
         for (target, value) in [

@@ -82,14 +82,10 @@ impl<'a> Identity<'a> {
     /// # Errors
     /// `InvalidArgument` naming what is missing.
     pub fn of(identification: &'a AssetIdentification, system: Option<&'a str>) -> Result<Self> {
-        let model = NameOrNumber {
-            name: trimmed(identification.model_name.as_deref()),
-            number: identification.model_number,
-        };
-        let vendor = NameOrNumber {
-            name: trimmed(identification.vendor_name.as_deref()),
-            number: identification.vendor_number,
-        };
+        let model =
+            NameOrNumber { name: trimmed(identification.model_name.as_deref()), number: identification.model_number };
+        let vendor =
+            NameOrNumber { name: trimmed(identification.vendor_name.as_deref()), number: identification.vendor_number };
         Self::new(
             identification.bus_type,
             model,

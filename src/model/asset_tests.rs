@@ -171,9 +171,8 @@ fn updates_replace_what_they_name_and_leave_the_rest() {
 
 #[test]
 fn a_newer_calibration_ends_being_away() {
-    let calibration = |date: &str| {
-        json!({"date": date, "recommendedInterval": 12, "nextRecommendedDate": "2030-01-01T00:00:00Z"})
-    };
+    let calibration =
+        |date: &str| json!({"date": date, "recommendedInterval": 12, "nextRecommendedDate": "2030-01-01T00:00:00Z"});
     let mut asset = updated(json!({"outForCalibration": true})).unwrap();
     assert_eq!(asset.calibration_status(&env("2040-01-01T00:00:00Z")), CalibrationStatus::OutForCalibration);
     let mut update = |value: Value| {
@@ -221,10 +220,7 @@ fn moves_between_places() {
         state: Some(AssetPresenceForUpdate { asset_presence: Some(AssetPresenceUpdate::Initializing) }),
         ..Default::default()
     };
-    assert_eq!(
-        serde_json::to_value(update).unwrap(),
-        json!({"state": {"assetPresence": "INITIALIZING"}})
-    );
+    assert_eq!(serde_json::to_value(update).unwrap(), json!({"state": {"assetPresence": "INITIALIZING"}}));
 }
 
 #[test]

@@ -15,20 +15,14 @@ pub fn resolved_due_date(
     calibration: &ExternalCalibration,
     custom_interval_months: Option<i32>,
 ) -> Option<DateTime<Utc>> {
-    let by_interval =
-        || Some(time::add_months(calibration.date?, i64::from(custom_interval_months?)));
+    let by_interval = || Some(time::add_months(calibration.date?, i64::from(custom_interval_months?)));
     calibration.next_custom_due_date.or_else(by_interval).or(calibration.next_recommended_date)
 }
 
 /// The status at `now`: being away beats every date; no due date is OK; due at the due date itself; approaching when
 /// the due date is at most `warning_days` away.
 #[must_use]
-pub fn status_at(
-    now: DateTime<Utc>,
-    is_out: bool,
-    due: Option<DateTime<Utc>>,
-    warning_days: u32,
-) -> CalibrationStatus {
+pub fn status_at(now: DateTime<Utc>, is_out: bool, due: Option<DateTime<Utc>>, warning_days: u32) -> CalibrationStatus {
     let Some(due) = due.filter(|_| !is_out) else {
         return if is_out { CalibrationStatus::OutForCalibration } else { CalibrationStatus::Ok };
     };

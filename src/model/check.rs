@@ -281,9 +281,9 @@ fn and_holds(applies: &mut [bool], condition: &Condition, batch: &RecordBatch, c
 }
 
 fn read_as(batch: &RecordBatch, column: &str, ty: &DataType) -> Result<arrow::array::ArrayRef> {
-    let array = batch.column_by_name(column).ok_or_else(|| {
-        Error::invalid(format!("the batch has no column {column:?} to check")).at_member(column)
-    })?;
+    let array = batch
+        .column_by_name(column)
+        .ok_or_else(|| Error::invalid(format!("the batch has no column {column:?} to check")).at_member(column))?;
     let readable = !matches!(ty, DataType::Float64) || array.data_type().is_numeric();
     readable.then(|| cast(array, ty)).transpose().ok().flatten().ok_or_else(|| {
         Error::invalid(format!("column {column:?} of type {} cannot be read as {ty}", array.data_type()))

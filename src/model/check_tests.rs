@@ -95,11 +95,7 @@ fn a_stream_of_batches_is_summed_up() {
             outside_count: 2,
             not_measured_count: 2,
             not_applicable_count: 2,
-            worst: Some(WorstRow {
-                row: 3,
-                value: 3.5,
-                verdict: Verdict::Outside { limit: LimitSide::Max, by: 0.5 }
-            }),
+            worst: Some(WorstRow { row: 3, value: 3.5, verdict: Verdict::Outside { limit: LimitSide::Max, by: 0.5 } }),
         }
     );
     assert_eq!(summary.yield_fraction(), Some(0.5));

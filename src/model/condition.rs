@@ -70,7 +70,7 @@ pub enum ConditionValue {
     /// Texts.
     String(StringConditionValue),
     /// What was sent, when its type and its entries contradict each other. It is there so that a batch can refuse the
-    /// one item and hand it back as it came; it is never stored.
+    /// one item and hand it back as it came; no stored record has one.
     Contradictory(Value),
 }
 
@@ -103,14 +103,11 @@ impl ConditionValue {
         let untyped = Untyped::deserialize(value).ok()?;
         let entries = untyped.discrete.iter().flatten();
         let kind = untyped.kind.unwrap_or_else(|| {
-            let is_numeric =
-                untyped.range.is_some() || untyped.unit.is_some() || entries.clone().any(Value::is_number);
+            let is_numeric = untyped.range.is_some() || untyped.unit.is_some() || entries.clone().any(Value::is_number);
             if is_numeric { ConditionType::Numeric } else { ConditionType::String }
         });
         match kind {
-            ConditionType::Numeric => {
-                NumericConditionValue::deserialize(value).ok().map(Self::Numeric)
-            }
+            ConditionType::Numeric => NumericConditionValue::deserialize(value).ok().map(Self::Numeric),
             ConditionType::String => {
                 let ranges = untyped.range.as_ref().is_some_and(|range| range.as_array().is_none_or(|r| !r.is_empty()));
                 (!ranges).then(|| StringConditionValue::deserialize(value).ok()).flatten().map(Self::String)
@@ -157,8 +154,9 @@ impl Stored for ConditionValue {
                 1u8.put(out)?;
                 value.put(out)
             }
-            Self::Contradictory(_) => {
-                Err(bincode::error::EncodeError::Other("a contradictory condition value is never stored"))
+            Self::Contradictory(value) => {
+                2u8.put(out)?;
+                value.put(out)
             }
         }
     }
@@ -167,6 +165,7 @@ impl Stored for ConditionValue {
         match u8::take(input)? {
             0 => NumericConditionValue::take(input).map(Self::Numeric),
             1 => StringConditionValue::take(input).map(Self::String),
+            2 => <Value as Stored>::take(input).map(Self::Contradictory),
             _ => Err(bad("condition value")),
         }
     }
@@ -198,11 +197,8 @@ pub fn check_magnitude(number: f64, member: &str) -> Result<()> {
     if number.is_finite() && number.abs() <= limits::SPECIFICATION_MAGNITUDE {
         return Ok(());
     }
-    Err(Error::invalid(format!(
-        "{number} is not between -{max:e} and {max:e}",
-        max = limits::SPECIFICATION_MAGNITUDE
-    ))
-    .at_member(member))
+    Err(Error::invalid(format!("{number} is not between -{max:e} and {max:e}", max = limits::SPECIFICATION_MAGNITUDE))
+        .at_member(member))
 }
 
 impl Condition {
@@ -337,7 +333,6 @@ mod tests {
             assert_eq!(serde_json::to_value(&value).unwrap(), contradiction, "handed back as it came");
             let condition = Condition { name: Some("c".into()), value: Some(value) };
             assert_eq!(condition.clone().checked().unwrap_err().kind(), crate::ErrorKind::InvalidArgument);
-            assert!(stored::to_bytes(&condition).is_err());
         }
         assert!(serde_json::from_value::<ConditionValue>(json!([1])).is_err());
     }

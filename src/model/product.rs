@@ -6,9 +6,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use super::declare::{
-    add_keywords, add_properties, add_text, field, index, union, unique_index, without_repeats,
-};
+use super::declare::{add_keywords, add_properties, add_text, field, index, union, unique_index, without_repeats};
 use super::product_requests::{CreateProductRequest, ProductField, ProductProjection, UpdateProductRequest};
 use super::resource::{Field, Index, Resource, TextField};
 use crate::error::{Error, Result};

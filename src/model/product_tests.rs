@@ -58,10 +58,7 @@ fn requests_and_answers_have_their_published_members() {
         serde_json::from_value(json!({"field": "UPDATED_AT", "starts_with": "2024"})).unwrap();
     assert_eq!(serde_json::to_value(&values).unwrap(), json!({"field": "UPDATED_AT", "startsWith": "2024"}));
     assert!(serde_json::from_value::<QueryProductValuesRequest>(json!({"field": "KEYWORDS"})).is_err());
-    assert_eq!(
-        serde_json::to_value(CreateProductsPartialSuccess::default()).unwrap(),
-        json!({"products": []})
-    );
+    assert_eq!(serde_json::to_value(CreateProductsPartialSuccess::default()).unwrap(), json!({"products": []}));
     let failed = UpdateProductsPartialSuccess {
         failed: Some(vec![UpdateProductRequest { id: "1".into(), ..Default::default() }]),
         ..Default::default()
@@ -69,10 +66,7 @@ fn requests_and_answers_have_their_published_members() {
     assert_eq!(serde_json::to_value(failed).unwrap(), json!({"products": [], "failed": [{"id": "1"}]}));
     assert_eq!(serde_json::to_value(DeleteProductsPartialSuccess::default()).unwrap(), json!({"ids": []}));
     let page = PagedProducts { continuation_token: Some("t".into()), total_count: Some(3), ..Default::default() };
-    assert_eq!(
-        serde_json::to_value(page).unwrap(),
-        json!({"products": [], "continuationToken": "t", "totalCount": 3})
-    );
+    assert_eq!(serde_json::to_value(page).unwrap(), json!({"products": [], "continuationToken": "t", "totalCount": 3}));
 }
 
 #[test]
@@ -117,11 +111,8 @@ fn collections_merge_or_are_replaced_and_absent_members_stay() {
     assert_eq!(replaced.file_ids, Some(vec!["f2".into()]));
     assert_eq!(replaced.properties, Some(BTreeMap::from([("size".into(), "8".into())])));
 
-    let empty = UpdateProductRequest {
-        keywords: Some(vec![]),
-        properties: Some(BTreeMap::new()),
-        ..Default::default()
-    };
+    let empty =
+        UpdateProductRequest { keywords: Some(vec![]), properties: Some(BTreeMap::new()), ..Default::default() };
     let mut unchanged = product();
     unchanged.update(empty.clone(), false, later);
     assert_eq!(unchanged.keywords, product().keywords);
@@ -145,7 +136,15 @@ fn the_time_of_update_never_goes_back() {
 fn a_projection_keeps_exactly_the_listed_members() {
     let product = product();
     for (projection, member) in ProductProjection::ALL.iter().zip([
-        "id", "family", "partNumber", "name", "updatedAt", "workspace", "keywords", "properties", "fileIds",
+        "id",
+        "family",
+        "partNumber",
+        "name",
+        "updatedAt",
+        "workspace",
+        "keywords",
+        "properties",
+        "fileIds",
     ]) {
         let kept = serde_json::to_value(product.clone().project(&[*projection])).unwrap();
         let members: Vec<&String> = kept.as_object().unwrap().keys().collect();

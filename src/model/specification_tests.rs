@@ -165,9 +165,8 @@ fn updates_replace_whole_members_and_leave_absent_ones() {
 #[test]
 fn projections_of_conditions_are_united_inside_each_condition() {
     use SpecificationProjection as P;
-    let conditions = |projection: &[P]| {
-        serde_json::to_value(created().project(projection)).unwrap().get("conditions").cloned()
-    };
+    let conditions =
+        |projection: &[P]| serde_json::to_value(created().project(projection)).unwrap().get("conditions").cloned();
     assert_eq!(conditions(&[P::Id]), None);
     assert_eq!(conditions(&[P::ConditionName]), Some(json!([{"name": "Temperature"}, {"name": "Mode"}])));
     assert_eq!(

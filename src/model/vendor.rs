@@ -2,13 +2,12 @@
 //!
 //! Rust callers see `is_vendor_asset`. On the wire the member is `is<V>Asset`, the projection `IS_<V>_ASSET`, the filter
 //! property `Is<V>Asset`, where `<V>` is the prefix that the store was opened with. Serde writes the default prefix;
-//! a store with another one runs JSON and filters through this.
-
-use std::borrow::Cow;
+//! a store with another one runs JSON through this, and gives the
+//! property to the filter as one more name.
 
 use serde_json::Value;
 
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Result};
 
 /// The prefix of the vendor, `NI` unless the store says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,62 +108,6 @@ impl VendorPrefix {
         }
         json
     }
-
-    /// The filter with the vendor property in the spelling that every store reads.
-    #[must_use]
-    pub fn filter<'f>(&self, filter: &'f str) -> Filter<'f> {
-        let mut result = Filter { text: Cow::Borrowed(filter), renamed_at: Vec::new(), growth: 0 };
-        if self.is_default() {
-            return result;
-        }
-        let property = self.property();
-        let mut out = String::new();
-        let mut chars = 0;
-        for token in tokens(filter) {
-            if token.eq_ignore_ascii_case(&property) {
-                result.renamed_at.push(chars);
-                out.push_str(Self::NEUTRAL_MEMBER);
-            } else {
-                out.push_str(token);
-            }
-            chars += token.chars().count();
-        }
-        if !result.renamed_at.is_empty() {
-            result.growth = Self::NEUTRAL_MEMBER.len().cast_signed() - property.len().cast_signed();
-            result.text = Cow::Owned(out);
-        }
-        result
-    }
-}
-
-/// A filter whose vendor property was renamed, and how its positions map back.
-#[derive(Debug)]
-pub struct Filter<'f> {
-    /// The text to compile.
-    pub text: Cow<'f, str>,
-    /// Character offsets of the renamed names in the caller's text.
-    renamed_at: Vec<usize>,
-    growth: isize,
-}
-
-impl Filter<'_> {
-    /// An error about [`Filter::text`] as one about the caller's text.
-    #[must_use]
-    pub fn map_error(&self, error: Error) -> Error {
-        let Some(&Place::Offset(offset)) = error.place() else { return error };
-        let mut shift = 0;
-        for start in &self.renamed_at {
-            let renamed = start.saturating_add_signed(shift);
-            if offset < renamed {
-                break;
-            }
-            if offset < renamed + VendorPrefix::NEUTRAL_MEMBER.len() {
-                return error.at(Place::Offset(*start));
-            }
-            shift += self.growth;
-        }
-        error.at(Place::Offset(offset.saturating_add_signed(-shift)))
-    }
 }
 
 fn walk(value: &mut Value, visit: &mut impl FnMut(&mut Value)) {
@@ -176,30 +119,6 @@ fn walk(value: &mut Value, visit: &mut impl FnMut(&mut Value)) {
         Value::Array(items) => items.iter_mut().for_each(|item| walk(item, visit)),
         _ => {}
     }
-}
-
-/// The text in pieces: names, quoted strings with their quotes, and single other characters.
-fn tokens(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let first = rest.chars().next()?;
-        let len = if first == '"' || first == '\'' {
-            let mut escaped = false;
-            let body = rest.char_indices().skip(1).find(|(_, c)| {
-                let ends = *c == first && !escaped;
-                escaped = *c == '\\' && !escaped;
-                ends
-            });
-            body.map_or(rest.len(), |(at, c)| at + c.len_utf8())
-        } else if first.is_alphanumeric() || first == '_' {
-            rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len())
-        } else {
-            first.len_utf8()
-        };
-        let (token, tail) = rest.split_at(len);
-        rest = tail;
-        Some(token)
-    })
 }
 
 #[cfg(test)]
@@ -217,7 +136,6 @@ mod tests {
         let value = json!({"isNIAsset": true});
         assert_eq!(vendor.write(value.clone()), value);
         assert_eq!(vendor.read(value.clone()), value);
-        assert!(matches!(vendor.filter("IsNIAsset = true").text, Cow::Borrowed(_)));
     }
 
     #[test]
@@ -245,23 +163,5 @@ mod tests {
         for bad in ["", "1A", "A-B", "Ä"] {
             assert!(VendorPrefix::new(bad).is_err());
         }
-    }
-
-    #[test]
-    fn filters_are_renamed_outside_quotes_and_errors_point_into_the_original() {
-        let vendor = VendorPrefix::new("Acme").unwrap();
-        let original = r#"name = "ä \" IsAcmeAsset" and isacmeasset = true or IsAcmeAsset = fault"#;
-        let filter = vendor.filter(original);
-        assert_eq!(
-            filter.text,
-            r#"name = "ä \" IsAcmeAsset" and isVendorAsset = true or isVendorAsset = fault"#
-        );
-        let offset = |text: &str, word: &str| text[..text.rfind(word).unwrap()].chars().count();
-        for word in ["true", "fault", "name", "and"] {
-            let error = filter.map_error(Error::invalid("x").at(Place::Offset(offset(&filter.text, word))));
-            assert_eq!(error.place(), Some(&Place::Offset(offset(original, word))), "{word}");
-        }
-        let error = filter.map_error(Error::invalid("x").at(Place::Offset(offset(&filter.text, "isVendorAsset"))));
-        assert_eq!(error.place(), Some(&Place::Offset(offset(original, "IsAcmeAsset"))));
     }
 }

@@ -88,3 +88,14 @@ pub const SEARCH_RESIDENT_BYTES: usize = 64 * 1024 * 1024;
 pub const SEARCH_OVERLAY_CHANGES: usize = 2_000;
 /// Hits of one page of a search.
 pub const SEARCH_TAKE: usize = 1_000;
+
+/// Sensors, properties, keywords and files of one asset, each.
+pub const ASSET_COLLECTION: usize = 1_000;
+/// Assets of one page of an asset query.
+pub const ASSETS_TAKE: i64 = 1_000;
+/// Assets of one start of a utilization.
+pub const UTILIZATION_ASSETS: usize = 100;
+/// Specifications of one create call.
+pub const SPECIFICATIONS_CREATE: usize = 1_000;
+/// Largest magnitude of limits and numeric conditions of a specification.
+pub const SPECIFICATION_MAGNITUDE: f64 = 7.9e28;
