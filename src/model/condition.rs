@@ -107,10 +107,15 @@ impl ConditionValue {
             if is_numeric { ConditionType::Numeric } else { ConditionType::String }
         });
         match kind {
-            ConditionType::Numeric => NumericConditionValue::deserialize(value).ok().map(Self::Numeric),
+            ConditionType::Numeric => {
+                <NumericConditionValue as Deserialize>::deserialize(value).ok().map(Self::Numeric)
+            }
             ConditionType::String => {
                 let ranges = untyped.range.as_ref().is_some_and(|range| range.as_array().is_none_or(|r| !r.is_empty()));
-                (!ranges).then(|| StringConditionValue::deserialize(value).ok()).flatten().map(Self::String)
+                (!ranges)
+                    .then(|| <StringConditionValue as Deserialize>::deserialize(value).ok())
+                    .flatten()
+                    .map(Self::String)
             }
         }
     }

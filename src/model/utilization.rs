@@ -128,8 +128,8 @@ impl Resource for Utilization {
 
 /// The class of spans that still run.
 pub const RUNNING: u8 = 0;
-/// One more than the largest class: a span of 10,000 years has fewer than 49 bits of milliseconds.
-pub const CLASSES: u8 = 50;
+/// One more than the largest class: a span of 10,000 years has 49 bits of milliseconds.
+pub const CLASSES: u8 = 51;
 
 /// Where a span index holds the spans of one class that can meet a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,7 +163,7 @@ impl Utilization {
     pub fn span_class(&self) -> u8 {
         let Some(end) = self.end_timestamp else { return RUNNING };
         let span_ms = (end - self.start_timestamp).num_milliseconds().max(0).cast_unsigned();
-        // At most 49 by the range of times.
+        // At most 50 by the range of times.
         (64 - span_ms.leading_zeros()) as u8 + 1
     }
 
