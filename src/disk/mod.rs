@@ -73,6 +73,7 @@ pub trait Disk: Send + Sync + Debug + 'static {
 /// An open file: positioned reads and writes, no cursor.
 ///
 /// Dropping it promises nothing: what is not synced may be lost.
+#[expect(clippy::len_without_is_empty, reason = "asking costs a system call, and nobody asks for emptiness alone")]
 pub trait DiskFile: Send + Sync + Debug {
     /// Length in bytes.
     fn len(&self) -> io::Result<u64>;

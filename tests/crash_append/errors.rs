@@ -16,6 +16,41 @@ fn the_nth_operation_of_creating_and_writing_fails() {
     every_operation_fails("records", &Records);
 }
 
+#[test]
+fn a_disk_that_fills_up_anywhere_loses_nothing() {
+    fills_up("records", &Records);
+}
+
+/// Runs the scenario on disks of every size from nothing to enough, then makes room.
+pub fn fills_up(name: &str, scenario: &dyn Scenario) {
+    let whole = History::new(SimDisk::new(first_seed()));
+    scenario.run(&whole).unwrap();
+    let needed = whole.disk.peak_bytes();
+    let sizes = if is_night() { 256 } else { 32 };
+    let mut refused = 0;
+    for size in 0..sizes {
+        // Dense where little is missing: what lacks much fails in the creation already.
+        let lacking = (sizes - size) as f64 / sizes as f64;
+        let capacity = needed - (needed as f64 * lacking.powi(4)) as u64;
+        let history = History::new(SimDisk::new(first_seed()));
+        history.disk.set_capacity(Some(capacity));
+        let outcome = catch_unwind(AssertUnwindSafe(|| scenario.run(&history)))
+            .unwrap_or_else(|_| panic!("{name} on {capacity} bytes: a panic left the library"));
+        if let Err(error) = outcome {
+            refused += 1;
+            names_its_cause(&error).unwrap_or_else(|problem| panic!("{name} on {capacity} bytes: {problem}"));
+        }
+        history.disk.set_capacity(None);
+        let window = history.window_at_end();
+        for survival in [Survival::All, Survival::None] {
+            check(scenario, &history.disk.survivors(size, survival), &window, true)
+                .unwrap_or_else(|problem| panic!("{name} on {capacity} bytes, then {survival:?}: {problem}"));
+        }
+    }
+    println!("{name}: {sizes} sizes of disk up to {needed} bytes, {refused} too small");
+    assert!(refused > 0);
+}
+
 pub fn every_operation_fails(name: &str, scenario: &dyn Scenario) {
     let begun = Instant::now();
     let whole = History::new(SimDisk::new(first_seed()));

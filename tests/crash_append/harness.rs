@@ -199,7 +199,8 @@ pub fn explore(scenario: &dyn Scenario, history: &History, extent: Extent) -> Ex
             // The check writes to its disk; a second crash has to start from the image itself.
             let fresh = image.survivors(0, Survival::All);
             let outcome = check(scenario, &image, &window, draw % 3 == 0).and_then(|()| {
-                let again = extent.recovery_one_in > 0 && explored.distinct as u64 % extent.recovery_one_in == 0;
+                let again =
+                    extent.recovery_one_in > 0 && (explored.distinct as u64).is_multiple_of(extent.recovery_one_in);
                 if again { crash_in_recovery(scenario, &fresh, &window, &mut random) } else { Ok(0) }
             });
             match outcome {

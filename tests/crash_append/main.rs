@@ -8,12 +8,17 @@ mod harness;
 mod scenarios;
 
 use harness::{Extent, History, Scenario, explore, must_hold};
-use scenarios::Records;
+use scenarios::{Grouped, Records};
 use stationdb::faults::{OpKind, Pick, SimDisk};
 
 #[test]
 fn every_change_of_creating_and_writing_can_be_the_last() {
     must_hold("records", &Records);
+}
+
+#[test]
+fn every_change_of_grouped_commits_can_be_the_last() {
+    must_hold("grouped commits", &Grouped);
 }
 
 /// The suite itself is tested: with a barrier taken out it must turn red, or it proves nothing.

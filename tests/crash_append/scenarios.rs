@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
-use stationdb::faults::SimDisk;
+use stationdb::faults::{OpKind, SimDisk};
 use stationdb::{Error, ErrorKind, Identity, Position, Session, Store, StoreOptions};
 
 use crate::harness::{History, Scenario};
@@ -21,6 +22,63 @@ pub struct Records;
 
 const SUBSCRIBERS: u32 = 12;
 
+fn those_there(store: &Store, names: impl Iterator<Item = String>) -> Result<BTreeSet<String>, String> {
+    let session = ada(store);
+    let mut found = BTreeSet::new();
+    for name in names {
+        match session.advance_subscriber(&name, Position::START) {
+            Ok(()) => found.insert(name),
+            // It is there, at a later position.
+            Err(error) if error.kind() == ErrorKind::InvalidArgument => found.insert(name),
+            Err(error) if error.kind() == ErrorKind::NotFound => false,
+            Err(error) => return Err(format!("{error:?}")),
+        };
+    }
+    Ok(found)
+}
+
+/// Commits that many threads share.
+pub struct Grouped;
+
+const THREADS: u32 = 4;
+const EACH: u32 = 8;
+
+impl Scenario for Grouped {
+    fn open(&self, disk: SimDisk) -> Result<Store, Error> {
+        options().open_disk(Arc::new(disk))
+    }
+
+    fn run(&self, history: &History) -> Result<(), Error> {
+        let store = self.open(history.disk.clone())?;
+        // Long enough for the other threads to queue up behind each sync.
+        history.disk.set_latency(OpKind::Sync, Duration::from_millis(2));
+        let store = &store;
+        let outcome = std::thread::scope(|scope| {
+            let work = |thread| {
+                move || {
+                    (0..EACH).try_for_each(|number| {
+                        let name = format!("{thread}/{number}");
+                        history.step(name.clone(), || ada(store).register_subscriber(&name)).map(|_| ())
+                    })
+                }
+            };
+            let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(work(thread))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        history.disk.set_latency(OpKind::Sync, Duration::ZERO);
+        outcome
+    }
+
+    fn found(&self, store: &Store) -> Result<BTreeSet<String>, String> {
+        let names = (0..THREADS).flat_map(|thread| (0..EACH).map(move |number| format!("{thread}/{number}")));
+        those_there(store, names)
+    }
+
+    fn go_on(&self, store: &Store) -> Result<(), Error> {
+        ada(store).register_subscriber("later").map(|_| ())
+    }
+}
+
 impl Scenario for Records {
     fn open(&self, disk: SimDisk) -> Result<Store, Error> {
         options().open_disk(Arc::new(disk))
@@ -37,15 +95,7 @@ impl Scenario for Records {
     }
 
     fn found(&self, store: &Store) -> Result<BTreeSet<String>, String> {
-        let mut found = BTreeSet::new();
-        for number in 0..2 * SUBSCRIBERS {
-            match ada(store).advance_subscriber(&number.to_string(), Position(u64::from(number))) {
-                Ok(()) => found.insert(number.to_string()),
-                Err(error) if error.kind() == ErrorKind::NotFound => false,
-                Err(error) => return Err(format!("{error:?}")),
-            };
-        }
-        Ok(found)
+        those_there(store, (0..2 * SUBSCRIBERS).map(|number| number.to_string()))
     }
 
     fn go_on(&self, store: &Store) -> Result<(), Error> {

@@ -84,6 +84,7 @@ struct Inner {
     random: Random,
     crash_after: Option<u64>,
     capacity_bytes: Option<u64>,
+    peak_bytes: u64,
     latency: BTreeMap<OpKind, Duration>,
     locks: BTreeMap<Id, u64>,
 }
@@ -130,6 +131,7 @@ impl SimDisk {
             random: Random::new(seed),
             crash_after: None,
             capacity_bytes: None,
+            peak_bytes: 0,
             latency: BTreeMap::new(),
             locks: BTreeMap::new(),
         };
@@ -194,6 +196,12 @@ impl SimDisk {
         self.inner().capacity_bytes = bytes;
     }
 
+    /// The most bytes that all files ever had together: a disk of this capacity would have been enough.
+    #[must_use]
+    pub fn peak_bytes(&self) -> u64 {
+        self.inner().peak_bytes
+    }
+
     /// Makes every operation of a kind take this long.
     pub fn set_latency(&self, kind: OpKind, latency: Duration) {
         self.inner().latency.insert(kind, latency);
@@ -253,6 +261,9 @@ impl SimDisk {
 impl Turn<'_> {
     fn apply(&mut self, change: Change) {
         self.inner.state.apply(&change);
+        if matches!(change, Change::Write { .. } | Change::SetLen { .. }) {
+            self.inner.peak_bytes = self.inner.peak_bytes.max(self.inner.state.used_bytes());
+        }
         let logged = Logged { op: self.op, kind: self.kind, path: self.path.clone(), change };
         self.inner.log.push(logged);
     }

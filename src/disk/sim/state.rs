@@ -274,14 +274,12 @@ impl State {
         while let Some((path, id)) = open.pop() {
             hasher.update(path.as_bytes());
             match self.nodes.get(&id) {
-                Some(Node::Directory(directory)) => {
-                    // A directory that a half-survived move put into itself would never end.
-                    if path.len() < 4096 {
-                        open.extend(directory.live.iter().map(|(name, id)| (format!("{path}/{name}"), *id)));
-                    }
+                // A directory that a half-survived move put into itself would never end.
+                Some(Node::Directory(directory)) if path.len() < 4096 => {
+                    open.extend(directory.live.iter().map(|(name, id)| (format!("{path}/{name}"), *id)));
                 }
                 Some(Node::File(file)) => file.live.hash(&mut hasher),
-                None => {}
+                Some(Node::Directory(_)) | None => {}
             }
         }
         hasher.digest()
