@@ -63,7 +63,7 @@ impl Scenario for Grouped {
                 }
             };
             let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(work(thread))).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+            threads.into_iter().try_for_each(|thread| thread.join().unwrap())
         });
         history.disk.set_latency(OpKind::Sync, Duration::ZERO);
         outcome
