@@ -44,6 +44,9 @@ pub use model::{
     UpdateUtilizationRequest, UpdatedSpecification, UtilizationOrderBy, V1Operations, VendorPrefix, Verdict, WorstRow,
     condition_summary,
 };
+pub use services::{
+    SearchFacet, SearchFacets, SearchHighlight, SearchHit, SearchRequest, SearchResponse, SearchService, SearchSnippet,
+};
 pub use session::{
     AccessPolicy, AllowAll, ChangeEvent, ChangeStream, Identity, Position, Session, Settings, Transaction, Visibility,
     What,

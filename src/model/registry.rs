@@ -26,6 +26,8 @@ pub struct Registered {
     pub kind: Kind,
     /// Whether full-text search finds it.
     pub searchable: fn() -> bool,
+    /// Name and weight of each text field.
+    pub text_fields: fn() -> Vec<(&'static str, f32)>,
     /// The document of a record, from the payload of its envelope.
     pub document: fn(&[u8]) -> Result<Document>,
     /// Index number and entry of everything that the indexes hold of a record, from the payload of its envelope.
@@ -41,6 +43,7 @@ impl Registered {
         Self {
             kind: R::KIND,
             searchable: || !R::text().is_empty(),
+            text_fields: || R::text().iter().map(|field| (field.name, field.weight)).collect(),
             document: document::<R>,
             entries: all_entries::<R>,
             workspace: |payload| Ok(stored::from_bytes::<R>(payload)?.workspace().to_owned()),

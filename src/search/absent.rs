@@ -48,6 +48,16 @@ impl Index {
         View(())
     }
 
+    /// Always zero.
+    pub fn begin_walk(&self, _: &View) -> u64 {
+        0
+    }
+
+    /// Nothing is kept.
+    pub fn walk(&self, _: u64) -> Option<View> {
+        None
+    }
+
     /// The shape of the documents.
     pub fn shape(&self) -> &Arc<Shape> {
         &self.shape
@@ -84,7 +94,7 @@ impl Index {
     }
 
     /// Answers `Unsupported`.
-    pub fn checkpoint(&self) -> Result<Option<Checkpoint>> {
+    pub fn checkpoint(&self, _: bool) -> Result<Option<Checkpoint>> {
         Err(absent())
     }
 

@@ -4,6 +4,7 @@
 //! memory until the next commit, large ones by committing. A failed writer is dropped and the index continues from its
 //! last commit; the caller sees the lower [`Index::sequence`] and feeds the changes again. `rollback` is never called.
 
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -56,7 +57,17 @@ pub struct Index {
     shape: Arc<Shape>,
     state: Mutex<State>,
     published: RwLock<View>,
+    walks: Mutex<Walks>,
 }
+
+/// The views that walks by pages began with, oldest first.
+struct Walks {
+    next: u64,
+    views: VecDeque<(u64, View)>,
+}
+
+/// Walks whose view is kept. An older walk goes on in the newest state, where scores may have shifted.
+const WALKS: usize = 16;
 
 struct Place {
     disk: SharedDisk,
@@ -80,6 +91,8 @@ struct State {
     uncommitted_changes: u64,
     /// Changes committed since the last checkpoint.
     unsaved_changes: u64,
+    /// Those of them that the checkpoint being recorded holds.
+    saving_changes: u64,
     generation: u64,
     meta_name: Option<String>,
     /// Whether the writer may hold what the overlay does not show.
@@ -140,7 +153,31 @@ impl Index {
             Err(reason) => (place.anew(&shape)?, Opened::Anew(reason.to_string())),
         };
         let view = state.view(&shape);
-        Ok((Self { place, shape, state: Mutex::new(state), published: RwLock::new(view) }, opened))
+        // Numbers of walks are drawn anew, so that a token of an earlier opening does not find a view of this one.
+        let mut first = [0; 8];
+        getrandom::fill(&mut first)
+            .map_err(|error| Error::new(ErrorKind::Io, format!("drawing a number for the text index: {error}")))?;
+        let walks = Walks { next: u64::from_be_bytes(first), views: VecDeque::new() };
+        let published = RwLock::new(view);
+        Ok((Self { place, shape, state: Mutex::new(state), published, walks: Mutex::new(walks) }, opened))
+    }
+
+    /// Keeps a view for the further pages of a walk; returns the number of the walk.
+    pub fn begin_walk(&self, view: &View) -> u64 {
+        let mut walks = self.walks.lock().unwrap_or_else(PoisonError::into_inner);
+        walks.next = walks.next.wrapping_add(1);
+        let number = walks.next;
+        if walks.views.len() == WALKS {
+            walks.views.pop_front();
+        }
+        walks.views.push_back((number, view.clone()));
+        number
+    }
+
+    /// The view that a walk began with, while it is kept.
+    pub fn walk(&self, number: u64) -> Option<View> {
+        let walks = self.walks.lock().unwrap_or_else(PoisonError::into_inner);
+        walks.views.iter().find(|(known, _)| *known == number).map(|(_, view)| view.clone())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -200,6 +237,9 @@ impl Index {
         let mut state = self.state();
         let outcome = guarded("writing", || {
             state.write(changes, sequence)?;
+            if changes.is_empty() {
+                return Ok(());
+            }
             let fits = state.overlay.len() + changes.len() <= SEARCH_OVERLAY_CHANGES;
             if is_small && fits && !state.is_loading {
                 state.overlay.push(Chunk::new(changes));
@@ -218,7 +258,7 @@ impl Index {
     /// As [`Index::apply`].
     pub fn commit(&self) -> Result<()> {
         let mut state = self.state();
-        if state.uncommitted_changes > 0 || state.committed != state.applied {
+        if state.uncommitted_changes > 0 {
             let outcome = guarded("committing", || state.commit(&self.place));
             self.settle(&mut state, outcome)?;
             self.publish(&state);
@@ -240,14 +280,18 @@ impl Index {
     }
 
     /// Commits and makes the index durable. It counts once the caller has recorded what is returned and then calls
-    /// [`Index::recorded`]; `None` when the last checkpoint is still right.
+    /// [`Index::recorded`]; `None` when the last checkpoint is still right, unless `is_forced`, which moves its sequence on.
     ///
     /// # Errors
     /// When the disk fails; the index goes on without the checkpoint.
-    pub fn checkpoint(&self) -> Result<Option<Checkpoint>> {
+    pub fn checkpoint(&self, is_forced: bool) -> Result<Option<Checkpoint>> {
         self.commit()?;
         let mut state = self.state();
-        if state.unsaved_changes == 0 && state.meta_name.is_some() {
+        if is_forced && state.committed != state.applied {
+            let outcome = guarded("committing", || state.commit(&self.place));
+            self.settle(&mut state, outcome)?;
+        }
+        if state.unsaved_changes == 0 {
             return Ok(None);
         }
         let sequence = state.committed;
@@ -262,7 +306,7 @@ impl Index {
             return Err(attempt(error));
         }
         let entry = FileEntry { name, len: meta.len() as u64, crc: crc32fast::hash(&meta) };
-        state.unsaved_changes = 0;
+        state.saving_changes = state.unsaved_changes;
         Ok(Some(Checkpoint {
             generation,
             sequence,
@@ -277,6 +321,7 @@ impl Index {
     pub fn recorded(&self, checkpoint: &Checkpoint) {
         let mut state = self.state();
         state.directory.recorded(&checkpoint.files);
+        state.unsaved_changes = state.unsaved_changes.saturating_sub(std::mem::take(&mut state.saving_changes));
         if let Some(old) = state.meta_name.replace(checkpoint.meta.name.clone())
             && old != checkpoint.meta.name
         {
@@ -292,6 +337,7 @@ impl Index {
     pub fn start_anew(&self) -> Result<()> {
         let mut state = self.state();
         state.writer = None;
+        self.walks.lock().unwrap_or_else(PoisonError::into_inner).views.clear();
         *state = self.place.anew(&self.shape)?;
         self.publish(&state);
         Ok(())
@@ -429,6 +475,7 @@ impl State {
             applied: sequence,
             uncommitted_changes: 0,
             unsaved_changes: 0,
+            saving_changes: 0,
             generation: 0,
             meta_name: None,
             is_loading: false,

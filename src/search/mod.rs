@@ -28,6 +28,8 @@ mod directory;
 mod index;
 #[cfg(feature = "search")]
 mod merge;
+#[cfg(feature = "search")]
+mod settled;
 
 #[cfg(not(feature = "search"))]
 #[path = "absent.rs"]

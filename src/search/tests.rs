@@ -193,9 +193,9 @@ fn a_checkpoint_reopens_and_what_came_later_is_gone() {
     let disk = memory();
     let (index, _) = open(&disk, None);
     index.apply(&sample(), 5).unwrap();
-    let first = index.checkpoint().unwrap().unwrap();
+    let first = index.checkpoint(false).unwrap().unwrap();
     index.recorded(&first);
-    assert_eq!(index.checkpoint().unwrap(), None);
+    assert_eq!(index.checkpoint(false).unwrap(), None);
     index.apply(&[put(8, "later", "")], 6).unwrap();
     index.commit().unwrap();
     drop(index);
@@ -207,7 +207,7 @@ fn a_checkpoint_reopens_and_what_came_later_is_gone() {
     assert_eq!(numbers(&index.view(), "later"), Vec::<String>::new());
     // And it goes on from there.
     index.apply(&[put(8, "later", ""), gone(1)], 6).unwrap();
-    let second = index.checkpoint().unwrap().unwrap();
+    let second = index.checkpoint(false).unwrap().unwrap();
     assert!(second.generation > first.generation);
     index.recorded(&second);
     drop(index);
@@ -221,13 +221,13 @@ fn an_unrecorded_checkpoint_leaves_the_recorded_one_whole() {
     let disk = memory();
     let (index, _) = open(&disk, None);
     index.apply(&sample(), 1).unwrap();
-    let first = index.checkpoint().unwrap().unwrap();
+    let first = index.checkpoint(false).unwrap().unwrap();
     index.recorded(&first);
     for sequence in 2..40 {
         index.apply(&[put(1, "amplifier again", ""), put(sequence, "amplifier", "")], sequence).unwrap();
         index.commit().unwrap();
     }
-    let _unrecorded = index.checkpoint().unwrap().unwrap();
+    let _unrecorded = index.checkpoint(false).unwrap().unwrap();
     drop(index);
     let (index, opened) = open(&disk, Some(&first));
     assert_eq!(opened, Opened::Resumed);
@@ -239,7 +239,7 @@ fn damage_of_any_file_is_found_and_the_index_starts_anew() {
     let disk = memory();
     let (index, _) = open(&disk, None);
     index.apply(&sample(), 3).unwrap();
-    let checkpoint = index.checkpoint().unwrap().unwrap();
+    let checkpoint = index.checkpoint(false).unwrap().unwrap();
     index.recorded(&checkpoint);
     drop(index);
     let names: Vec<String> = disk.list("search").unwrap().into_iter().map(|entry| entry.name).collect();
@@ -291,7 +291,7 @@ fn segments_stay_few_after_many_small_commits() {
         index.apply(&[put(number, "part", "one of many")], number).unwrap();
         index.commit().unwrap();
     }
-    let checkpoint = index.checkpoint().unwrap().unwrap();
+    let checkpoint = index.checkpoint(false).unwrap().unwrap();
     let segments: BTreeSet<&str> = checkpoint.files.iter().filter_map(|file| file.name.get(..32)).collect();
     assert!(segments.len() <= 14, "{}", segments.len());
     assert_eq!(index.view().search(&Request::new(Node::All, 1)).unwrap().total, Some(120));

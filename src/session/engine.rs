@@ -9,6 +9,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use super::options::Settings;
+use super::search_outbox::SearchOutbox;
 use super::write_path::WritePath;
 use crate::disk::{DiskFile, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
@@ -28,6 +29,7 @@ pub(crate) struct Engine {
     pub(crate) seed: u64,
     /// Key of continuation tokens, drawn when the store was created.
     pub(crate) token_key: [u8; 32],
+    pub(crate) search: SearchOutbox,
     published: RwLock<Arc<Snapshot>>,
     live: Mutex<VecDeque<Weak<Snapshot>>>,
     sequence: AtomicU64,
@@ -88,6 +90,7 @@ impl Engine {
             write_path: WritePath::default(),
             seed,
             token_key,
+            search: SearchOutbox::default(),
             live: Mutex::new(VecDeque::from([Arc::downgrade(&published)])),
             published: RwLock::new(published),
             sequence: AtomicU64::new(sequence),

@@ -11,13 +11,18 @@ mod event;
 mod identity;
 mod options;
 mod query;
+mod search_outbox;
+mod text_search;
 mod token;
 mod view;
 mod write_path;
 
+#[cfg(all(test, feature = "search"))]
+mod search_tests;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use crate::search::Snippet;
 pub use access::{Access, Session, Transaction};
 pub use changes::{ChangeEvent, ChangeStream, Position};
 pub use context::Context;
@@ -27,4 +32,5 @@ pub use event::{Event, LogEntry, What};
 pub use identity::{AccessPolicy, AllowAll, Identity, Visibility};
 pub use options::Settings;
 pub use query::{OrderTerm, Page, Plan, Query};
+pub(crate) use text_search::{TextAnswer, TextSearch, search};
 pub use view::View;

@@ -14,7 +14,7 @@ use crate::session::{Access, Engine, Identity, Session, changes, lock};
 use crate::value::Control;
 
 /// The user id under which the store itself writes.
-const MAINTENANCE_USER: &str = "stationdb";
+pub(super) const MAINTENANCE_USER: &str = "stationdb";
 /// How often the maintenance thread looks.
 const PERIOD: Duration = Duration::from_secs(1);
 /// Log entries that one pass drops at most.
@@ -46,7 +46,8 @@ pub(super) fn maintain(engine: &Arc<Engine>, control: &Control) -> Result<Mainte
     let mut report =
         MaintenanceReport { files_removed: remove_forgotten(engine, &session, control)?, ..Default::default() };
     control.check()?;
-    let position = engine.snapshot().sequence;
+    engine.search.maintain(&session)?;
+    let position = engine.search.position(&session)?;
     report.log_entries_dropped = session.write(move |draft| changes::trim(draft, position, TRIM_BATCH))? as u64;
     Ok(report)
 }

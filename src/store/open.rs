@@ -38,6 +38,15 @@ struct Inner {
     engine: Arc<Engine>,
 }
 
+impl Drop for Inner {
+    /// Saves the text index, so that the next open need not catch up. What fails here is made good then.
+    fn drop(&mut self) {
+        self.maintenance = None;
+        let session = Session::new(self.engine.clone(), Identity::user(super::maintain::MAINTENANCE_USER));
+        let _ = crate::session::guarded("closing", || self.engine.search.save(&session));
+    }
+}
+
 impl Store {
     /// Opens the store in `path`, creating it when the directory is missing or empty.
     ///

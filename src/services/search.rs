@@ -1,0 +1,186 @@
+//! Full-text search over every kind of resource.
+
+use crate::error::{Error, Result};
+use crate::session::{self, Access, TextAnswer, TextSearch};
+use crate::value::limits::SEARCH_TAKE_DEFAULT;
+use crate::value::wire::record;
+
+record! {
+    /// What to search for.
+    ///
+    /// The text is words, `"phrases"` and `prefix*`es, each with a field in front if wanted (`name:amplifier`),
+    /// `kind:product` and `workspace:id`; combined by `AND` (also by standing side by side), `OR`, `NOT` or `-`, and
+    /// parentheses.
+    wire pub struct SearchRequest {
+        /// The query; everything when absent or blank.
+        pub text: Option<String>,
+        /// Kinds to search, by the names of change events; all when empty.
+        pub kinds: Vec<String>,
+        /// Ids of the workspaces to search; all that the caller may read when empty.
+        pub workspaces: Vec<String>,
+        /// Fields that words without a field are looked for in; all when empty.
+        pub fields: Vec<String>,
+        /// Hits of one page, 25 when absent, at most 1000.
+        pub take: Option<i64>,
+        /// The token of the page before, for the next page of the same search.
+        pub continuation_token: Option<String>,
+        /// Whether hits carry the pieces of text that were found.
+        pub highlight: Option<bool>,
+        /// Whether to count the hits by kind and by workspace.
+        pub facets: Option<bool>,
+        /// Whether to count all hits; true when absent. A search that does not count may skip what ranks low.
+        pub return_count: Option<bool>,
+    }
+
+    /// One page of hits.
+    wire pub struct SearchResponse {
+        /// The hits, best first.
+        pub hits: Vec<SearchHit>,
+        /// Counts by kind and workspace over all pages, when asked for.
+        pub facets: Option<SearchFacets>,
+        /// Hits on all pages, unless not to be counted.
+        pub total: Option<u64>,
+        /// For the next page; absent on the last one.
+        pub continuation_token: Option<String>,
+    }
+
+    /// A resource that was found.
+    wire pub struct SearchHit {
+        /// Kind of the resource: `work item`.
+        pub kind: String,
+        /// Its id.
+        pub id: String,
+        /// Its display name, empty where it has none.
+        pub name: String,
+        /// Its workspace.
+        pub workspace: String,
+        /// How well it fits; comparable within one search only.
+        pub score: f64,
+        /// Where it was found, one piece a field, when asked for.
+        pub snippets: Vec<SearchSnippet>,
+    }
+
+    /// A piece of the text of a field.
+    wire pub struct SearchSnippet {
+        /// Name of the field.
+        pub field: String,
+        /// The piece.
+        pub text: String,
+        /// What was found in it, in order.
+        pub highlights: Vec<SearchHighlight>,
+        /// Whether the field has text before the piece.
+        pub is_cut_before: bool,
+        /// Whether the field has text after the piece.
+        pub is_cut_after: bool,
+    }
+
+    /// A part of a snippet that was found.
+    wire pub struct SearchHighlight {
+        /// First character, counted from zero.
+        pub start: u64,
+        /// The character after the last.
+        pub end: u64,
+    }
+
+    /// Hits, counted.
+    wire pub struct SearchFacets {
+        /// By kind.
+        pub kinds: Vec<SearchFacet>,
+        /// By workspace.
+        pub workspaces: Vec<SearchFacet>,
+    }
+
+    /// How many hits have a value.
+    wire pub struct SearchFacet {
+        /// The value.
+        pub value: String,
+        /// The number of hits.
+        pub count: u64,
+    }
+}
+
+/// Full-text search; sees every write that was acknowledged before the call, and inside a transaction its own writes.
+///
+/// Object-safe. Methods may be added before 1.0.
+pub trait SearchService {
+    /// Finds resources by their text, best first.
+    ///
+    /// # Errors
+    /// `InvalidArgument` with the character offset when the text is no query, or with the member that is wrong;
+    /// `LimitExceeded` for too many words, too deep nesting, or a prefix that stands for too many words; `Unsupported`
+    /// in a build without the feature `search`.
+    ///
+    /// ```
+    /// # fn main() -> stationdb::Result<()> {
+    /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
+    /// use stationdb::{Identity, SearchRequest, SearchService, Store};
+    ///
+    /// let store = Store::open(dir.path())?;
+    /// let session = store.session(Identity::user("ada"));
+    /// let request = SearchRequest { text: Some("amplifier -broken".into()), ..SearchRequest::default() };
+    /// # #[cfg(feature = "search")]
+    /// assert_eq!(session.search(request)?.total, Some(0));
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn search(&self, request: SearchRequest) -> Result<SearchResponse>;
+}
+
+impl<A: Access> SearchService for A {
+    fn search(&self, request: SearchRequest) -> Result<SearchResponse> {
+        let take = match request.take {
+            None => SEARCH_TAKE_DEFAULT,
+            Some(take) => usize::try_from(take)
+                .map_err(|_| Error::invalid(format!("take is {take}; it must not be negative")).at_member("take"))?,
+        };
+        let ask = TextSearch {
+            text: request.text.unwrap_or_default(),
+            kinds: request.kinds,
+            workspaces: request.workspaces,
+            fields: request.fields,
+            take,
+            continuation_token: request.continuation_token,
+            highlight: request.highlight.unwrap_or(false),
+            facets: request.facets.unwrap_or(false),
+            count: request.return_count.unwrap_or(true),
+        };
+        Ok(response(session::search(self, &ask)?))
+    }
+}
+
+fn response(answer: TextAnswer) -> SearchResponse {
+    let facets =
+        |counts: Vec<(String, u64)>| counts.into_iter().map(|(value, count)| SearchFacet { value, count }).collect();
+    let hits = answer.hits.into_iter().map(|hit| SearchHit {
+        kind: hit.kind.name.to_owned(),
+        id: hit.id,
+        name: hit.name,
+        workspace: hit.workspace,
+        score: f64::from(hit.score),
+        snippets: hit.snippets.into_iter().map(|(field, snippet)| wire_snippet(field, snippet)).collect(),
+    });
+    SearchResponse {
+        hits: hits.collect(),
+        facets: answer
+            .facets
+            .map(|(kinds, workspaces)| SearchFacets { kinds: facets(kinds), workspaces: facets(workspaces) }),
+        total: answer.total,
+        continuation_token: answer.continuation_token,
+    }
+}
+
+fn wire_snippet(field: String, snippet: session::Snippet) -> SearchSnippet {
+    let characters = |end: usize| snippet.text.get(..end).map_or(0, |before| before.chars().count()) as u64;
+    let highlights = snippet
+        .highlights
+        .iter()
+        .map(|range| SearchHighlight { start: characters(range.start), end: characters(range.end) })
+        .collect();
+    SearchSnippet {
+        field,
+        highlights,
+        is_cut_before: snippet.is_cut_before,
+        is_cut_after: snippet.is_cut_after,
+        text: snippet.text,
+    }
+}

@@ -1,0 +1,333 @@
+//! Brings the text index up to the committed state, and makes it durable from time to time.
+//!
+//! The change log is the source: the index knows up to which commit it is complete and reads on from there. When the log
+//! no longer reaches back that far, or the index was lost or damaged, it is built from the records. Nothing here is on
+//! the write path. What must hold: the index holds committed state only, and the checkpoint row is written after the
+//! files that it names are synced.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use super::access::{Access, Session};
+use super::context::Context;
+use super::engine::lock;
+use super::event::{Event, What};
+use super::view::{View, record_key};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{REGISTRY, Registered, registry};
+use crate::records::{Snapshot, Source, Space, envelope};
+use crate::search::{Change, Checkpoint, DocKey, Document, Index, Shape};
+use crate::value::limits::{SEARCH_CHECKPOINT_CHANGES, SEARCH_FEED_CHANGES};
+use crate::value::{RecordKey, key};
+
+/// Where the index lies in the store directory.
+const DIRECTORY: &str = "search";
+/// The row of [`Space::Positions`] that holds the checkpoint.
+const CHECKPOINT: &[u8] = b"text index";
+/// How long work on the index may go unsaved.
+const CHECKPOINT_PERIOD: Duration = Duration::from_secs(60);
+
+/// The text index of an open store, opened when it is first needed.
+#[derive(Default)]
+pub(crate) struct SearchOutbox {
+    registry: OnceLock<&'static [Registered]>,
+    opened: Mutex<Option<Arc<Index>>>,
+    /// Held while changes are fed: one feeder at a time.
+    feeding: Mutex<()>,
+    saved_at: Mutex<Option<Instant>>,
+}
+
+impl fmt::Debug for SearchOutbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SearchOutbox").field("is_open", &lock(&self.opened).is_some()).finish_non_exhaustive()
+    }
+}
+
+impl SearchOutbox {
+    fn registry(&self) -> &'static [Registered] {
+        self.registry.get_or_init(|| REGISTRY)
+    }
+
+    /// Replaces the list of resources, before the index is first opened.
+    #[cfg(test)]
+    pub(super) fn set_registry(&self, registry: &'static [Registered]) {
+        assert!(self.registry.set(registry).is_ok());
+    }
+
+    pub(super) fn by_code(&self, code: u8) -> Option<&'static Registered> {
+        self.searchable().find(|registered| registered.kind.code == code)
+    }
+
+    /// The kinds that text search finds.
+    pub(super) fn searchable(&self) -> impl Iterator<Item = &'static Registered> {
+        self.registry().iter().filter(|registered| (registered.searchable)())
+    }
+
+    fn shape(&self) -> Shape {
+        let mut shape = Shape::default();
+        for registered in self.searchable() {
+            shape.kinds.push(registered.kind);
+            for (name, weight) in (registered.text_fields)() {
+                shape.add_field(name, weight);
+            }
+        }
+        shape
+    }
+
+    fn recorded(view: &View<'_>) -> Result<Option<Checkpoint>> {
+        Ok(view.raw(Space::Positions, CHECKPOINT)?.and_then(|bytes| Checkpoint::from_bytes(&bytes)))
+    }
+
+    fn index(&self, view: &View<'_>, newest: u64) -> Result<Arc<Index>> {
+        let mut opened = lock(&self.opened);
+        if let Some(index) = &*opened {
+            return Ok(Arc::clone(index));
+        }
+        let engine = &view.context().engine;
+        let checkpoint = Self::recorded(view)?.filter(|checkpoint| checkpoint.sequence <= newest);
+        let store_id = format!("{:016x}", engine.seed);
+        let shape = Arc::new(self.shape());
+        let (index, _) = Index::open(&engine.disk, DIRECTORY, shape, &store_id, checkpoint.as_ref(), true)?;
+        let index = Arc::new(index);
+        *opened = Some(Arc::clone(&index));
+        *lock(&self.saved_at) = Some(Instant::now());
+        Ok(index)
+    }
+
+    /// Brings the index up to the last commit; returns it and the snapshot of that commit.
+    pub(super) fn catch_up(&self, context: &Arc<Context>) -> Result<(Arc<Index>, Arc<Snapshot>)> {
+        let _feeding = lock(&self.feeding);
+        let snapshot = context.engine.snapshot();
+        let view = View::new(Source::Snapshot(&snapshot), context, &[]);
+        let index = self.index(&view, snapshot.sequence)?;
+        if index.sequence() == snapshot.sequence {
+            return Ok((index, snapshot));
+        }
+        let outcome = self.feed(&index, &view, snapshot.sequence);
+        match outcome {
+            Ok(()) => {}
+            // The index failed, and not the records: begin again, once.
+            Err(error) if matches!(error.kind(), ErrorKind::Io | ErrorKind::Corrupt) => {
+                index.start_anew()?;
+                self.feed(&index, &view, snapshot.sequence)?;
+            }
+            Err(error) => return Err(error),
+        }
+        Ok((index, snapshot))
+    }
+
+    /// Gives up what the index holds and builds it again from the records.
+    pub(super) fn rebuild(&self, context: &Arc<Context>) -> Result<(Arc<Index>, Arc<Snapshot>)> {
+        if let Some(index) = lock(&self.opened).clone() {
+            let _feeding = lock(&self.feeding);
+            index.start_anew()?;
+        }
+        self.catch_up(context)
+    }
+
+    fn feed(&self, index: &Index, view: &View<'_>, to: u64) -> Result<()> {
+        let from = index.sequence();
+        if from == 0 {
+            return self.feed_records(index, view, to);
+        }
+        match self.feed_log(index, view, from, to) {
+            Err(error) if error.kind() == ErrorKind::Conflict => {
+                index.start_anew()?;
+                self.feed_records(index, view, to)
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Applies what the log says happened after `from`. Each record is read once, in its newest state.
+    fn feed_log(&self, index: &Index, view: &View<'_>, from: u64, to: u64) -> Result<()> {
+        let mut seen = HashSet::new();
+        let mut batch: Vec<(DocKey, bool)> = Vec::new();
+        let mut is_long = false;
+        view.log_after(from, |sequence, entry| {
+            for (key, is_new) in self.touched(&entry.events) {
+                if seen.insert(key) {
+                    batch.push((key, is_new));
+                }
+            }
+            if batch.len() >= SEARCH_FEED_CHANGES {
+                is_long = true;
+                let changes = self.changes(index.shape(), view, &std::mem::take(&mut batch))?;
+                index.load(&changes, sequence)?;
+            }
+            Ok(sequence < to)
+        })?;
+        let changes = self.changes(index.shape(), view, &batch)?;
+        if is_long {
+            index.load(&changes, to)?;
+            return index.commit();
+        }
+        index.apply(&changes, to)
+    }
+
+    /// Applies every record, to an empty index.
+    fn feed_records(&self, index: &Index, view: &View<'_>, to: u64) -> Result<()> {
+        let shape = index.shape();
+        let mut batch = Vec::new();
+        let mut is_long = false;
+        for registered in self.searchable() {
+            let prefix = [registered.kind.code];
+            let mut cursor = view.source().cursor(Space::Records, &prefix, key::after_prefix(&prefix).as_deref())?;
+            while let Some((bytes, value)) = cursor.next()? {
+                let Some(key) = bytes.get(1..).and_then(|key| RecordKey::from_bytes(registered.kind.id, key)) else {
+                    continue;
+                };
+                let key = DocKey { kind: registered.kind.code, key };
+                // A damaged record is reported to whoever reads it, and cannot be found.
+                let Ok(document) = document(shape, registered, key, &bytes, &value) else { continue };
+                batch.push(Change { key, document: Some(document), is_new: true });
+                if batch.len() >= SEARCH_FEED_CHANGES {
+                    is_long = true;
+                    index.load(&std::mem::take(&mut batch), to)?;
+                }
+            }
+        }
+        if is_long {
+            index.load(&batch, to)?;
+            return index.commit();
+        }
+        index.apply(&batch, to)
+    }
+
+    /// The documents that events concern, and whether the event made them.
+    fn touched<'e>(&'e self, events: &'e [Event]) -> impl Iterator<Item = (DocKey, bool)> + 'e {
+        events.iter().filter(|event| event.what != What::RowsAppended).filter_map(|event| {
+            let kind = self.by_code(event.kind_code)?.kind;
+            let key = RecordKey::parse(kind.id, &event.id)?;
+            Some((DocKey { kind: kind.code, key }, event.what == What::Created))
+        })
+    }
+
+    fn changes(&self, shape: &Shape, view: &View<'_>, keys: &[(DocKey, bool)]) -> Result<Vec<Change>> {
+        let mut changes = Vec::with_capacity(keys.len());
+        for &(key, is_new) in keys {
+            let Some(registered) = self.by_code(key.kind) else { continue };
+            let full_key = record_key(registered.kind, key.key);
+            let bytes = view.raw(Space::Records, &full_key)?;
+            let document = bytes.and_then(|bytes| document(shape, registered, key, &full_key, &bytes).ok());
+            changes.push(Change { key, document, is_new });
+        }
+        Ok(changes)
+    }
+
+    /// What the open transaction of `view` changed.
+    pub(super) fn pending(&self, shape: &Shape, view: &View<'_>) -> Result<Vec<Change>> {
+        let mut last = HashMap::new();
+        for (key, _) in self.touched(view.pending()) {
+            last.insert(key, false);
+        }
+        self.changes(shape, view, &last.into_iter().collect::<Vec<_>>())
+    }
+
+    /// Catches up, commits, and makes the index durable when that is due.
+    ///
+    /// # Errors
+    /// As any write; an error of the index itself only means that it is tried again.
+    pub(crate) fn maintain(&self, session: &Session) -> Result<()> {
+        if !self.is_behind(session)? {
+            return Ok(());
+        }
+        let (index, _) = self.catch_up(session.context())?;
+        index.commit()?;
+        let is_old = lock(&self.saved_at).is_none_or(|at| at.elapsed() >= CHECKPOINT_PERIOD);
+        let is_much = index.unsaved_changes() >= SEARCH_CHECKPOINT_CHANGES;
+        let passed = index.sequence().saturating_sub(self.position(session)?);
+        let is_far = passed >= SEARCH_CHECKPOINT_CHANGES;
+        if is_much || is_far || (is_old && index.unsaved_changes() > 0) {
+            Self::checkpoint(&index, session, is_far)?;
+            *lock(&self.saved_at) = Some(Instant::now());
+        }
+        Ok(())
+    }
+
+    /// Whether there may be something to do. A store that never logged anything does not even open the index.
+    fn is_behind(&self, session: &Session) -> Result<bool> {
+        if cfg!(not(feature = "search")) || self.searchable().next().is_none() {
+            return Ok(false);
+        }
+        let opened = lock(&self.opened).clone();
+        session.read(|view| match opened {
+            Some(index) => {
+                Ok(index.sequence() != view.context().engine.snapshot().sequence || index.unsaved_changes() > 0)
+            }
+            None => {
+                let position = Self::recorded(view)?.map_or(0, |checkpoint| checkpoint.sequence);
+                let mut is_behind = position == 0 && view.log_tail()?.is_some();
+                if position > 0 {
+                    // A log that no longer reaches back is behind as well.
+                    is_behind = view
+                        .log_after(position, |_, _| {
+                            is_behind = true;
+                            Ok(false)
+                        })
+                        .is_err()
+                        || is_behind;
+                }
+                Ok(is_behind)
+            }
+        })
+    }
+
+    /// Up to where the text index is durable: the log behind it is not needed for the index.
+    pub(crate) fn position(&self, session: &Session) -> Result<u64> {
+        if cfg!(not(feature = "search")) || self.searchable().next().is_none() {
+            return Ok(session.context().engine.snapshot().sequence);
+        }
+        session.read(|view| Ok(Self::recorded(view)?.map_or(0, |checkpoint| checkpoint.sequence)))
+    }
+
+    /// Makes durable what the index holds, before the store closes.
+    pub(crate) fn save(&self, session: &Session) -> Result<()> {
+        match lock(&self.opened).clone() {
+            Some(index) if index.unsaved_changes() > 0 => Self::checkpoint(&index, session, false),
+            _ => Ok(()),
+        }
+    }
+
+    fn checkpoint(index: &Index, session: &Session, is_forced: bool) -> Result<()> {
+        let Some(checkpoint) = index.checkpoint(is_forced)? else { return Ok(()) };
+        let bytes = checkpoint.to_bytes()?;
+        session.write(move |draft| {
+            draft.put_raw(Space::Positions, CHECKPOINT.to_vec(), bytes);
+            Ok(())
+        })?;
+        index.recorded(&checkpoint);
+        Ok(())
+    }
+}
+
+/// The document of a record in its envelope.
+fn document(shape: &Shape, registered: &Registered, key: DocKey, full_key: &[u8], bytes: &[u8]) -> Result<Document> {
+    let read = (registered.document)(envelope::open(full_key, registered.kind.code, bytes)?)?;
+    let texts = texts(shape, read.texts);
+    Ok(Document { key, workspace: read.workspace, texts })
+}
+
+fn texts(shape: &Shape, texts: Vec<(&'static str, f32, String)>) -> Vec<(usize, String)> {
+    let known = texts.into_iter().filter(|(_, _, text)| !text.is_empty());
+    known.filter_map(|(name, _, text)| Some((shape.field(name)?, text))).collect()
+}
+
+/// A record as search shows it, and its texts by field.
+pub(super) fn shown(
+    outbox: &SearchOutbox,
+    shape: &Shape,
+    view: &View<'_>,
+    key: DocKey,
+) -> Result<Option<(registry::Document, Vec<(usize, String)>)>> {
+    let Some(registered) = outbox.by_code(key.kind) else { return Ok(None) };
+    let full_key = record_key(registered.kind, key.key);
+    let Some(bytes) = view.raw(Space::Records, &full_key)? else { return Ok(None) };
+    let payload = envelope::open(&full_key, registered.kind.code, &bytes)?;
+    let mut read = (registered.document)(payload)
+        .map_err(|error: Error| error.with_resource(registered.kind.name, key.key.to_id(registered.kind.id)))?;
+    let texts = texts(shape, std::mem::take(&mut read.texts));
+    Ok(Some((read, texts)))
+}

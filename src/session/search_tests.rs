@@ -1,0 +1,400 @@
+//! Text search through the service: fresh, private, healing.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::{Access, Identity, Session, What};
+use crate::disk::{Disk, MemoryDisk, Mode};
+use crate::error::{ErrorKind, Result};
+use crate::model::{Field, Registered, Resource, TextField};
+use crate::services::{SearchRequest, SearchResponse, SearchService};
+use crate::store::{Store, StoreOptions};
+use crate::value::id::{IdForm, Kind};
+use crate::value::wire::record;
+use crate::value::{Action, Control, Service};
+use crate::{AccessPolicy, Visibility};
+
+record! {
+    /// A resource with text.
+    pub struct Note {
+        /// Id.
+        pub id: String,
+        /// Title.
+        pub title: String,
+        /// Body.
+        pub body: String,
+        /// Workspace.
+        pub workspace: String,
+    }
+}
+
+record! {
+    /// Another resource with text.
+    pub struct Label {
+        /// Id.
+        pub id: String,
+        /// Title.
+        pub title: String,
+        /// Workspace.
+        pub workspace: String,
+    }
+}
+
+impl Resource for Note {
+    const KIND: Kind = Kind { code: 201, name: "long note", service: Service("notes"), id: IdForm::Guid };
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+    fn workspace(&self) -> &str {
+        &self.workspace
+    }
+    fn name(&self) -> &str {
+        &self.title
+    }
+    fn fields() -> &'static [Field<Self>] {
+        &[]
+    }
+    fn text() -> &'static [TextField<Self>] {
+        static TEXT: [TextField<Note>; 2] = [
+            TextField { name: "name", weight: 4.0, get: |note, out| out.push_str(&note.title) },
+            TextField { name: "body", weight: 1.0, get: |note, out| out.push_str(&note.body) },
+        ];
+        &TEXT
+    }
+}
+
+impl Resource for Label {
+    const KIND: Kind = Kind { code: 202, name: "label", service: Service("labels"), id: IdForm::Decimal };
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+    fn workspace(&self) -> &str {
+        &self.workspace
+    }
+    fn fields() -> &'static [Field<Self>] {
+        &[]
+    }
+    fn text() -> &'static [TextField<Self>] {
+        static TEXT: [TextField<Label>; 1] =
+            [TextField { name: "name", weight: 2.0, get: |label, out| out.push_str(&label.title) }];
+        &TEXT
+    }
+}
+
+static KINDS: [Registered; 2] = [Registered::of::<Note>(), Registered::of::<Label>()];
+
+fn open_with(disk: &Arc<MemoryDisk>, options: StoreOptions) -> Store {
+    let store = options.seed(Some(1)).maintenance_thread(false).open_on(disk.clone()).unwrap();
+    store.engine().search.set_registry(&KINDS);
+    store
+}
+
+fn open(disk: &Arc<MemoryDisk>) -> Store {
+    open_with(disk, StoreOptions::default())
+}
+
+fn ada(store: &Store) -> Session {
+    store.session(Identity::user("ada"))
+}
+
+fn write(access: &impl Access, title: &str, body: &str, workspace: &str) -> Result<Note> {
+    let mut note =
+        Note { title: title.to_owned(), body: body.to_owned(), workspace: workspace.to_owned(), ..Note::default() };
+    access.write(move |draft| {
+        note.id = draft.new_key::<Note>()?.to_id(IdForm::Guid);
+        draft.put(&note, What::Created)?;
+        Ok(note)
+    })
+}
+
+fn label(access: &impl Access, title: &str) -> Label {
+    let mut label = Label { title: title.to_owned(), workspace: "w1".to_owned(), ..Label::default() };
+    access
+        .write(move |draft| {
+            label.id = draft.new_key::<Label>()?.to_id(IdForm::Decimal);
+            draft.put(&label, What::Created)?;
+            Ok(label)
+        })
+        .unwrap()
+}
+
+fn ask(text: &str) -> SearchRequest {
+    SearchRequest { text: Some(text.to_owned()), ..SearchRequest::default() }
+}
+
+fn names(access: &impl SearchService, text: &str) -> Vec<String> {
+    let response = access.search(SearchRequest { take: Some(1000), ..ask(text) }).unwrap();
+    assert_eq!(response.total, Some(response.hits.len() as u64));
+    let mut names: Vec<String> = response.hits.into_iter().map(|hit| hit.name).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_search_sees_every_write_before_it() {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = open(&disk);
+    let session = ada(&store);
+    assert_eq!(names(&session, "amplifier"), Vec::<String>::new());
+    let mut note = write(&session, "Amplifier DMM-4065", "low noise", "w1").unwrap();
+    assert_eq!(names(&session, "4065"), ["Amplifier DMM-4065"]);
+    note.body = "broken".to_owned();
+    let changed = note.clone();
+    session.write(move |draft| draft.put(&changed, What::Updated)).unwrap();
+    assert_eq!(names(&session, "broken"), ["Amplifier DMM-4065"]);
+    assert_eq!(names(&session, "noise"), Vec::<String>::new());
+    store.maintain(&Control::default()).unwrap();
+    assert_eq!(names(&session, "broken"), ["Amplifier DMM-4065"]);
+    let id = note.id.clone();
+    session.write(move |draft| draft.delete::<Note>(&id)).unwrap();
+    assert_eq!(names(&session, "*"), Vec::<String>::new());
+}
+
+#[test]
+fn a_transaction_searches_its_own_writes_and_leaves_nothing_when_it_fails() {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = open(&disk);
+    let session = ada(&store);
+    let before = write(&session, "before", "amplifier", "w1").unwrap();
+    let failed: Result<()> = session.transaction(|tx| {
+        write(tx, "inside", "amplifier", "w1")?;
+        assert_eq!(names(tx, "amplifier"), ["before", "inside"]);
+        let id = before.id.clone();
+        tx.write(move |draft| draft.delete::<Note>(&id))?;
+        assert_eq!(names(tx, "amplifier"), ["inside"]);
+        // Others do not see it.
+        assert_eq!(names(&session, "amplifier"), ["before"]);
+        let service: &dyn SearchService = tx;
+        assert_eq!(service.search(ask("amplifier"))?.total, Some(1));
+        Err(crate::Error::invalid("taken back"))
+    });
+    assert!(failed.is_err());
+    assert_eq!(names(&session, "amplifier"), ["before"]);
+    session.transaction(|tx| write(tx, "kept", "amplifier", "w1")).unwrap();
+    assert_eq!(names(&session, "amplifier"), ["before", "kept"]);
+}
+
+#[test]
+fn reopening_resumes_from_the_checkpoint_or_catches_up() {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = open(&disk);
+    write(&ada(&store), "one", "amplifier", "w1").unwrap();
+    assert_eq!(names(&ada(&store), "amplifier"), ["one"]);
+    // Closing saves the index.
+    drop(store);
+    let files = disk.list("search").unwrap();
+    assert!(files.iter().any(|file| file.name.starts_with("meta-")));
+    let store = open(&disk);
+    write(&ada(&store), "two", "amplifier", "w1").unwrap();
+    assert_eq!(names(&ada(&store), "amplifier"), ["one", "two"]);
+    // Without a clean close the index stands at the checkpoint, and catches up.
+    let session = ada(&store);
+    std::mem::forget(store);
+    drop(session);
+    let copy = Arc::new(MemoryDisk::new());
+    copy_all(&disk, &copy, "");
+    let store = open(&copy);
+    assert_eq!(names(&ada(&store), "amplifier"), ["one", "two"]);
+}
+
+fn copy_all(from: &MemoryDisk, to: &MemoryDisk, path: &str) {
+    to.create_dir_all(path).unwrap();
+    for entry in from.list(path).unwrap() {
+        let path = if path.is_empty() { entry.name.clone() } else { format!("{path}/{}", entry.name) };
+        if entry.is_dir {
+            copy_all(from, to, &path);
+            continue;
+        }
+        let mut bytes = vec![0; entry.len as usize];
+        from.open(&path, Mode::Read).unwrap().read_exact_at(&mut bytes, 0).unwrap();
+        to.open(&path, Mode::CreateNew).unwrap().write_all_at(&bytes, 0).unwrap();
+    }
+}
+
+#[test]
+fn the_index_heals_when_it_is_deleted_damaged_or_cut_off_from_the_log() {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = open(&disk);
+    for number in 0..20 {
+        write(&ada(&store), &format!("note {number:02}"), "amplifier", "w1").unwrap();
+    }
+    assert_eq!(names(&ada(&store), "amplifier").len(), 20);
+    drop(store);
+
+    disk.remove_dir_all("search").unwrap();
+    let store = open(&disk);
+    assert_eq!(names(&ada(&store), "amplifier").len(), 20);
+    drop(store);
+
+    for entry in disk.list("search").unwrap() {
+        let path = format!("search/{}", entry.name);
+        // Healing replaces the files, so later names of this list may be gone.
+        if disk.exists(&path).unwrap() {
+            let file = disk.open(&path, Mode::ReadWrite).unwrap();
+            let mut byte = [0];
+            file.read_exact_at(&mut byte, entry.len / 2).unwrap();
+            file.write_all_at(&[byte[0] ^ 4], entry.len / 2).unwrap();
+        }
+        let store = open(&disk);
+        assert_eq!(names(&ada(&store), "amplifier").len(), 20, "{}", entry.name);
+    }
+
+    // The log no longer reaches back to the checkpoint.
+    let store = open_with(&disk, StoreOptions::default().log_entries_max(2));
+    for number in 20..30 {
+        write(&ada(&store), &format!("note {number:02}"), "amplifier", "w1").unwrap();
+    }
+    let session = ada(&store);
+    session.write(|draft| super::changes::trim(draft, 0, 1000)).unwrap();
+    assert_eq!(names(&ada(&store), "note").len(), 30);
+}
+
+#[test]
+fn damage_met_while_searching_heals() {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = open(&disk);
+    for number in 0..40 {
+        write(&ada(&store), &format!("note {number:02}"), "amplifier and more", "w1").unwrap();
+    }
+    assert_eq!(names(&ada(&store), "amplifier").len(), 40);
+    store.maintain(&Control::default()).unwrap();
+    for entry in disk.list("search").unwrap() {
+        let file = disk.open(&format!("search/{}", entry.name), Mode::ReadWrite).unwrap();
+        file.set_len(0).unwrap();
+    }
+    let request = SearchRequest { take: Some(100), ..ask("\"and more\"") };
+    assert_eq!(ada(&store).search(request).unwrap().hits.len(), 40);
+}
+
+#[derive(Debug)]
+struct GuestsSeeW1;
+
+impl AccessPolicy for GuestsSeeW1 {
+    fn visible(&self, who: &Identity, service: Service, action: Action) -> Visibility {
+        match (who.user_id(), service.0, action) {
+            ("guest", "labels", _) => Visibility::None,
+            ("guest", _, Action::Read) => Visibility::workspaces(["w1"]),
+            _ => Visibility::All,
+        }
+    }
+}
+
+#[test]
+fn a_caller_finds_and_counts_only_what_the_policy_shows() {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = open_with(&disk, StoreOptions::default().access_policy(GuestsSeeW1));
+    let session = ada(&store);
+    write(&session, "open", "amplifier", "w1").unwrap();
+    write(&session, "secret", "amplifier", "w2").unwrap();
+    label(&session, "amplifier label");
+    let guest = store.session(Identity::user("guest"));
+    for is_committed in [false, true] {
+        let mut request = ask("amplifier");
+        request.facets = Some(true);
+        let response = guest.search(request.clone()).unwrap();
+        assert_eq!(response.hits.iter().map(|hit| hit.name.as_str()).collect::<Vec<_>>(), ["open"], "{is_committed}");
+        assert_eq!(response.total, Some(1));
+        assert_eq!(response.facets.unwrap().workspaces.len(), 1);
+        request.workspaces = vec!["w2".to_owned()];
+        assert_eq!(guest.search(request.clone()).unwrap().total, Some(0));
+        assert_eq!(session.search(request).unwrap().total, Some(1));
+        assert_eq!(guest.search(ask("NOT open")).unwrap().total, Some(0));
+        assert_eq!(session.search(ask("amplifier")).unwrap().total, Some(3));
+        store.maintain(&Control::default()).unwrap();
+    }
+}
+
+#[test]
+fn pages_facets_snippets_and_refusals() {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = open(&disk);
+    let session = ada(&store);
+    for number in 0..30 {
+        write(&session, &format!("note {number:02}"), &"ä amplifier ".repeat(1 + number % 3), "w1").unwrap();
+    }
+    label(&session, "amplifier label");
+    let mut request = SearchRequest { take: Some(4), highlight: Some(true), facets: Some(true), ..ask("amplifier") };
+    let mut walked = Vec::new();
+    let mut first: Option<SearchResponse> = None;
+    loop {
+        let page = session.search(request.clone()).unwrap();
+        walked.extend(page.hits.iter().map(|hit| hit.id.clone()));
+        request.continuation_token = page.continuation_token.clone();
+        first.get_or_insert(page);
+        if request.continuation_token.is_none() {
+            break;
+        }
+        store.maintain(&Control::default()).unwrap();
+    }
+    assert_eq!(walked.len(), 31);
+    walked.sort();
+    walked.dedup();
+    assert_eq!(walked.len(), 31);
+    let first = first.unwrap();
+    assert_eq!(first.total, Some(31));
+    let facets = first.facets.unwrap();
+    let counts: Vec<(&str, u64)> = facets.kinds.iter().map(|facet| (facet.value.as_str(), facet.count)).collect();
+    assert_eq!(counts, [("long note", 30), ("label", 1)]);
+    let best = &first.hits[0];
+    assert_eq!((best.kind.as_str(), best.snippets[0].field.as_str()), ("label", "name"));
+    let snippet = &first.hits[1].snippets[0];
+    let start = snippet.highlights[0].start as usize;
+    assert_eq!(snippet.text.chars().skip(start).take(9).collect::<String>(), "amplifier");
+
+    let kinds = SearchRequest { kinds: vec!["LongNotes".to_owned()], ..ask("amplifier") };
+    assert_eq!(session.search(kinds).unwrap().total, Some(30));
+    let token = session.search(SearchRequest { take: Some(1), ..ask("note") }).unwrap().continuation_token;
+    for (request, kind) in [
+        (ask("(amplifier"), ErrorKind::InvalidArgument),
+        (SearchRequest { take: Some(-1), ..ask("") }, ErrorKind::InvalidArgument),
+        (SearchRequest { take: Some(1001), ..ask("") }, ErrorKind::InvalidArgument),
+        (SearchRequest { kinds: vec!["chair".into()], ..ask("") }, ErrorKind::InvalidArgument),
+        (SearchRequest { fields: vec!["tint".into()], ..ask("") }, ErrorKind::InvalidArgument),
+        (SearchRequest { continuation_token: token, ..ask("other") }, ErrorKind::InvalidArgument),
+        (ask(&"(".repeat(20)), ErrorKind::LimitExceeded),
+    ] {
+        assert_eq!(session.search(request).unwrap_err().kind(), kind);
+    }
+}
+
+#[test]
+fn searches_beside_writers_see_whole_commits() {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = open(&disk);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..2)
+            .map(|writer| {
+                let session = ada(&store);
+                scope.spawn(move || {
+                    for number in 0..40 {
+                        // Two notes a commit: never one of them alone.
+                        session
+                            .transaction(|tx| {
+                                write(tx, &format!("pair{writer}x{number}"), "twin", "w1")?;
+                                write(tx, &format!("pair{writer}x{number}"), "twin", "w1")
+                            })
+                            .unwrap();
+                    }
+                })
+            })
+            .collect();
+        let session = ada(&store);
+        let (done, store) = (&done, &store);
+        scope.spawn(move || {
+            let mut last = 0;
+            while !done.load(Ordering::Relaxed) {
+                let total = session.search(ask("twin")).unwrap().total.unwrap();
+                assert_eq!(total % 2, 0);
+                assert!(total >= last);
+                last = total;
+                store.maintain(&Control::default()).unwrap();
+            }
+        });
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        done.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(ada(&store).search(ask("twin")).unwrap().total, Some(160));
+}

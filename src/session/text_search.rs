@@ -1,0 +1,264 @@
+//! One text search, over the index and what it does not hold yet, with the eyes of the caller.
+
+use std::sync::Arc;
+
+use super::access::Access;
+use super::identity::Visibility;
+use super::search_outbox::shown;
+use super::token::{self, Fingerprint};
+use super::view::View;
+use crate::error::{Error, ErrorKind, Result};
+use crate::records::Source;
+use crate::search::{self, After, DocKey, Hits, Index, Request, Scope, Shape, Snippet};
+use crate::value::Action;
+use crate::value::id::Kind;
+use crate::value::limits::SEARCH_TAKE;
+
+/// What is asked.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TextSearch {
+    /// The text query.
+    pub(crate) text: String,
+    /// Names of kinds; empty for all.
+    pub(crate) kinds: Vec<String>,
+    /// Ids of workspaces; empty for all.
+    pub(crate) workspaces: Vec<String>,
+    /// Fields that words without a field are looked for in; empty for all.
+    pub(crate) fields: Vec<String>,
+    /// Hits of the page.
+    pub(crate) take: usize,
+    /// The token of the page before.
+    pub(crate) continuation_token: Option<String>,
+    /// Whether hits carry snippets.
+    pub(crate) highlight: bool,
+    /// Whether to count by kind and workspace.
+    pub(crate) facets: bool,
+    /// Whether to count all hits.
+    pub(crate) count: bool,
+}
+
+/// One hit.
+#[derive(Clone, Debug)]
+pub(crate) struct TextHit {
+    pub(crate) kind: Kind,
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) workspace: String,
+    pub(crate) score: f32,
+    /// Field and piece of text.
+    pub(crate) snippets: Vec<(String, Snippet)>,
+}
+
+/// The answer.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TextAnswer {
+    pub(crate) hits: Vec<TextHit>,
+    pub(crate) total: Option<u64>,
+    /// Hits by name of the kind, and by workspace.
+    pub(crate) facets: Option<(Vec<(String, u64)>, Vec<(String, u64)>)>,
+    pub(crate) continuation_token: Option<String>,
+}
+
+/// How often a search starts again because others wrote meanwhile, before it takes a newer state than its snapshot.
+const CATCH_UP_ATTEMPTS: usize = 3;
+
+/// Carries out a search.
+///
+/// # Errors
+/// `InvalidArgument` for what is no query, an unknown kind or field, or a foreign token; `LimitExceeded` above a bound;
+/// `Unsupported` without the feature.
+pub(crate) fn search(access: &impl Access, ask: &TextSearch) -> Result<TextAnswer> {
+    let context = access.context();
+    context.check_deadline()?;
+    let outbox = &context.engine.search;
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        let (index, snapshot) = outbox.catch_up(context)?;
+        let state = index.view();
+        if state.sequence() != snapshot.sequence && attempt < CATCH_UP_ATTEMPTS {
+            continue;
+        }
+        let (request, walk) = prepare(access, &index, ask)?;
+        let (state, walk) = if access.is_transaction() {
+            let own = access.read(|view| outbox.pending(index.shape(), view))?;
+            (state.with(&own), None)
+        } else {
+            match walk.and_then(|number| Some((index.walk(number)?, number))) {
+                Some((state, number)) => (state, Some(number)),
+                None => (state, None),
+            }
+        };
+        let hits = match state.search(&request) {
+            Ok(hits) => hits,
+            // The index is damaged: the records are not.
+            Err(error) if is_damage(&error) && attempt <= CATCH_UP_ATTEMPTS => {
+                outbox.rebuild(context)?;
+                attempt = CATCH_UP_ATTEMPTS + 1;
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        let mut page = if access.is_transaction() {
+            access.read(|view| answer(view, &index, ask, &request, &hits))?
+        } else {
+            answer(&View::new(Source::Snapshot(&snapshot), context, &[]), &index, ask, &request, &hits)?
+        };
+        if let (true, Some(last)) = (hits.has_more, hits.hits.last()) {
+            let walk = match walk {
+                Some(walk) => walk,
+                None if access.is_transaction() => 0,
+                None => index.begin_walk(&state),
+            };
+            let position = position(walk, &After { score: last.score, key: last.key });
+            page.continuation_token = Some(token::seal(&context.engine.token_key, &fingerprint(ask), &position)?);
+        }
+        return Ok(page);
+    }
+}
+
+fn is_damage(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io)
+}
+
+fn prepare(access: &impl Access, index: &Index, ask: &TextSearch) -> Result<(Request, Option<u64>)> {
+    if ask.take > SEARCH_TAKE {
+        return Err(Error::invalid(format!("take is {}; SEARCH_TAKE allows {SEARCH_TAKE}", ask.take)).at_member("take"));
+    }
+    let shape = index.shape();
+    let mut request = Request::new(search::parse(&ask.text, shape)?, ask.take);
+    request.count = ask.count;
+    request.facets = ask.facets;
+    if !ask.fields.is_empty() {
+        let place = |(at, name): (usize, &String)| {
+            shape.field(name).ok_or_else(|| {
+                let known: Vec<&str> = shape.fields.iter().map(|field| field.name.as_str()).collect();
+                Error::invalid(format!("there is no text field {name:?}; expected one of {}", known.join(", ")))
+                    .at_member(format!("fields[{at}]"))
+            })
+        };
+        request.fields = Some(ask.fields.iter().enumerate().map(place).collect::<Result<_>>()?);
+    }
+    request.scopes = scopes(access, shape, ask)?;
+    let key = &access.context().engine.token_key;
+    let position = token::open(key, &fingerprint(ask), ask.continuation_token.as_deref())?;
+    let walk = match position.map(|position| read_position(shape, &position)).transpose()? {
+        Some((walk, after)) => {
+            request.after = Some(after);
+            Some(walk)
+        }
+        None => None,
+    };
+    Ok((request, walk))
+}
+
+/// Which kinds in which workspaces: what is asked for and what the policy lets the caller see. `None` means everything.
+fn scopes(access: &impl Access, shape: &Shape, ask: &TextSearch) -> Result<Option<Vec<Scope>>> {
+    let mut wanted = Vec::new();
+    for (at, name) in ask.kinds.iter().enumerate() {
+        wanted.push(shape.kind(name).ok_or_else(|| {
+            let known: Vec<&str> = shape.kinds.iter().map(|kind| kind.name).collect();
+            Error::invalid(format!("there is no kind {name:?} with text; expected one of {}", known.join(", ")))
+                .at_member(format!("kinds[{at}]"))
+        })?);
+    }
+    let mut scopes: Vec<Scope> = Vec::new();
+    let mut is_everything = ask.workspaces.is_empty();
+    for kind in &shape.kinds {
+        if !wanted.is_empty() && !wanted.contains(&kind.code) {
+            is_everything = false;
+            continue;
+        }
+        let workspaces: Option<Arc<[String]>> = match access.context().visibility(kind.service, Action::Read) {
+            Visibility::All if ask.workspaces.is_empty() => None,
+            Visibility::All => Some(ask.workspaces.clone().into()),
+            Visibility::None => Some(Vec::new().into()),
+            Visibility::Workspaces(ids) if ask.workspaces.is_empty() => Some(ids.iter().cloned().collect()),
+            Visibility::Workspaces(ids) => {
+                Some(ask.workspaces.iter().filter(|id| ids.contains(*id)).cloned().collect())
+            }
+        };
+        is_everything &= workspaces.is_none();
+        if workspaces.as_ref().is_some_and(|ids| ids.is_empty()) {
+            continue;
+        }
+        match scopes.iter_mut().find(|scope| scope.workspaces == workspaces) {
+            Some(scope) => scope.kinds.push(kind.code),
+            None => scopes.push(Scope { kinds: vec![kind.code], workspaces }),
+        }
+    }
+    Ok((!is_everything).then_some(scopes))
+}
+
+fn fingerprint(ask: &TextSearch) -> Fingerprint {
+    let mut fingerprint = Fingerprint::new("search").with(ask.text.as_bytes());
+    for list in [&ask.kinds, &ask.workspaces, &ask.fields] {
+        fingerprint = fingerprint.with(&(list.len() as u64).to_be_bytes());
+        for item in list {
+            fingerprint = fingerprint.with(item.as_bytes());
+        }
+    }
+    fingerprint
+}
+
+/// Number of the walk, score and key of the last hit.
+fn position(walk: u64, after: &After) -> Vec<u8> {
+    let mut bytes = walk.to_be_bytes().to_vec();
+    bytes.extend_from_slice(&after.score.to_bits().to_be_bytes());
+    bytes.extend_from_slice(&after.key.to_bytes());
+    bytes
+}
+
+fn read_position(shape: &Shape, bytes: &[u8]) -> Result<(u64, After)> {
+    let read = || {
+        let (walk, rest) = bytes.split_first_chunk::<8>()?;
+        let (score, key) = rest.split_first_chunk::<4>()?;
+        let score = f32::from_bits(u32::from_be_bytes(*score));
+        Some((u64::from_be_bytes(*walk), After { score, key: DocKey::from_bytes(shape, key)? }))
+    };
+    read().ok_or_else(|| {
+        Error::invalid("the continuation token was made by another version; start the search again without one")
+            .at_member("continuationToken")
+    })
+}
+
+fn answer(view: &View<'_>, index: &Index, ask: &TextSearch, request: &Request, hits: &Hits) -> Result<TextAnswer> {
+    let engine = &view.context().engine;
+    let shape = index.shape();
+    let mut answer = TextAnswer { total: hits.total, ..TextAnswer::default() };
+    for hit in &hits.hits {
+        // Gone, or moved out of sight, in the moment between the index and this read.
+        let Some((record, texts)) = shown(&engine.search, shape, view, hit.key)? else { continue };
+        let Some(kind) = shape.kinds.iter().find(|kind| kind.code == hit.key.kind).copied() else { continue };
+        if !view.visibility(kind).allows(&record.workspace) {
+            continue;
+        }
+        let mut snippets = Vec::new();
+        if ask.highlight {
+            for (field, text) in &texts {
+                let is_asked = request.fields.as_ref().is_none_or(|fields| fields.contains(field));
+                let name = shape.fields.get(*field).map(|field| field.name.clone());
+                if let (true, Some(name), Some(snippet)) =
+                    (is_asked, name, search::highlight(&request.query, *field, text))
+                {
+                    snippets.push((name, snippet));
+                }
+            }
+        }
+        answer.hits.push(TextHit {
+            kind,
+            id: record.id,
+            name: record.name,
+            workspace: record.workspace,
+            score: hit.score,
+            snippets,
+        });
+    }
+    if let Some(facets) = &hits.facets {
+        let name = |code: u8| shape.kinds.iter().find(|kind| kind.code == code).map(|kind| kind.name.to_owned());
+        let kinds = facets.kinds.iter().filter_map(|(code, count)| Some((name(*code)?, *count))).collect();
+        let workspaces = facets.workspaces.iter().map(|(id, count)| (id.clone(), *count)).collect();
+        answer.facets = Some((kinds, workspaces));
+    }
+    Ok(answer)
+}
