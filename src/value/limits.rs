@@ -88,6 +88,12 @@ pub const SEARCH_RESIDENT_BYTES: usize = 64 * 1024 * 1024;
 pub const SEARCH_OVERLAY_CHANGES: usize = 2_000;
 /// Hits of one page of a search.
 pub const SEARCH_TAKE: usize = 1_000;
+/// Hits of one page of a search that does not say how many it takes.
+pub const SEARCH_TAKE_DEFAULT: usize = 25;
+/// Changes that are read from the change log at once to bring the text index up to date.
+pub const SEARCH_FEED_CHANGES: usize = 5_000;
+/// Changes after which the text index is made durable.
+pub const SEARCH_CHECKPOINT_CHANGES: u64 = 100_000;
 
 /// Sensors, properties, keywords and files of one asset, each.
 pub const ASSET_COLLECTION: usize = 1_000;
@@ -99,9 +105,3 @@ pub const UTILIZATION_ASSETS: usize = 100;
 pub const SPECIFICATIONS_CREATE: usize = 1_000;
 /// Largest magnitude of limits and numeric conditions of a specification.
 pub const SPECIFICATION_MAGNITUDE: f64 = 7.9e28;
-/// Hits of one page of a search that does not say how many it takes.
-pub const SEARCH_TAKE_DEFAULT: usize = 25;
-/// Changes that are read from the change log at once to bring the text index up to date.
-pub const SEARCH_FEED_CHANGES: usize = 5_000;
-/// Changes after which the text index is made durable.
-pub const SEARCH_CHECKPOINT_CHANGES: u64 = 100_000;
