@@ -3,10 +3,12 @@
 // Nothing that a caller, a file or a disk can do panics; tests may.
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod blobs;
 mod disk;
 mod error;
 mod filter;
 mod model;
+mod packages;
 mod records;
 mod search;
 mod services;
@@ -23,6 +25,7 @@ pub mod faults {
     pub use crate::disk::{read_file, write_new_file};
 }
 
+pub use blobs::ContentReader;
 pub use error::{ApiError, Error, ErrorKind, Place, Result};
 pub use model::{
     Asset, AssetBusType, AssetDiscoveryType, AssetField, AssetId, AssetIdentification, AssetLocation,
@@ -44,6 +47,18 @@ pub use model::{
     UpdateUtilizationRequest, UpdatedSpecification, UtilizationOrderBy, V1Operations, VendorPrefix, Verdict, WorstRow,
     condition_summary,
 };
+pub use model::{
+    ContentPart, CreatedQuery, FileId, FileLinqMetadata, FileLinqQueryOrderBy, FileLinqQueryRequest,
+    FileLinqQueryResponse, FileMetadata, FileOperation, FileOperations, FileQueryOperation, FileQueryOrderBy,
+    FileQueryResponse, FileRecord, FileTotalCount, GetFilesRequest, IdsQuery, Link, PropertyQuery, QueryFilesRequest,
+    SearchFilesRequest, SizeQuery, StoredContent, StringQuery, TotalCountRelation, UpdateMetadataRequest,
+    UploadFileRequest, UploadSession,
+};
+pub use model::{
+    CreateFeedRequest, Feed, FeedId, Package, PackageId, PackageMetadata, Platform, QueryFeedsRequest,
+    QueryFeedsResponse, QueryPackagesResponse, UpdateFeedRequest,
+};
+pub use services::FileService;
 pub use services::{
     SearchFacet, SearchFacets, SearchHighlight, SearchHit, SearchRequest, SearchResponse, SearchService, SearchSnippet,
 };

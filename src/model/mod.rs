@@ -8,14 +8,20 @@ pub mod asset_requests;
 pub mod calibration;
 pub mod check;
 pub mod condition;
+pub(crate) mod content;
 mod declare;
 mod entries;
+pub(crate) mod feed;
+pub(crate) mod file;
+pub(crate) mod file_requests;
+pub(crate) mod package;
 pub mod product;
 pub mod product_requests;
 pub mod registry;
 pub mod resource;
 pub mod specification;
 pub mod specification_requests;
+pub(crate) mod upload_session;
 pub mod utilization;
 pub mod utilization_requests;
 pub mod vendor;
@@ -37,12 +43,28 @@ pub use condition::{
     Condition, ConditionRange, ConditionType, ConditionValue, NumericConditionValue, StringConditionValue,
     condition_summary,
 };
+pub use content::{ContentPart, StoredContent};
+pub use entries::entries;
+pub use feed::{
+    CreateFeedRequest, Feed, FeedId, Platform, QueryFeedsRequest, QueryFeedsResponse, QueryPackagesResponse,
+    UpdateFeedRequest,
+};
+pub use file::{FileId, FileLinqMetadata, FileMetadata, FileRecord, Link};
+pub use file_requests::{
+    CreatedQuery, FileLinqQueryOrderBy, FileLinqQueryRequest, FileLinqQueryResponse, FileOperation, FileOperations,
+    FileQueryOperation, FileQueryOrderBy, FileQueryResponse, FileTotalCount, GetFilesRequest, IdsQuery, PropertyQuery,
+    QueryFilesRequest, SearchFilesRequest, SizeQuery, StringQuery, TotalCountRelation, UpdateMetadataRequest,
+    UploadFileRequest, UploadSession,
+};
+pub use package::{Package, PackageId, PackageMetadata, PackageRecord};
 pub use product::{Product, ProductId};
 pub use product_requests::{
     CreateProductRequest, CreateProductsPartialSuccess, DeleteProductsPartialSuccess, Operation, PagedProducts,
     ProductField, ProductOperations, ProductOrderBy, ProductProjection, QueryProductValuesRequest,
     QueryProductsRequest, UpdateProductRequest, UpdateProductsPartialSuccess,
 };
+pub use registry::{Document, Registered};
+pub use resource::{Field, Index, Resource, TextField};
 pub use specification::{Specification, SpecificationId, SpecificationLimit, SpecificationType};
 pub use specification_requests::{
     CreateSpecificationRequest, CreateSpecificationsPartialSuccess, CreateSpecificationsRequest, CreatedSpecification,
@@ -50,6 +72,7 @@ pub use specification_requests::{
     SpecificationProjection, UpdateSpecificationRequest, UpdateSpecificationsPartialSuccess,
     UpdateSpecificationsRequest, UpdatedSpecification, V1Operations,
 };
+pub use upload_session::{UploadChunk, UploadSessionId, UploadSessionRecord};
 pub use utilization::{Utilization, UtilizationId};
 pub use utilization_requests::{
     AssetUtilizationHistoryItem, AssetUtilizationHistoryResponse, QueryAssetUtilizationHistoryRequest,
@@ -58,14 +81,14 @@ pub use utilization_requests::{
 };
 pub use vendor::VendorPrefix;
 
-pub use entries::entries;
-pub use registry::{Document, Registered};
-pub use resource::{Field, Index, Resource, TextField};
-
 // One line a resource.
 registry::registry! {
     Product,
     Specification,
     Asset,
     Utilization,
+    FileRecord,
+    Feed,
+    PackageRecord,
+    UploadSessionRecord,
 }

@@ -11,6 +11,7 @@ use chrono::{DateTime, Utc};
 use super::options::Settings;
 use super::search_outbox::SearchOutbox;
 use super::write_path::WritePath;
+use crate::blobs::BlobStore;
 use crate::disk::{DiskFile, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::{Change, RecordFile, Snapshot, Source, Space};
@@ -23,6 +24,8 @@ const STATE_KEY: &[u8] = b"state";
 pub(crate) struct Engine {
     pub(crate) settings: Settings,
     pub(crate) disk: SharedDisk,
+    /// Contents of files and packages.
+    pub(crate) blobs: BlobStore,
     pub(crate) records: RecordFile,
     pub(crate) write_path: WritePath,
     /// Seed of generated ids, drawn when the store was created.
@@ -85,6 +88,7 @@ impl Engine {
         let published = Arc::new(records.snapshot(sequence)?);
         Ok(Self {
             settings,
+            blobs: BlobStore::open(disk.clone())?,
             disk,
             records,
             write_path: WritePath::default(),

@@ -127,6 +127,11 @@ impl<'a> View<'a> {
     /// Calls `f` with every record of a kind that the caller may see, in key order, until it answers false.
     pub fn for_each<R: Resource>(&self, mut f: impl FnMut(R) -> Result<bool>) -> Result<()> {
         let visibility = self.visibility(R::KIND);
+        self.for_each_of_anyone::<R>(|record| Ok(!visibility.allows(record.workspace()) || f(record)?))
+    }
+
+    /// Calls `f` with every record of a kind, whoever asks, in key order, until it answers false.
+    pub(crate) fn for_each_of_anyone<R: Resource>(&self, mut f: impl FnMut(R) -> Result<bool>) -> Result<()> {
         let prefix = [R::KIND.code];
         let mut cursor = self.source.cursor(Space::Records, &prefix, key::after_prefix(&prefix).as_deref())?;
         while let Some(record) = cursor.visit(false, |bytes, value| {
@@ -138,7 +143,7 @@ impl<'a> View<'a> {
                 self.context.check_deadline()?;
             }
             let Some(record) = record? else { continue };
-            if visibility.allows(record.workspace()) && !f(record)? {
+            if !f(record)? {
                 break;
             }
         }

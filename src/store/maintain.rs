@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::open::Store;
 use crate::disk::parent;
 use crate::error::{Error, Result};
-use crate::records::Space;
+use crate::records::{Source, Space};
 use crate::session::{Access, Engine, Identity, Session, changes, lock};
 use crate::value::Control;
 
@@ -56,11 +56,12 @@ pub(super) fn maintain(engine: &Arc<Engine>, control: &Control) -> Result<Mainte
 fn remove_forgotten(engine: &Arc<Engine>, session: &Session, control: &Control) -> Result<u64> {
     let (sequence, paths) = {
         let snapshot = engine.snapshot();
-        let paths: Vec<Vec<u8>> = session
-            .read(|view| view.raw_prefix(Space::PendingDelete, b""))?
-            .into_iter()
-            .map(|(path, _)| path)
-            .collect();
+        // Read from this very snapshot: an entry of a later commit may name a file that readers of this one need.
+        let mut cursor = Source::Snapshot(&snapshot).cursor(Space::PendingDelete, &[], None)?;
+        let mut paths = Vec::new();
+        while let Some((path, _)) = cursor.next()? {
+            paths.push(path);
+        }
         (snapshot.sequence, paths)
     };
     // A reader of an older snapshot may still open one of these files; the next pass will do.

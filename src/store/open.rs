@@ -213,6 +213,7 @@ impl StoreOptions {
         }
         let records = RecordFile::open(&disk, options)?;
         let engine = Arc::new(Engine::start(self.settings, disk, records, lock)?);
+        crate::services::sweep_contents(&engine)?;
         let maintenance = match engine.settings.maintenance_thread {
             true => Some(MaintenanceThread::start(Arc::downgrade(&engine))?),
             false => None,

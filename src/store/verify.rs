@@ -94,6 +94,22 @@ impl Store {
                 report.find(RECORD_FILE, "a page", error.message(), RESTORE);
             }
         }
+        let deep = level >= VerifyLevel::Checksums;
+        let mut damaged = Vec::new();
+        let found = |file: &str, problem: &str| damaged.push((file.to_owned(), problem.to_owned()));
+        match crate::services::verify_contents(self.engine(), deep, control, found) {
+            Ok((files, bytes)) => {
+                report.files += files;
+                report.file_bytes += bytes;
+            }
+            Err(error) if error.kind() == crate::ErrorKind::Corrupt => {
+                report.find(RECORD_FILE, "the records of files", error.message(), RESTORE);
+            }
+            Err(error) => return Err(error),
+        }
+        for (file, problem) in damaged {
+            report.find(&file, "its content", problem, RESTORE);
+        }
         Ok(report)
     }
 }

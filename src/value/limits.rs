@@ -66,11 +66,31 @@ pub const PACKAGE_CONTROL_TEXT_BYTES: usize = 1024 * 1024;
 pub const PACKAGE_NAME_BYTES: usize = 4 * 1024;
 /// Bytes of one field of a control file.
 pub const PACKAGE_FIELD_BYTES: usize = 64 * 1024;
+/// Decompressed bytes of a control archive that are allowed whatever the ratio: a tar of one small file is mostly zeros.
+pub const PACKAGE_RATIO_FREE_BYTES: usize = 64 * 1024;
+/// Memory of the decoder of a control archive, in KiB: the dictionary of `xz -9` and the decoder's own state.
+pub const PACKAGE_DECODER_KIB: u32 = 68 * 1024;
+/// Fields of a control file.
+pub const PACKAGE_FIELDS: usize = 1_000;
 
 /// Bytes up to which file content lives in the record file.
 pub const SMALL_BLOB_BYTES: usize = 16 * 1024;
+/// The most that the option for it may be set to.
+pub const SMALL_BLOB_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes of one chunk of an upload session.
 pub const UPLOAD_CHUNK_BYTES: u64 = 10 * 1024 * 1024;
+/// Chunks of one upload session.
+pub const UPLOAD_CHUNKS: u32 = 100_000;
+/// Bytes of one file or package that is uploaded inside a transaction, which holds the write turn meanwhile.
+pub const TRANSACTION_CONTENT_BYTES: u64 = 64 * 1024 * 1024;
+/// Files of one page.
+pub const FILES_TAKE: usize = 10_000;
+/// Files of one page when the caller does not say.
+pub const FILES_TAKE_DEFAULT: usize = 1_000;
+/// Bytes of a file search expression.
+pub const FILE_SEARCH_BYTES: usize = 64 * 1024;
+/// Nesting of a file search expression.
+pub const FILE_SEARCH_DEPTH: usize = 32;
 
 /// Items of one batch call of the work item, test plan and asset services.
 pub const BATCH_ITEMS: usize = 1_000;

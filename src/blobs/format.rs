@@ -1,0 +1,66 @@
+//! The bytes of a blob's file.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 8 | magic `SDBLOB1` and a line feed |
+//! | 8 | the blob's id, little-endian |
+//! | up to 65,536 | the first block of the content |
+//! | 4 | CRC-32 of the blob's id, the block's number and the block, little-endian |
+//! | … | further blocks, each full but the last, each with its checksum |
+//!
+//! So the place of a block follows from its number, a ranged read verifies what it returns, and a block or a file in the
+//! wrong place does not pass for another. Empty content has no block. The length stands in the record that names the
+//! blob, and the length of the file follows from it.
+
+/// Content bytes of one block.
+pub(super) const BLOCK_BYTES: usize = 64 * 1024;
+/// Bytes of a checksum.
+pub(super) const CHECK_BYTES: usize = 4;
+/// Bytes in front of the first block.
+pub(super) const HEADER_BYTES: usize = 16;
+
+const MAGIC: [u8; 8] = *b"SDBLOB1\n";
+
+pub(super) fn header(id: u64) -> [u8; HEADER_BYTES] {
+    let mut out = [0; HEADER_BYTES];
+    let (magic, number) = out.split_at_mut(MAGIC.len());
+    magic.copy_from_slice(&MAGIC);
+    number.copy_from_slice(&id.to_le_bytes());
+    out
+}
+
+pub(super) fn checksum(id: u64, block: u64, content: &[u8]) -> [u8; CHECK_BYTES] {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&id.to_le_bytes());
+    hasher.update(&block.to_le_bytes());
+    hasher.update(content);
+    hasher.finalize().to_le_bytes()
+}
+
+/// Where a block begins in the file.
+pub(super) fn block_offset(block: u64) -> u64 {
+    (HEADER_BYTES as u64).saturating_add(block.saturating_mul((BLOCK_BYTES + CHECK_BYTES) as u64))
+}
+
+/// Length of the file of a blob with `len` bytes of content.
+pub(super) fn file_len(len: u64) -> u64 {
+    (HEADER_BYTES as u64)
+        .saturating_add(len)
+        .saturating_add(len.div_ceil(BLOCK_BYTES as u64).saturating_mul(CHECK_BYTES as u64))
+}
+
+/// Directory of a blob. 256 ids in a row share one, so that a new directory is rare.
+pub(super) fn directory(id: u64) -> String {
+    format!("{}/{:02x}", super::store::ROOT, (id >> 8) & 0xff)
+}
+
+/// Path of a blob on the disk of its store.
+pub fn path(id: u64) -> String {
+    format!("{}/{id:016x}", directory(id))
+}
+
+/// The id that a file name stands for; `None` for names that no blob has.
+pub(super) fn parse_name(name: &str) -> Option<u64> {
+    let is_id = name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
+    is_id.then(|| u64::from_str_radix(name, 16).ok()).flatten()
+}

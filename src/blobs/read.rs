@@ -1,0 +1,156 @@
+//! Reading one blob: positioned, verified block by block.
+
+use std::io::{self, Read, Seek, SeekFrom, Write};
+
+use xxhash_rust::xxh3::Xxh3;
+
+use super::format::{self, BLOCK_BYTES, CHECK_BYTES, HEADER_BYTES};
+use super::store::own_error;
+use crate::disk::{Disk, DiskFile, Mode, SharedDisk};
+use crate::error::{Error, ErrorKind, Result};
+use crate::value::Control;
+
+/// An open blob. It reads on when the blob is removed, returns no byte that it has not verified, and touches only the
+/// blocks that hold what it returns.
+#[derive(Debug)]
+pub struct BlobReader {
+    file: Box<dyn DiskFile>,
+    path: String,
+    id: u64,
+    len: u64,
+    at: u64,
+    /// The block that was read last, and its content.
+    block: Option<u64>,
+    buffer: Vec<u8>,
+}
+
+impl BlobReader {
+    pub(super) fn open(disk: &SharedDisk, id: u64, len: u64) -> Result<Self> {
+        let path = format::path(id);
+        let disk: &dyn Disk = &**disk;
+        let file = disk.open(&path, Mode::Read).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => {
+                Error::new(ErrorKind::NotFound, format!("the content {path} is missing")).with_source(error)
+            }
+            _ => Error::io(format_args!("opening {path}"), error),
+        })?;
+        let attempt = |error| Error::io(format_args!("reading {path}"), error);
+        let file_len = file.len().map_err(attempt)?;
+        if file_len != format::file_len(len) {
+            return Err(Error::corrupt(format!(
+                "{path} is {file_len} bytes long and should be {}",
+                format::file_len(len)
+            )));
+        }
+        let mut header = [0; HEADER_BYTES];
+        file.read_exact_at(&mut header, 0).map_err(attempt)?;
+        if header != format::header(id) {
+            return Err(Error::corrupt(format!("{path} does not start as the content {id:016x} must")));
+        }
+        Ok(Self { file, path, id, len, at: 0, block: None, buffer: Vec::new() })
+    }
+
+    /// Length of the content in bytes.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether the content is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Reads content from `offset` into `buffer`; fewer bytes at the end of a block, none behind the end.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes are not what was written, and what the disk fails with.
+    pub fn read_at(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        if offset >= self.len || buffer.is_empty() {
+            return Ok(0);
+        }
+        self.load(offset / BLOCK_BYTES as u64)?;
+        let from = usize::try_from(offset % BLOCK_BYTES as u64).unwrap_or(BLOCK_BYTES);
+        let available = self.buffer.get(from..).unwrap_or_default();
+        let count = available.len().min(buffer.len());
+        buffer.iter_mut().zip(available).for_each(|(target, byte)| *target = *byte);
+        Ok(count)
+    }
+
+    /// Writes all content to `target` and answers its length; with `hash`, compares the content with it.
+    ///
+    /// # Errors
+    /// `Corrupt` when a byte is not what was written, what `target` fails with, and `control`'s refusals.
+    pub fn copy_to(&mut self, target: &mut dyn Write, hash: Option<u128>, control: &Control) -> Result<u64> {
+        let mut hasher = hash.map(|_| Xxh3::new());
+        for block in 0..self.len.div_ceil(BLOCK_BYTES as u64) {
+            control.check()?;
+            self.load(block)?;
+            if let Some(hasher) = &mut hasher {
+                hasher.update(&self.buffer);
+            }
+            target.write_all(&self.buffer).map_err(|error| own_error("writing the content to its target", error))?;
+            control.report(
+                (block * BLOCK_BYTES as u64 + self.buffer.len() as u64).min(self.len),
+                Some(self.len),
+                "bytes",
+            );
+        }
+        match (hasher, hash) {
+            (Some(hasher), Some(hash)) if hasher.digest128() != hash => {
+                Err(Error::corrupt(format!("the content of {} does not have the hash that its record says", self.path)))
+            }
+            _ => Ok(self.len),
+        }
+    }
+
+    fn load(&mut self, block: u64) -> Result<()> {
+        if self.block == Some(block) {
+            return Ok(());
+        }
+        // Forgotten first: after a failed read the buffer holds bytes that nobody verified.
+        self.block = None;
+        let left = self.len.saturating_sub(block.saturating_mul(BLOCK_BYTES as u64));
+        let count = usize::try_from(left).unwrap_or(BLOCK_BYTES).min(BLOCK_BYTES);
+        self.buffer.resize(count + CHECK_BYTES, 0);
+        self.file
+            .read_exact_at(&mut self.buffer, format::block_offset(block))
+            .map_err(|error| Error::io(format_args!("reading {}", self.path), error))?;
+        let checksum = self.buffer.split_off(count);
+        if checksum != format::checksum(self.id, block, &self.buffer) {
+            return Err(Error::corrupt(format!(
+                "the bytes from {} on of the content in {} are not what was written",
+                block * BLOCK_BYTES as u64,
+                self.path
+            )));
+        }
+        self.block = Some(block);
+        Ok(())
+    }
+}
+
+impl Read for BlobReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.read_at(buffer, self.at).map_err(io::Error::other)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+impl Seek for BlobReader {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.at = seek(to, self.at, self.len)?;
+        Ok(self.at)
+    }
+}
+
+/// The position that `to` means; behind the end is allowed, as with files.
+pub(super) fn seek(to: SeekFrom, at: u64, len: u64) -> io::Result<u64> {
+    let target = match to {
+        SeekFrom::Start(offset) => Some(offset),
+        SeekFrom::Current(delta) => at.checked_add_signed(delta),
+        SeekFrom::End(delta) => len.checked_add_signed(delta),
+    };
+    target.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the position is before the start of the content"))
+}

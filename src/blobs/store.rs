@@ -1,0 +1,244 @@
+//! The directory of blobs.
+
+use std::collections::HashSet;
+use std::io::{self, Read};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::format;
+use super::read::BlobReader;
+use super::write::{BlobInfo, BlobWriter};
+use crate::disk::SharedDisk;
+use crate::error::{Error, Result};
+use crate::value::Control;
+
+/// The directory that holds everything of this room.
+pub(super) const ROOT: &str = "files";
+
+/// The contents of files and packages.
+#[derive(Clone, Debug)]
+pub struct BlobStore {
+    pub(super) disk: SharedDisk,
+    /// Directories whose names are durable.
+    durable: Arc<Mutex<HashSet<String>>>,
+    ids: Arc<Mutex<Ids>>,
+}
+
+/// Ids that may be given without asking the durable counter.
+#[derive(Debug, Default)]
+struct Ids {
+    next: u64,
+    reserved: u64,
+}
+
+/// A file of the directory, as the sweep at open sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlobEntry {
+    /// Path on the disk.
+    pub path: String,
+    /// The blob's id; `None` for a file that is no blob.
+    pub id: Option<u64>,
+    /// Length of the file in bytes.
+    pub file_len: u64,
+}
+
+impl BlobStore {
+    /// Opens the blobs of a store, and makes their directories durable.
+    ///
+    /// # Errors
+    /// What the disk fails with.
+    pub fn open(disk: SharedDisk) -> Result<Self> {
+        let attempt = |error| Error::io("opening the directory of file contents", error);
+        disk.create_dir_all(ROOT).map_err(attempt)?;
+        disk.sync_dir("").map_err(attempt)?;
+        let found = disk.list(ROOT).map_err(attempt)?;
+        // A directory that a killed process left may not be durable yet, so this sync comes before it is trusted.
+        disk.sync_dir(ROOT).map_err(attempt)?;
+        let durable = found.into_iter().filter(|entry| entry.is_dir).map(|entry| format!("{ROOT}/{}", entry.name));
+        Ok(Self { durable: Arc::new(Mutex::new(durable.collect())), ids: Arc::default(), disk })
+    }
+
+    /// An id out of those that were reserved; `None` when the durable counter has to be asked.
+    #[must_use]
+    pub fn reserved_id(&self) -> Option<u64> {
+        let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        (ids.next < ids.reserved).then(|| {
+            ids.next += 1;
+            ids.next - 1
+        })
+    }
+
+    /// The smallest id that was not given out in this process.
+    #[must_use]
+    pub fn first_free_id(&self) -> u64 {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner).next
+    }
+
+    /// Notes that ids below `next` are given out, and that those below `reserved` are durably set aside.
+    pub fn set_reserved(&self, next: u64, reserved: u64) {
+        let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        if next > ids.next {
+            ids.next = next;
+        }
+        ids.reserved = ids.reserved.max(reserved);
+    }
+
+    /// Starts writing the blob `id`, which must never have been used.
+    ///
+    /// # Errors
+    /// What the disk fails with.
+    pub fn writer(&self, id: u64) -> Result<BlobWriter> {
+        self.prepare_directory(&format::directory(id))?;
+        BlobWriter::create(self.disk.clone(), id)
+    }
+
+    /// Writes the blob `id` from `source`. It is durable when this returns; on an error nothing is left.
+    ///
+    /// # Errors
+    /// `LimitExceeded` above `size_limit` bytes, `Cancelled` and `DeadlineExceeded` by `control`, what the source fails
+    /// with, and what the disk fails with.
+    pub fn put(&self, id: u64, source: &mut dyn Read, size_limit: Option<u64>, control: &Control) -> Result<BlobInfo> {
+        self.fill(self.writer(id)?, source, size_limit, control)
+    }
+
+    /// Writes a blob that was started with [`BlobStore::writer`], as [`BlobStore::put`] does.
+    ///
+    /// # Errors
+    /// As [`BlobStore::put`].
+    pub fn fill(
+        &self,
+        mut writer: BlobWriter,
+        source: &mut dyn Read,
+        size_limit: Option<u64>,
+        control: &Control,
+    ) -> Result<BlobInfo> {
+        loop {
+            control.check()?;
+            let count = match source.read(writer.space()?) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(own_error("reading the content from its source", error)),
+            };
+            writer.advance(count)?;
+            check_limit(writer.len(), size_limit)?;
+            control.report(writer.len(), None, "bytes");
+        }
+        writer.finish()
+    }
+
+    /// Opens a blob of `len` bytes. The handle reads on when the blob is removed meanwhile.
+    ///
+    /// # Errors
+    /// `NotFound` when there is no such blob, `Corrupt` when its file is not that of a blob of this id and length.
+    pub fn read(&self, id: u64, len: u64) -> Result<BlobReader> {
+        BlobReader::open(&self.disk, id, len)
+    }
+
+    /// Reads a whole blob and compares it with the hash of its content.
+    ///
+    /// # Errors
+    /// `Corrupt` when a byte is not what was written.
+    pub fn check(&self, info: &BlobInfo, control: &Control) -> Result<()> {
+        self.read(info.id, info.len)?.copy_to(&mut io::sink(), Some(info.hash), control).map(|_| ())
+    }
+
+    /// Removes blobs and makes their removal durable; those that are missing are passed over, so it may be repeated.
+    ///
+    /// # Errors
+    /// What the disk fails with; blobs behind the faulty one may remain.
+    pub fn delete(&self, ids: &[u64]) -> Result<()> {
+        let paths: Vec<String> = ids.iter().map(|&id| format::path(id)).collect();
+        self.remove(&paths)
+    }
+
+    /// Removes files that [`BlobStore::list`] found.
+    ///
+    /// # Errors
+    /// As [`BlobStore::delete`].
+    pub fn remove(&self, paths: &[String]) -> Result<()> {
+        let mut directories: Vec<&str> = Vec::new();
+        for path in paths {
+            match self.disk.remove_file(path) {
+                Ok(()) => {}
+                // Removed by an earlier attempt, whose sync may not have happened.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(Error::io(format_args!("removing {path}"), error)),
+            }
+            let directory = crate::disk::parent(path);
+            if !directories.contains(&directory) {
+                directories.push(directory);
+            }
+        }
+        for directory in directories {
+            match self.disk.sync_dir(directory) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(Error::io(format_args!("syncing the directory {directory}"), error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Every file of the directory, for the sweep: what no record names is garbage.
+    ///
+    /// # Errors
+    /// What the disk fails with.
+    pub fn list(&self) -> Result<Vec<BlobEntry>> {
+        let list = |path: &str| {
+            self.disk.list(path).map_err(|error| Error::io(format_args!("listing the directory {path}"), error))
+        };
+        let mut out = Vec::new();
+        for top in list(ROOT)? {
+            let top_path = format!("{ROOT}/{}", top.name);
+            if !top.is_dir {
+                out.push(BlobEntry { path: top_path, id: None, file_len: top.len });
+                continue;
+            }
+            for file in list(&top_path)?.into_iter().filter(|file| !file.is_dir) {
+                let path = format!("{top_path}/{}", file.name);
+                // A blob in the directory of another is not found by its id, so it counts as a stray file.
+                let id = format::parse_name(&file.name).filter(|&id| format::path(id) == path);
+                out.push(BlobEntry { path, id, file_len: file.len });
+            }
+        }
+        Ok(out)
+    }
+
+    /// Length of the file of a blob with `len` bytes of content.
+    #[must_use]
+    pub fn file_len(len: u64) -> u64 {
+        format::file_len(len)
+    }
+
+    fn prepare_directory(&self, directory: &str) -> Result<()> {
+        // Held during the sync: whoever comes second must not name a blob before the directory's own name is durable.
+        let mut durable = self.durable.lock().unwrap_or_else(PoisonError::into_inner);
+        if durable.contains(directory) {
+            return Ok(());
+        }
+        let attempt = |error| Error::io(format_args!("creating the directory {directory}"), error);
+        self.disk.create_dir_all(directory).map_err(attempt)?;
+        self.disk.sync_dir(ROOT).map_err(attempt)?;
+        durable.insert(directory.to_owned());
+        Ok(())
+    }
+}
+
+/// Refuses content beyond the limit of the store.
+pub(super) fn check_limit(len: u64, size_limit: Option<u64>) -> Result<()> {
+    match size_limit {
+        Some(limit) if len > limit => {
+            Err(Error::limit(format!("the content is longer than the {limit} bytes that the store's options allow")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// An error of ours that a reader or writer wrapped, or the I/O error itself.
+pub(super) fn own_error(attempt: &str, error: io::Error) -> Error {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+        Some(own) => own.clone(),
+        None => Error::io(attempt, error),
+    }
+}

@@ -1,0 +1,181 @@
+use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::format::{BLOCK_BYTES, block_offset, path};
+use super::*;
+use crate::disk::{Disk, MemoryDisk, Mode};
+use crate::error::{Error, ErrorKind};
+use crate::value::Control;
+
+fn store() -> (Arc<MemoryDisk>, BlobStore) {
+    let disk = Arc::new(MemoryDisk::new());
+    let blobs = BlobStore::open(disk.clone()).unwrap();
+    (disk, blobs)
+}
+
+fn bytes(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at.wrapping_mul(31) >> 3) as u8).collect()
+}
+
+fn put(blobs: &BlobStore, id: u64, content: &[u8]) -> BlobInfo {
+    blobs.put(id, &mut &*content, None, &Control::default()).unwrap()
+}
+
+#[test]
+fn what_goes_in_comes_out_at_every_length() {
+    let (_disk, blobs) = store();
+    let lengths = [0, 1, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 8 * BLOCK_BYTES, 17 * BLOCK_BYTES + 5];
+    for (id, len) in lengths.into_iter().enumerate() {
+        let content = bytes(len);
+        let info = put(&blobs, id as u64, &content);
+        assert_eq!((info.len, info.hash), (len as u64, xxh3_128(&content)));
+        let mut out = Vec::new();
+        let mut reader = blobs.read(info.id, info.len).unwrap();
+        reader.copy_to(&mut out, Some(info.hash), &Control::default()).unwrap();
+        assert_eq!(out, content);
+        let entry = blobs.list().unwrap().into_iter().find(|entry| entry.id == Some(id as u64)).unwrap();
+        assert_eq!(entry.file_len, BlobStore::file_len(info.len));
+        // Through the writer in odd pieces the bytes on disk are the same.
+        let mut writer = blobs.writer(1000 + id as u64).unwrap();
+        content.chunks(10_007).for_each(|piece| writer.write(piece).unwrap());
+        assert_eq!(writer.finish().unwrap().hash, info.hash);
+        let mut out = Vec::new();
+        blobs.read(1000 + id as u64, info.len).unwrap().read_to_end(&mut out).unwrap();
+        assert_eq!(out, content);
+    }
+}
+
+#[test]
+fn ranges_are_those_of_the_content_across_blocks_and_parts() {
+    let (_disk, blobs) = store();
+    let content = bytes(5 * BLOCK_BYTES + 77);
+    let (left, right) = content.split_at(2 * BLOCK_BYTES + 5);
+    let parts = [put(&blobs, 1, left), put(&blobs, 2, &[]), put(&blobs, 3, right)];
+    let mut readers = [
+        ContentReader::parts(&blobs, &[put(&blobs, 4, &content)]).unwrap(),
+        ContentReader::parts(&blobs, &parts).unwrap(),
+        ContentReader::small(content.clone(), xxh3_128(&content)).unwrap(),
+    ];
+    for reader in &mut readers {
+        assert_eq!(reader.len(), content.len() as u64);
+        for (from, len) in [(0, 10), (BLOCK_BYTES - 3, 7), (2 * BLOCK_BYTES, 20), (content.len() - 4, 4), (9, 200_000)]
+        {
+            reader.seek(SeekFrom::Start(from as u64)).unwrap();
+            let mut out = vec![0; len];
+            reader.read_exact(&mut out).unwrap();
+            assert_eq!(out, content[from..from + len]);
+        }
+        assert_eq!(reader.seek(SeekFrom::End(-1)).unwrap(), content.len() as u64 - 1);
+        assert_eq!(reader.seek(SeekFrom::Current(100)).unwrap(), content.len() as u64 + 99);
+        assert_eq!(reader.read(&mut [0; 4]).unwrap(), 0);
+        assert!(reader.seek(SeekFrom::End(-1_000_000_000)).is_err());
+        let mut out = Vec::new();
+        reader.copy_to(&mut out, &Control::default()).unwrap();
+        assert_eq!(out, content);
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_found_by_the_read_that_needs_it() {
+    let (disk, blobs) = store();
+    let content = bytes(BLOCK_BYTES + 100);
+    let info = put(&blobs, 7, &content);
+    let file = disk.open(&path(7), Mode::ReadWrite).unwrap();
+    let len = file.len().unwrap();
+    for at in (0..len).step_by(997).chain(0..16).chain(len - 104..len) {
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, at).unwrap();
+        file.write_all_at(&[byte[0] ^ 0x10], at).unwrap();
+        let error = blobs.check(&info, &Control::default()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "byte {at}");
+        if at >= block_offset(1) {
+            // The first block is sound, and a read of it alone succeeds.
+            let mut start = [0; 100];
+            blobs.read(7, info.len).unwrap().read_exact(&mut start).unwrap();
+            assert_eq!(start, content[..100]);
+        } else if at >= block_offset(0) {
+            let error = blobs.read(7, info.len).unwrap().read(&mut [0; 100]).unwrap_err();
+            let own = error.get_ref().unwrap().downcast_ref::<Error>().unwrap();
+            assert_eq!(own.kind(), ErrorKind::Corrupt);
+        }
+        file.write_all_at(&byte, at).unwrap();
+    }
+    blobs.check(&info, &Control::default()).unwrap();
+}
+
+#[test]
+fn blobs_in_the_place_of_others_and_of_other_lengths_are_found() {
+    let (disk, blobs) = store();
+    let one = put(&blobs, 1, &bytes(100));
+    put(&blobs, 2, &bytes(100));
+    disk.rename(&path(2), &path(1)).unwrap();
+    assert_eq!(blobs.read(1, one.len).unwrap_err().kind(), ErrorKind::Corrupt);
+    assert_eq!(blobs.read(2, 100).unwrap_err().kind(), ErrorKind::NotFound);
+    put(&blobs, 3, &bytes(100));
+    assert_eq!(blobs.read(3, 99).unwrap_err().kind(), ErrorKind::Corrupt);
+}
+
+#[test]
+fn a_refused_or_failed_upload_leaves_nothing() {
+    let (_disk, blobs) = store();
+    let control = Control::default();
+    let content = bytes(3 * BLOCK_BYTES);
+    let over = blobs.put(1, &mut &*content, Some(content.len() as u64 - 1), &control).unwrap_err();
+    assert_eq!(over.kind(), ErrorKind::LimitExceeded);
+    assert!(blobs.put(2, &mut &*content, Some(content.len() as u64), &control).is_ok());
+    struct Failing(u64);
+    impl Read for Failing {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.0 += 1;
+            if self.0 > 20 { Err(io::Error::other("unplugged")) } else { Ok(buffer.len().min(10_000)) }
+        }
+    }
+    assert_eq!(blobs.put(3, &mut Failing(0), None, &control).unwrap_err().kind(), ErrorKind::Io);
+    drop(blobs.writer(4).unwrap());
+    let stopping = Control::default();
+    let seen = Arc::new(AtomicU64::new(0));
+    let (flag, count) = (stopping.clone(), seen.clone());
+    let watched = stopping.clone().with_progress(move |progress| {
+        count.store(progress.done, Ordering::SeqCst);
+        flag.cancel();
+    });
+    assert_eq!(blobs.put(5, &mut &*content, None, &watched).unwrap_err().kind(), ErrorKind::Cancelled);
+    assert_eq!(seen.load(Ordering::SeqCst), BLOCK_BYTES as u64);
+    let left: Vec<Option<u64>> = blobs.list().unwrap().into_iter().map(|entry| entry.id).collect();
+    assert_eq!(left, [Some(2)]);
+    // The ids are free again, and an id that is taken is not.
+    put(&blobs, 3, &content);
+    assert_eq!(blobs.put(2, &mut &*content, None, &control).unwrap_err().kind(), ErrorKind::Io);
+    blobs.check(&put(&blobs, 5, &content), &control).unwrap();
+}
+
+#[test]
+fn a_reader_reads_on_after_the_removal() {
+    let (_disk, blobs) = store();
+    let content = bytes(2 * BLOCK_BYTES);
+    put(&blobs, 1, &content);
+    let mut reader = blobs.read(1, content.len() as u64).unwrap();
+    blobs.delete(&[1, 99]).unwrap();
+    blobs.delete(&[1]).unwrap();
+    let mut out = Vec::new();
+    reader.read_to_end(&mut out).unwrap();
+    assert_eq!(out, content);
+    assert_eq!(blobs.read(1, content.len() as u64).unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+#[test]
+fn strays_are_listed_without_an_id() {
+    let (disk, blobs) = store();
+    put(&blobs, 0x1234, &[1]);
+    assert_eq!(path(0x1234), "files/12/0000000000001234");
+    disk.create_dir_all("files/zz").unwrap();
+    for stray in ["files/zz/0000000000000001", "files/12/notes.txt", "files/loose"] {
+        disk.open(stray, Mode::CreateNew).unwrap();
+    }
+    let listed = blobs.list().unwrap();
+    assert_eq!(listed.iter().filter(|entry| entry.id.is_none()).count(), 3);
+    assert_eq!(listed.iter().filter_map(|entry| entry.id).collect::<Vec<_>>(), [0x1234]);
+}

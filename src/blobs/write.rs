@@ -1,0 +1,185 @@
+//! Writing one blob: hash and checksums on the way, synced at the end, removed when it is not finished.
+
+use xxhash_rust::xxh3::Xxh3;
+
+use super::format::{self, BLOCK_BYTES, CHECK_BYTES};
+use crate::disk::{DiskFile, Mode, SharedDisk};
+use crate::error::{Error, Result};
+
+/// Blocks that are written with one call.
+const BATCH_BLOCKS: usize = 8;
+
+/// What a finished blob is known by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlobInfo {
+    /// The blob's id.
+    pub id: u64,
+    /// Length of its content in bytes.
+    pub len: u64,
+    /// XXH3-128 of its content.
+    pub hash: u128,
+}
+
+/// A blob that is being written. Dropped before [`BlobWriter::finish`] it leaves nothing.
+pub struct BlobWriter {
+    disk: SharedDisk,
+    file: Option<Box<dyn DiskFile>>,
+    path: String,
+    id: u64,
+    len: u64,
+    hash: Box<Xxh3>,
+    /// Complete blocks with their checksums, then the block that is being filled.
+    buffer: Vec<u8>,
+    /// Bytes of `buffer` that are in use.
+    used: usize,
+    /// Content bytes of the block that is being filled.
+    in_block: usize,
+    blocks: u64,
+    written: u64,
+}
+
+impl BlobWriter {
+    pub(super) fn create(disk: SharedDisk, id: u64) -> Result<Self> {
+        let path = format::path(id);
+        let file = disk
+            .open(&path, Mode::CreateNew)
+            .map_err(|error| Error::io(format_args!("creating {path} for file content"), error))?;
+        let header = format::header(id);
+        let mut buffer = vec![0; header.len() + BATCH_BLOCKS * (BLOCK_BYTES + CHECK_BYTES)];
+        for (target, byte) in buffer.iter_mut().zip(header) {
+            *target = byte;
+        }
+        Ok(Self {
+            disk,
+            file: Some(file),
+            path,
+            id,
+            len: 0,
+            hash: Box::new(Xxh3::new()),
+            buffer,
+            used: header.len(),
+            in_block: 0,
+            blocks: 0,
+            written: 0,
+        })
+    }
+
+    /// Content bytes so far.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether there is no content yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Room for the next bytes, at least one; whoever filled some of it calls [`BlobWriter::advance`].
+    ///
+    /// # Errors
+    /// What the disk fails with.
+    pub fn space(&mut self) -> Result<&mut [u8]> {
+        if self.in_block == BLOCK_BYTES {
+            self.close_block()?;
+        }
+        let room = BLOCK_BYTES - self.in_block;
+        if self.buffer.len() < self.used + room + CHECK_BYTES {
+            // Only whole blocks are in the buffer here: a block is begun only where all of it fits.
+            self.flush()?;
+        }
+        Ok(self.buffer.get_mut(self.used..self.used + room).unwrap_or_default())
+    }
+
+    /// Takes the first `count` bytes of [`BlobWriter::space`] as content.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when there are more than there was room for.
+    pub fn advance(&mut self, count: usize) -> Result<()> {
+        if count > BLOCK_BYTES - self.in_block {
+            return Err(Error::invalid("the reader of the content claims more bytes than it was asked for"));
+        }
+        self.hash.update(self.buffer.get(self.used..self.used + count).unwrap_or_default());
+        self.used += count;
+        self.in_block += count;
+        self.len += count as u64;
+        Ok(())
+    }
+
+    /// Appends `content`.
+    ///
+    /// # Errors
+    /// What the disk fails with.
+    pub fn write(&mut self, mut content: &[u8]) -> Result<()> {
+        while !content.is_empty() {
+            let space = self.space()?;
+            let count = space.len().min(content.len());
+            let (now, rest) = content.split_at(count);
+            space.iter_mut().zip(now).for_each(|(target, byte)| *target = *byte);
+            self.advance(count)?;
+            content = rest;
+        }
+        Ok(())
+    }
+
+    /// Completes the blob and makes it durable: first its bytes, then its name.
+    ///
+    /// # Errors
+    /// What the disk fails with; the blob is removed then.
+    pub fn finish(mut self) -> Result<BlobInfo> {
+        if self.in_block > 0 {
+            self.close_block()?;
+        }
+        self.flush()?;
+        let Some(file) = &self.file else {
+            return Err(Error::invalid("the blob is already finished"));
+        };
+        file.sync_all().map_err(|error| Error::io(format_args!("syncing {}", self.path), error))?;
+        let directory = format::directory(self.id);
+        self.disk
+            .sync_dir(&directory)
+            .map_err(|error| Error::io(format_args!("syncing the directory {directory}"), error))?;
+        self.file = None;
+        Ok(BlobInfo { id: self.id, len: self.len, hash: self.hash.digest128() })
+    }
+
+    fn close_block(&mut self) -> Result<()> {
+        let content = self.buffer.get(self.used - self.in_block..self.used).unwrap_or_default();
+        let checksum = format::checksum(self.id, self.blocks, content);
+        let target = self.buffer.get_mut(self.used..self.used + CHECK_BYTES).unwrap_or_default();
+        target.copy_from_slice(&checksum);
+        self.used += CHECK_BYTES;
+        self.in_block = 0;
+        self.blocks += 1;
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let Some(file) = &self.file else {
+            return Err(Error::invalid("the blob is already finished"));
+        };
+        file.write_all_at(self.buffer.get(..self.used).unwrap_or_default(), self.written)
+            .map_err(|error| Error::io(format_args!("writing {}", self.path), error))?;
+        self.written += self.used as u64;
+        self.used = 0;
+        Ok(())
+    }
+}
+
+impl Drop for BlobWriter {
+    fn drop(&mut self) {
+        if let Some(file) = self.file.take() {
+            // Closed first, for systems on which an open file cannot be removed. What cannot be removed now is garbage
+            // that the sweep at the next open finds.
+            drop(file);
+            let _ = self.disk.remove_file(&self.path);
+        }
+    }
+}
+
+impl std::fmt::Debug for BlobWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BlobWriter").field("path", &self.path).field("len", &self.len).finish_non_exhaustive()
+    }
+}

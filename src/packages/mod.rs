@@ -1,0 +1,116 @@
+//! Reads the metadata of .deb, .ipk and vendor packages from a byte stream.
+//!
+//! What for: [`inspect`] reads a package once, front to back, and answers its control file, its size and its hashes.
+//! What not: nothing is extracted, the data archive is never inflated, no file is opened, names are never trusted (the
+//! container is told by its bytes). What must hold: every allocation and every decompression is bounded by a constant
+//! of `value::limits`, and no input makes it panic or run without end.
+//!
+//! With the feature `packages` off the same interface answers `Unsupported`.
+
+mod control;
+#[cfg(not(feature = "packages"))]
+mod disabled;
+#[cfg(feature = "packages")]
+mod enabled;
+mod info;
+
+pub use control::{ControlField, ControlFile};
+#[cfg(not(feature = "packages"))]
+pub use disabled::inspect;
+#[cfg(feature = "packages")]
+pub use enabled::inspect;
+pub use info::PackageInfo;
+
+use std::collections::BTreeMap;
+
+use crate::error::Error;
+
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
+#[cfg(test)]
+mod tests;
+
+/// How the members of a package are put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Container {
+    /// An `ar` archive: .deb, the vendor's packages, most .ipk.
+    Ar,
+    /// A gzipped tar: some .ipk.
+    GzippedTar,
+}
+
+/// What one pass over a package found.
+#[derive(Clone, Debug)]
+pub struct Inspected {
+    /// How the members are put together.
+    pub container: Container,
+    /// Every field of the control file, in order.
+    pub control: ControlFile,
+    /// The fields that have a meaning.
+    pub info: PackageInfo,
+    /// Length of the package in bytes.
+    pub size: u64,
+    /// MD5 of the package, in lowercase hexadecimal digits.
+    pub md5: String,
+    /// SHA-256 of the package, in lowercase hexadecimal digits.
+    pub sha256: String,
+}
+
+impl Inspected {
+    /// The name that a package without one gets: `<package>_<version without epoch>_<architecture>.<extension>`.
+    #[must_use]
+    pub fn canonical_name(&self, extension: &str) -> String {
+        let version = &self.info.version;
+        let version = match version.split_once(':') {
+            Some((epoch, rest)) if !epoch.is_empty() && epoch.bytes().all(|byte| byte.is_ascii_digit()) => rest,
+            _ => version,
+        };
+        format!("{}_{version}_{}.{extension}", self.info.package_name, self.info.architecture)
+    }
+
+    /// Every control field under the key of the file, fields with an `X…-` prefix also under the bare name, and what
+    /// was measured where the file does not say it.
+    #[must_use]
+    pub fn attributes(&self, file_name: &str) -> BTreeMap<String, String> {
+        let mut out: BTreeMap<String, String> =
+            self.control.fields.iter().map(|field| (field.name.clone(), field.text.clone())).collect();
+        for field in &self.control.fields {
+            if let Some(bare) = bare_name(&field.name)
+                && self.control.get(bare).is_none()
+            {
+                out.entry(bare.to_owned()).or_insert_with(|| field.text.clone());
+            }
+        }
+        let measured = [
+            ("Size", self.size.to_string()),
+            ("MD5Sum", self.md5.clone()),
+            ("SHA256", self.sha256.clone()),
+            ("Filename", file_name.to_owned()),
+        ];
+        for (key, value) in measured {
+            if !out.keys().any(|have| have.eq_ignore_ascii_case(key)) {
+                out.insert(key.to_owned(), value);
+            }
+        }
+        out
+    }
+}
+
+/// `XB-Name` as `Name`; the prefix is an `X` with any of `B`, `C`, `S` behind it.
+fn bare_name(name: &str) -> Option<&str> {
+    let (prefix, bare) = name.split_once('-')?;
+    let flags = prefix.strip_prefix(['X', 'x'])?;
+    (!bare.is_empty() && flags.bytes().all(|flag| matches!(flag.to_ascii_uppercase(), b'B' | b'C' | b'S')))
+        .then_some(bare)
+}
+
+/// The error of content that is no package; `reason` completes "the content is not a valid package".
+pub(crate) fn invalid(reason: impl std::fmt::Display) -> Error {
+    Error::invalid(format!("the content is not a valid package: {reason}")).with_name("Feeds.InvalidPackage", None)
+}
+
+/// The error of a package beyond a bound.
+#[cfg_attr(not(feature = "packages"), expect(dead_code, reason = "nothing is read, so nothing is too large"))]
+pub(crate) fn too_large(what: impl std::fmt::Display) -> Error {
+    Error::limit(format!("the package is refused: {what}")).with_name("Feeds.PackageTooLarge", None)
+}

@@ -1,0 +1,398 @@
+//! Hand-made packages, good and hostile, and real ones compared with `dpkg-deb`.
+
+use std::io::{self, Read, Write};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::error::{Error, ErrorKind, Result};
+use crate::value::limits;
+
+const CONTROL: &[u8] = b"Package: tool\nVersion: 1:2.0-1\nArchitecture: amd64\nDescription: A tool\n Line\n";
+
+fn run(bytes: &[u8]) -> Result<Inspected> {
+    let started = Instant::now();
+    let result = inspect(&mut &*bytes);
+    assert!(started.elapsed() < Duration::from_secs(5), "took {:?}", started.elapsed());
+    result
+}
+
+fn kind(bytes: &[u8]) -> ErrorKind {
+    run(bytes).unwrap_err().kind()
+}
+
+fn gz(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(6));
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn entry(name: &str, kind: tar::EntryType, content: &[u8]) -> (tar::Header, Vec<u8>) {
+    let mut header = tar::Header::new_gnu();
+    header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
+    header.set_entry_type(kind);
+    header.set_size(content.len() as u64);
+    header.set_mode(0o644);
+    header.set_cksum();
+    (header, content.to_vec())
+}
+
+fn file(name: &str, content: &[u8]) -> (tar::Header, Vec<u8>) {
+    entry(name, tar::EntryType::Regular, content)
+}
+
+fn tarball(entries: &[(tar::Header, Vec<u8>)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (header, content) in entries {
+        out.extend_from_slice(header.as_bytes());
+        out.extend_from_slice(content);
+        out.resize(out.len().next_multiple_of(512), 0);
+    }
+    out.resize(out.len() + 1024, 0);
+    out
+}
+
+fn member(name: &str, content: &[u8]) -> Vec<u8> {
+    sized(name, content.len() as u64, content)
+}
+
+fn sized(name: &str, size: u64, content: &[u8]) -> Vec<u8> {
+    let mut out = format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 100_644).into_bytes();
+    out.extend_from_slice(content);
+    if content.len() % 2 == 1 {
+        out.push(b'\n');
+    }
+    out
+}
+
+fn ar(members: &[Vec<u8>]) -> Vec<u8> {
+    let mut out = b"!<arch>\n".to_vec();
+    members.iter().for_each(|member| out.extend_from_slice(member));
+    out
+}
+
+fn deb(control_name: &str, control: &[u8]) -> Vec<u8> {
+    ar(&[member("debian-binary", b"2.0\n"), member(control_name, control), member("data.tar.gz", b"not looked at")])
+}
+
+fn ipk() -> Vec<u8> {
+    let control = gz(&tarball(&[file("./control", CONTROL)]));
+    gz(&tarball(&[
+        file("./debian-binary", b"2.0\n"),
+        file("./data.tar.gz", b"not looked at"),
+        file("./control.tar.gz", &control),
+    ]))
+}
+
+#[test]
+fn every_container_and_tar_form_is_read() {
+    let plain = tarball(&[
+        entry("./", tar::EntryType::Directory, b""),
+        entry("pax", tar::EntryType::XHeader, b"18 path=../evil\n"),
+        file("./md5sums", b"x"),
+        file("./control", CONTROL),
+    ]);
+    for (bytes, container) in [
+        (deb("control.tar.gz", &gz(&plain)), Container::Ar),
+        (deb("control.tar", &plain), Container::Ar),
+        (deb("control.tar.zst/", &zstd::bulk::compress(&plain, 3).unwrap()), Container::Ar),
+        (ipk(), Container::GzippedTar),
+    ] {
+        let package = run(&bytes).unwrap();
+        assert_eq!(package.container, container);
+        assert_eq!(package.info.package_name, "tool");
+        assert_eq!(package.info.description.as_deref(), Some("A tool\nLine"));
+        assert_eq!(package.size, bytes.len() as u64);
+        assert_eq!(package.canonical_name("ipk"), "tool_2.0-1_amd64.ipk");
+    }
+}
+
+#[test]
+fn hashes_are_those_of_the_whole_package() {
+    use sha2::Digest;
+    let bytes = ipk();
+    let package = run(&bytes).unwrap();
+    assert_eq!(package.sha256, crate::value::id::hex(&sha2::Sha256::digest(&bytes)));
+    assert_eq!(package.md5, crate::value::id::hex(&md5::Md5::digest(&bytes)));
+}
+
+#[test]
+fn attributes_hold_every_field_bare_names_and_what_was_measured() {
+    let text = b"Package: p\nVersion: 1\nArchitecture: all\nXB-Plugin: file\nXBS-Eula: a\n b\nEula: own\nfilename: x\n";
+    let package = run(&deb("control.tar", &tarball(&[file("control", text)]))).unwrap();
+    let attributes = package.attributes("p.deb");
+    let get = |key: &str| attributes.get(key).map(String::as_str);
+    assert_eq!(get("XB-Plugin"), Some("file"));
+    assert_eq!(get("Plugin"), Some("file"));
+    assert_eq!(get("XBS-Eula"), Some("a\nb"));
+    assert_eq!(get("Eula"), Some("own"));
+    assert_eq!(get("filename"), Some("x"));
+    assert_eq!(get("Filename"), None);
+    assert_eq!(get("Size"), Some(package.size.to_string().as_str()));
+    assert_eq!(get("MD5Sum"), Some(package.md5.as_str()));
+    assert_eq!(get("SHA256"), Some(package.sha256.as_str()));
+}
+
+#[test]
+fn extra_and_long_named_members_are_passed_over() {
+    let control = gz(&tarball(&[file("control", CONTROL)]));
+    let bytes = ar(&[
+        member("//", b"a-very-long-member-name/\n"),
+        member("debian-binary", b"2.1\n"),
+        member("/0", b"x"),
+        member("#1/8", b"_gpgorg\0signature"),
+        member("control.tar.gz", &control),
+        member("#1/12", b"data.tar.xz\0data"),
+    ]);
+    assert_eq!(run(&bytes).unwrap().info.version, "1:2.0-1");
+}
+
+#[test]
+fn every_truncation_is_an_invalid_package() {
+    let control = gz(&tarball(&[file("control", CONTROL)]));
+    let control_odd =
+        if control.len() % 2 == 1 { control.clone() } else { gz(&tarball(&[file("./control", CONTROL)])) };
+    for bytes in [deb("control.tar.gz", &control), deb("control.tar.gz", &control_odd), ipk()] {
+        assert!(run(&bytes).is_ok());
+        for len in 0..bytes.len() {
+            assert_eq!(kind(&bytes[..len]), ErrorKind::InvalidArgument, "cut at {len} of {}", bytes.len());
+        }
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_a_package_or_an_error() {
+    for mut bytes in [deb("control.tar.gz", &gz(&tarball(&[file("control", CONTROL)]))), ipk()] {
+        for at in 0..bytes.len() {
+            for bit in 0..8 {
+                bytes[at] ^= 1 << bit;
+                let _ = run(&bytes);
+                bytes[at] ^= 1 << bit;
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_no_package_is_refused() {
+    let control = gz(&tarball(&[file("control", CONTROL)]));
+    let version = member("debian-binary", b"2.0\n");
+    let data = member("data.tar.gz", b"");
+    for (bytes, reason) in [
+        (vec![], "empty"),
+        (b"PK\x03\x04 a zip archive".to_vec(), "neither"),
+        (b"!<arch>\n".to_vec(), "no debian-binary"),
+        (ar(&[version.clone(), data.clone()]), "no control member"),
+        (ar(&[version.clone(), member("control.tar.bz2", b"BZh"), data.clone()]), "control.tar.bz2"),
+        (ar(&[version.clone(), member("control.tar.gz", b"BZh91AY"), data.clone()]), "bzip2"),
+        (ar(&[version.clone(), member("control.tar.gz", &control)]), "no data member"),
+        (ar(&[member("debian-binary", b"3.0\n"), member("control.tar.gz", &control), data.clone()]), "version 2.x"),
+        (deb("control.tar", &tarball(&[file("other", CONTROL)])), "no file named control"),
+        (deb("control.tar", &tarball(&[entry("control", tar::EntryType::Symlink, b"")])), "link"),
+        (deb("control.tar", &tarball(&[entry("x", tar::EntryType::Link, b""), file("control", CONTROL)])), "link"),
+        (deb("control.tar", &tarball(&[file("../control", CONTROL)])), "../control"),
+        (deb("control.tar", &tarball(&[file("a/../control", CONTROL), file("control", CONTROL)])), "a/../control"),
+        (deb("control.tar", &tarball(&[file("/control", CONTROL)])), "/control"),
+        (gz(&tarball(&[entry("debian-binary", tar::EntryType::Symlink, b"")])), "link"),
+        (ar(&[member("#1/11", b"../evil.txt")]), "../evil.txt"),
+        (ar(&[member("#1/99", b"short")]), "longer than the member"),
+        (ar(&[sized("debian-binary", 400, b"2.0\n")]), "ends in the middle"),
+        (b"!<arch>\ndebian-binary   0           0     0     644     -4        `\n2.0\n".to_vec(), "no number"),
+        (b"!<arch>\ndebian-binary   0           0     0     644     4         xx2.0\n".to_vec(), "does not end"),
+        (gz(b"not a tar, but long enough to be one block of it if it were padded").to_vec(), ""),
+    ] {
+        let error = run(&bytes).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+        assert_eq!(error.api_error().name.as_deref(), Some("Feeds.InvalidPackage"));
+        assert!(error.message().contains(reason), "{reason}: {error}");
+    }
+}
+
+#[test]
+fn a_forged_size_allocates_nothing() {
+    let bytes = ar(&[member("debian-binary", b"2.0\n"), sized("control.tar.gz", 9_999_999_999, b"x")]);
+    assert_eq!(kind(&bytes), ErrorKind::LimitExceeded);
+    let bytes =
+        ar(&[member("debian-binary", b"2.0\n"), sized("control.tar.gz", limits::PACKAGE_CONTROL_BYTES as u64, b"x")]);
+    assert_eq!(kind(&bytes), ErrorKind::InvalidArgument);
+    let mut forged = file("control", CONTROL);
+    forged.0.set_size(u64::MAX / 2);
+    forged.0.set_cksum();
+    assert_eq!(kind(&deb("control.tar", &tarball(&[forged.clone()]))), ErrorKind::LimitExceeded);
+    assert_ne!(kind(&gz(&tarball(&[forged]))), ErrorKind::Io);
+    let mut short = file("control", CONTROL);
+    short.0.set_size(5000);
+    short.0.set_cksum();
+    assert_eq!(kind(&deb("control.tar", &tarball(&[short]))), ErrorKind::InvalidArgument);
+}
+
+#[test]
+fn bombs_are_refused_in_every_layer() {
+    let zeros = vec![0; 40 * 1024 * 1024];
+    for bomb in [gz(&zeros), zstd::bulk::compress(&zeros, 19).unwrap()] {
+        assert_eq!(kind(&deb("control.tar.gz", &bomb)), ErrorKind::LimitExceeded);
+    }
+    let mut padded = file("control", CONTROL);
+    padded.1.resize(2 * 1024 * 1024, b'#');
+    padded.0.set_size(padded.1.len() as u64);
+    padded.0.set_cksum();
+    assert_eq!(kind(&deb("control.tar.gz", &gz(&tarball(&[padded])))), ErrorKind::LimitExceeded);
+    let outer = gz(&tarball(&[file("debian-binary", b"2.0\n"), file("data.tar", &zeros)]));
+    assert_eq!(kind(&outer), ErrorKind::LimitExceeded);
+    // A frame that asks for a window of 2 GiB.
+    let forged = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8, 0x01, 0x00, 0x00];
+    assert_eq!(kind(&deb("control.tar.zst", &forged)), ErrorKind::InvalidArgument);
+}
+
+#[test]
+fn member_counts_hold_at_the_limit_and_not_above() {
+    let control = tarball(&[file("control", CONTROL)]);
+    let many = |count: usize| {
+        let mut members =
+            vec![member("debian-binary", b"2.0\n"), member("control.tar", &control), member("data.tar", b"")];
+        members.resize(count, member("_x", b""));
+        ar(&members)
+    };
+    assert!(run(&many(limits::PACKAGE_MEMBERS - 1)).is_ok());
+    assert!(run(&many(limits::PACKAGE_MEMBERS)).is_ok());
+    assert_eq!(kind(&many(limits::PACKAGE_MEMBERS + 1)), ErrorKind::LimitExceeded);
+    let entries = |count: usize| {
+        let mut entries = vec![file("control", CONTROL)];
+        entries.resize(count, file("x", b""));
+        // Stored in the clear this is beyond the bound of the control archive, so it is compressed with little ratio.
+        deb("control.tar.gz", &gz(&tarball(&entries)))
+    };
+    assert!(run(&entries(100)).is_ok());
+    assert!(run(&entries(limits::PACKAGE_MEMBERS + 1)).is_err());
+}
+
+#[test]
+fn names_hold_at_the_limit_and_not_above() {
+    let named = |len: usize| {
+        let mut content = vec![b'n'; len];
+        content.push(b'x');
+        ar(&[
+            member("debian-binary", b"2.0\n"),
+            member(&format!("#1/{len}"), &content),
+            member("control.tar", &tarball(&[file("control", CONTROL)])),
+            member("data.tar", b""),
+        ])
+    };
+    assert!(run(&named(limits::PACKAGE_NAME_BYTES)).is_ok());
+    assert_eq!(kind(&named(limits::PACKAGE_NAME_BYTES + 1)), ErrorKind::LimitExceeded);
+}
+
+/// Reads one byte at a time, interrupts often, and fails at `fail_at`.
+struct Trickle<'b> {
+    bytes: &'b [u8],
+    at: usize,
+    fail_at: usize,
+    interrupt: bool,
+}
+
+impl Read for Trickle<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.interrupt = !self.interrupt;
+        if self.interrupt {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        if self.at == self.fail_at {
+            return Err(io::Error::other(Error::new(ErrorKind::Cancelled, "stop")));
+        }
+        match (self.bytes.get(self.at), buffer.first_mut()) {
+            (Some(byte), Some(target)) => {
+                *target = *byte;
+                self.at += 1;
+                Ok(1)
+            }
+            _ => Ok(0),
+        }
+    }
+}
+
+#[test]
+fn a_slow_source_changes_nothing_and_its_errors_come_back() {
+    for bytes in [deb("control.tar.gz", &gz(&tarball(&[file("control", CONTROL)]))), ipk()] {
+        let trickle = |fail_at| Trickle { bytes: &bytes, at: 0, fail_at, interrupt: false };
+        assert_eq!(inspect(&mut trickle(usize::MAX)).unwrap().sha256, run(&bytes).unwrap().sha256);
+        for fail_at in (0..bytes.len()).step_by(7) {
+            assert_eq!(inspect(&mut trickle(fail_at)).unwrap_err().kind(), ErrorKind::Cancelled, "{fail_at}");
+        }
+    }
+    struct Broken;
+    impl Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other("unplugged"))
+        }
+    }
+    assert_eq!(inspect(&mut Broken).unwrap_err().kind(), ErrorKind::Io);
+}
+
+fn dpkg_deb(arguments: &[&str]) -> Option<Vec<u8>> {
+    let output = Command::new("dpkg-deb").args(arguments).output().ok()?;
+    output.status.success().then_some(output.stdout)
+}
+
+#[test]
+fn real_packages_have_the_fields_that_dpkg_deb_prints() {
+    if dpkg_deb(&["--version"]).is_none() {
+        eprintln!("skipped: dpkg-deb is not installed");
+        return;
+    }
+    let fields = "Section: utils\nPriority: optional\nInstalled-Size: 12\nMaintainer: Ada <ada@example.org>\n\
+        Depends: libc6 (>= 2.36), a | b:any (<< 2~),\n c\nConflicts: d\nHomepage: https://example.org\n\
+        Description: A tool\n Does this.\n .\n  fixed  text \n and that.\nXB-Plugin: file\n";
+    let dir = tempfile::tempdir().unwrap();
+    let mut compared = 0;
+    for (number, (compression, name, fields)) in [
+        ("gzip", "a", fields),
+        ("xz", "bb", fields),
+        ("zstd", "ccc", fields),
+        ("none", "dddd", fields),
+        ("gzip", "small", "Maintainer: x\nDescription: y\n"),
+        ("xz", "small-xz", "Maintainer: x\nDescription: y\n"),
+        ("zstd", "small-zstd", "Maintainer: Jörg <j@example.org>\nDescription: ä€𝄞\n"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let root = dir.path().join(format!("root{number}"));
+        std::fs::create_dir_all(root.join("DEBIAN")).unwrap();
+        let control = format!("Package: {name}\nVersion: 1:{number}.5-1\nArchitecture: amd64\n{fields}");
+        std::fs::write(root.join("DEBIAN/control"), control).unwrap();
+        std::fs::write(root.join("DEBIAN/conffiles"), "").unwrap();
+        std::fs::write(root.join("data"), vec![7; number * 100_000]).unwrap();
+        let deb = dir.path().join(format!("{name}.deb"));
+        let (root, deb) = (root.to_str().unwrap(), deb.to_str().unwrap());
+        if dpkg_deb(&["--root-owner-group", &format!("-Z{compression}"), "--build", root, deb]).is_none() {
+            eprintln!("skipped: dpkg-deb does not know {compression}");
+            continue;
+        }
+        compare(deb);
+        compared += 1;
+    }
+    assert!(compared >= 4);
+    // Packages that happen to lie in the cache of the machine's own package manager.
+    for entry in std::fs::read_dir("/var/cache/apt/archives").into_iter().flatten().flatten().take(30) {
+        if entry.path().extension().is_some_and(|extension| extension == "deb") {
+            compare(entry.path().to_str().unwrap());
+        }
+    }
+}
+
+fn compare(path: &str) {
+    let bytes = std::fs::read(path).unwrap();
+    let package = run(&bytes).unwrap();
+    assert_eq!(package.size, bytes.len() as u64);
+    let printed = String::from_utf8(dpkg_deb(&["--field", path]).unwrap()).unwrap();
+    let expected = ControlFile::parse(printed.as_bytes()).unwrap();
+    assert!(expected.fields.len() >= 5);
+    for field in &expected.fields {
+        // Our own parser read the whole listing; one field at a time it is dpkg that splits.
+        let single = String::from_utf8(dpkg_deb(&["--field", path, &field.name]).unwrap()).unwrap();
+        let unfold = |text: &str| text.split_whitespace().filter(|word| *word != ".").collect::<Vec<_>>().join(" ");
+        assert_eq!(package.control.get(&field.name), Some(field.text.as_str()), "{path} {}", field.name);
+        assert_eq!(unfold(&single), unfold(&field.text), "{path} {}", field.name);
+    }
+    assert_eq!(package.control.fields.len(), expected.fields.len(), "{path}");
+}

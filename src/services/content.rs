@@ -1,0 +1,343 @@
+//! Contents of files and packages: small ones in the record file, others as blobs, whoever names them.
+//!
+//! What must hold: the bytes are written and synced before the write turn that names them; a record that goes away
+//! hands its content to [`forget`] in the same turn; what no record names is removed by [`sweep`] at the next open.
+
+use std::collections::HashSet;
+use std::io::{self, Read};
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::blobs::{BlobInfo, ContentReader};
+use crate::disk::DiskFile;
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{ContentPart, FileRecord, PackageRecord, StoredContent, UploadChunk};
+use crate::records::{Space, envelope};
+use crate::session::{Access, Draft, Engine, Identity, Session, View};
+use crate::value::{Control, limits, stored};
+
+/// Name of the durable counter of blob numbers.
+const COUNTER: &str = "blob";
+/// Blob numbers that are set aside with one commit.
+const RESERVED_IDS: u64 = 1024;
+/// Numbers that are tried when files of an earlier process are in the way.
+const ID_ATTEMPTS: usize = 64;
+
+/// Content that is written and that no record names yet. Dropped before [`NewContent::adopt`] its bytes go.
+pub(super) struct NewContent {
+    /// What the record will say.
+    pub(super) content: StoredContent,
+    /// The bytes of a small content.
+    small: Option<Vec<u8>>,
+    engine: std::sync::Arc<Engine>,
+    adopted: bool,
+}
+
+impl NewContent {
+    /// Drafts what the content needs beside its record. The plan may still be refused afterwards, so the caller keeps
+    /// what this is called on until the write has succeeded.
+    pub(super) fn draft(&self) -> impl FnOnce(&mut Draft<'_>) + Send + 'static {
+        let small = self.small.clone().zip(self.content.parts.first().map(|part| part.blob));
+        move |draft| {
+            if let Some((bytes, number)) = small {
+                draft.put_raw(Space::SmallBlobs, number.to_be_bytes().to_vec(), bytes);
+            }
+        }
+    }
+
+    /// Settles what becomes of the bytes: they stay when the write succeeded, or may have.
+    pub(super) fn settle<T>(mut self, written: Result<T>) -> Result<T> {
+        self.adopted = match &written {
+            Ok(_) => true,
+            // Nobody can tell whether a record names them now; the sweep at the next open can.
+            Err(error) => matches!(error.kind(), ErrorKind::OutcomeUnknown | ErrorKind::Latched),
+        };
+        written
+    }
+}
+
+impl Drop for NewContent {
+    fn drop(&mut self) {
+        if !self.adopted && !self.content.small {
+            let ids: Vec<u64> = self.content.parts.iter().map(|part| part.blob).collect();
+            // What cannot be removed now is garbage that the sweep at the next open finds.
+            let _ = self.engine.blobs.delete(&ids);
+        }
+    }
+}
+
+/// Writes content from `source`, small or as a blob; it is durable, and named by nothing yet.
+pub(super) fn store<A: Access>(access: &A, source: &mut dyn Read, control: &Control) -> Result<NewContent> {
+    let engine = access.context().engine.clone();
+    let limit = engine.settings.file_bytes_max;
+    let mut source =
+        Guarded { inner: source, left: access.is_transaction().then_some(limits::TRANSACTION_CONTENT_BYTES) };
+    let threshold = engine.settings.small_blob_bytes.min(limits::SMALL_BLOB_BYTES_MAX);
+    let mut head = Vec::new();
+    control.check()?;
+    let read = (&mut source).take(threshold as u64 + 1).read_to_end(&mut head);
+    read.map_err(|error| own_error("reading the content from its source", error))?;
+    if head.len() <= threshold {
+        let len = head.len() as u64;
+        if limit.is_some_and(|limit| len > limit) {
+            return Err(Error::limit(format!(
+                "the content is longer than the {} bytes that the store's options allow",
+                limit.unwrap_or_default()
+            )));
+        }
+        control.check()?;
+        control.report(len, Some(len), "bytes");
+        let part = ContentPart::new(new_id(access)?, len, xxh3_128(&head));
+        let content = StoredContent { parts: vec![part], small: true };
+        return Ok(NewContent { content, small: Some(head), engine, adopted: false });
+    }
+    let info = put_blob(access, &mut head.as_slice().chain(source), control)?;
+    Ok(NewContent { content: one_blob(info), small: None, engine, adopted: false })
+}
+
+/// Writes a chunk of an upload session, always as a blob.
+pub(super) fn store_chunk<A: Access>(access: &A, source: &mut dyn Read, control: &Control) -> Result<NewContent> {
+    let content = one_blob(put_blob(access, source, control)?);
+    Ok(NewContent { content, small: None, engine: access.context().engine.clone(), adopted: false })
+}
+
+fn one_blob(info: BlobInfo) -> StoredContent {
+    StoredContent { parts: vec![ContentPart::new(info.id, info.len, info.hash)], small: false }
+}
+
+fn put_blob<A: Access>(access: &A, source: &mut dyn Read, control: &Control) -> Result<BlobInfo> {
+    let engine = &access.context().engine;
+    let mut writer = None;
+    for _ in 0..ID_ATTEMPTS {
+        match engine.blobs.writer(new_id(access)?) {
+            // Left by a process that ended before the number was durably taken; the sweep at the next open removes it.
+            Err(error) if is_taken(&error) => {}
+            other => {
+                writer = Some(other?);
+                break;
+            }
+        }
+    }
+    match writer {
+        Some(writer) => engine.blobs.fill(writer, source, engine.settings.file_bytes_max, control),
+        None => Err(Error::conflict("no free number for the content was found; reopen the store")),
+    }
+}
+
+fn is_taken(error: &Error) -> bool {
+    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<io::Error>());
+    source.is_some_and(|source| source.kind() == io::ErrorKind::AlreadyExists)
+}
+
+/// A number that no content had before.
+fn new_id<A: Access>(access: &A) -> Result<u64> {
+    let blobs = &access.context().engine.blobs;
+    if let Some(id) = blobs.reserved_id() {
+        return Ok(id);
+    }
+    // Inside a transaction that is taken back the counter goes back as well: then only this process knows that the
+    // number is used, and it takes no more than the one.
+    let count = if access.is_transaction() { 1 } else { RESERVED_IDS };
+    let floor = blobs.first_free_id();
+    let first = access.write(move |draft| {
+        let stored = draft.counter(COUNTER, 1)?;
+        let first = stored.max(floor);
+        draft.put_raw(Space::Counters, COUNTER.as_bytes().to_vec(), (first + count).to_be_bytes().to_vec());
+        Ok(first)
+    })?;
+    blobs.set_reserved(first + 1, if access.is_transaction() { 0 } else { first + count });
+    Ok(first)
+}
+
+/// Opens content for reading, in the state that `view` shows.
+pub(super) fn open(view: &View<'_>, content: &StoredContent) -> Result<ContentReader> {
+    let context = view.context();
+    match content.parts.as_slice() {
+        [part] if content.small => {
+            let bytes = view.raw(Space::SmallBlobs, &part.blob.to_be_bytes())?;
+            let bytes = bytes.ok_or_else(|| Error::corrupt("records.redb: a small content is missing"))?;
+            ContentReader::small(bytes, part.hash())
+        }
+        parts => {
+            let parts: Vec<BlobInfo> =
+                parts.iter().map(|part| BlobInfo { id: part.blob, len: part.size, hash: part.hash() }).collect();
+            ContentReader::parts(&context.engine.blobs, &parts).map_err(|error| match error.kind() {
+                // A record names it, so this is damage and not a question of the caller's id.
+                ErrorKind::NotFound => Error::corrupt(error.message().to_owned()).with_source(error),
+                _ => error,
+            })
+        }
+    }
+}
+
+/// Drafts the removal of content whose record goes away in the same draft.
+pub(super) fn forget(draft: &mut Draft<'_>, content: &StoredContent) {
+    for part in &content.parts {
+        if content.small {
+            draft.delete_raw(Space::SmallBlobs, part.blob.to_be_bytes().to_vec());
+        } else {
+            draft.forget_file(&crate::blobs::path(part.blob));
+        }
+    }
+}
+
+/// The key of a chunk of an upload session.
+pub(super) fn chunk_key(session: &[u8], index: u32) -> Vec<u8> {
+    let mut key = session.to_vec();
+    key.extend_from_slice(&index.to_be_bytes());
+    key
+}
+
+/// The stored form of a chunk.
+pub(super) fn seal_chunk(key: &[u8], chunk: &UploadChunk) -> Result<Vec<u8>> {
+    Ok(envelope::seal(key, 0, &stored::to_bytes(chunk)?))
+}
+
+/// Reads what [`seal_chunk`] wrote.
+pub(super) fn open_chunk(key: &[u8], bytes: &[u8]) -> Result<UploadChunk> {
+    stored::from_bytes(envelope::open(key, 0, bytes)?)
+}
+
+/// Calls `f` with every content that a record names.
+fn for_each_content(view: &View<'_>, mut f: impl FnMut(&StoredContent, &str) -> Result<()>) -> Result<()> {
+    view.for_each_of_anyone::<FileRecord>(|file| {
+        f(&file.content, &format!("file {}", file.id))?;
+        Ok(true)
+    })?;
+    view.for_each_of_anyone::<PackageRecord>(|record| {
+        f(&record.content, &format!("package {}", record.package.id))?;
+        Ok(true)
+    })?;
+    for (key, value) in view.raw_prefix(Space::UploadChunks, b"")? {
+        f(&open_chunk(&key, &value)?.content, "a chunk of an upload session")?;
+    }
+    Ok(())
+}
+
+/// Removes the blobs that a crash left: those that nothing names. Called at open, before anybody writes.
+///
+/// # Errors
+/// What the disk fails with. A damaged record is not an error here, but then nothing is removed.
+pub(crate) fn sweep(engine: &std::sync::Arc<Engine>) -> Result<u64> {
+    let listed = engine.blobs.list()?;
+    if listed.is_empty() {
+        return Ok(0);
+    }
+    let session = Session::new(engine.clone(), Identity::user("stationdb"));
+    let mut named = HashSet::new();
+    let walked = session.read(|view| {
+        for_each_content(view, |content, _| {
+            if !content.small {
+                named.extend(content.parts.iter().map(|part| part.blob));
+            }
+            Ok(())
+        })?;
+        view.raw_prefix(Space::PendingDelete, b"")
+    });
+    let pending: HashSet<String> = match walked {
+        Ok(pending) => pending.into_iter().filter_map(|(path, _)| String::from_utf8(path).ok()).collect(),
+        // What a damaged record names is not known, so nothing is known to be garbage.
+        Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(0),
+        Err(error) => return Err(error),
+    };
+    let garbage: Vec<String> = listed
+        .into_iter()
+        // Files that are no blobs are somebody else's.
+        .filter(|entry| entry.id.is_some_and(|id| !named.contains(&id)) && !pending.contains(&entry.path))
+        .map(|entry| entry.path)
+        .collect();
+    engine.blobs.remove(&garbage)?;
+    Ok(garbage.len() as u64)
+}
+
+/// Checks every content: that it is there with its length, and with `deep` that each byte is what was written.
+/// `found` is told the file, and what is wrong with it.
+///
+/// # Errors
+/// What `control` says, and damaged records.
+pub(crate) fn verify(
+    engine: &std::sync::Arc<Engine>,
+    deep: bool,
+    control: &Control,
+    mut found: impl FnMut(&str, &str),
+) -> Result<(u64, u64)> {
+    let session = Session::new(engine.clone(), Identity::user("stationdb"));
+    let (mut files, mut bytes) = (0, 0);
+    session.read(|view| {
+        for_each_content(view, |content, whose| {
+            control.check()?;
+            files += content.parts.len() as u64;
+            bytes += content.size();
+            let checked = open(view, content).and_then(|mut reader| {
+                if deep { reader.copy_to(&mut io::sink(), control).map(|_| ()) } else { Ok(()) }
+            });
+            match checked {
+                Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) => {
+                    let file = match content.parts.first() {
+                        Some(part) if !content.small => crate::blobs::path(part.blob),
+                        _ => "records.redb".to_owned(),
+                    };
+                    found(&file, &format!("{whose}: {}", error.message()));
+                    Ok(())
+                }
+                other => other,
+            }
+        })
+    })?;
+    Ok((files, bytes))
+}
+
+/// An error of ours that a reader wrapped, or the I/O error itself.
+pub(super) fn own_error(attempt: &str, error: io::Error) -> Error {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+        Some(own) => own.clone(),
+        None => Error::io(attempt, error),
+    }
+}
+
+/// Refuses long content inside a transaction.
+struct Guarded<'s> {
+    inner: &'s mut dyn Read,
+    left: Option<u64>,
+}
+
+impl Read for Guarded<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        if let Some(left) = &mut self.left {
+            *left = left.checked_sub(count as u64).ok_or_else(|| {
+                io::Error::other(Error::unsupported(format!(
+                    "content of more than {} bytes cannot be uploaded inside a transaction, which holds the write turn \
+                     meanwhile; upload it on the session",
+                    limits::TRANSACTION_CONTENT_BYTES
+                )))
+            })?;
+        }
+        Ok(count)
+    }
+}
+
+/// A file of a disk as a reader.
+pub(super) struct DiskReader {
+    file: Box<dyn DiskFile>,
+    len: u64,
+    at: u64,
+}
+
+impl DiskReader {
+    pub(super) fn new(file: Box<dyn DiskFile>) -> io::Result<Self> {
+        Ok(Self { len: file.len()?, file, at: 0 })
+    }
+}
+
+impl Read for DiskReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.len - self.at).unwrap_or(usize::MAX);
+        let count = left.min(buffer.len());
+        if let Some(target) = buffer.get_mut(..count) {
+            self.file.read_exact_at(target, self.at)?;
+        }
+        self.at += count as u64;
+        Ok(count)
+    }
+}

@@ -1,0 +1,159 @@
+//! Upload sessions: chunks in any order, each durable when its call returns, one commit that makes the file visible.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use super::content;
+use super::files::{NewFile, create};
+use crate::error::{Error, Result};
+use crate::model::file::NAME;
+use crate::model::{FileId, Resource, StoredContent, UploadChunk, UploadSession, UploadSessionId, UploadSessionRecord};
+use crate::records::Space;
+use crate::session::{Access, Draft, What};
+use crate::value::{Control, limits};
+
+const WHAT: &str = "an upload session";
+
+fn not_found(id: &str) -> Error {
+    Error::not_found(UploadSessionRecord::KIND.name, id).with_name("Files.UploadSessionNotFound", None)
+}
+
+pub(super) fn start<A: Access>(access: &A, workspace: Option<String>) -> Result<UploadSession> {
+    access.refuse_in_transaction(WHAT)?;
+    let workspace = workspace.unwrap_or_else(|| access.context().default_workspace().to_owned());
+    access.write(move |draft| {
+        let id = UploadSessionId::from(draft.new_key::<UploadSessionRecord>()?);
+        let session = UploadSessionRecord { id, created_at: draft.now(), workspace };
+        draft.put(&session, What::Created)?;
+        Ok(UploadSession { id: session.id.to_string(), created_at: session.created_at })
+    })
+}
+
+pub(super) fn append<A: Access>(
+    access: &A,
+    session_id: &str,
+    chunk_index: u32,
+    source: &mut dyn Read,
+    close: bool,
+    control: &Control,
+) -> Result<()> {
+    access.refuse_in_transaction(WHAT)?;
+    if chunk_index == 0 || chunk_index > limits::UPLOAD_CHUNKS {
+        return Err(Error::invalid(format!(
+            "the chunk index {chunk_index} is not between 1 and {}",
+            limits::UPLOAD_CHUNKS
+        ))
+        .at_member("chunkIndex"));
+    }
+    let session = access.read(|view| view.get::<UploadSessionRecord>(session_id))?;
+    session.ok_or_else(|| not_found(session_id))?;
+    let new = content::store_chunk(access, &mut source.take(limits::UPLOAD_CHUNK_BYTES + 1), control)?;
+    let size = new.content.size();
+    if size > limits::UPLOAD_CHUNK_BYTES || (!close && size != limits::UPLOAD_CHUNK_BYTES) {
+        return Err(Error::invalid(format!(
+            "the chunk {chunk_index} has {} bytes; every chunk has exactly {}, only the one sent with close has fewer",
+            if size > limits::UPLOAD_CHUNK_BYTES { format!("more than {}", size - 1) } else { size.to_string() },
+            limits::UPLOAD_CHUNK_BYTES
+        ))
+        .at_member("file"));
+    }
+    let chunk = UploadChunk { content: new.content.clone(), close };
+    let session_id = session_id.to_owned();
+    let written = access.write(move |draft| {
+        // Another caller may have finished it while the bytes were written.
+        let session = draft.get::<UploadSessionRecord>(&session_id)?.ok_or_else(|| not_found(&session_id))?;
+        let key = chunk_key(&session, chunk_index);
+        if let Some(before) = draft.raw(Space::UploadChunks, &key)? {
+            content::forget(draft, &content::open_chunk(&key, &before)?.content);
+        }
+        let value = content::seal_chunk(&key, &chunk)?;
+        draft.put_raw(Space::UploadChunks, key, value);
+        Ok(())
+    });
+    new.settle(written)
+}
+
+fn session_prefix(session: &UploadSessionRecord) -> Vec<u8> {
+    session.key().map(|key| key.as_bytes().to_vec()).unwrap_or_default()
+}
+
+fn chunk_key(session: &UploadSessionRecord, index: u32) -> Vec<u8> {
+    content::chunk_key(&session_prefix(session), index)
+}
+
+/// The chunks of a session by index. Their keys are gone from the draft afterwards, and so is the session.
+fn take_chunks(draft: &mut Draft<'_>, session: &UploadSessionRecord) -> Result<Vec<(u32, UploadChunk)>> {
+    let prefix = session_prefix(session);
+    let mut chunks = Vec::new();
+    for (key, value) in draft.raw_prefix(Space::UploadChunks, &prefix)? {
+        let index = key.get(prefix.len()..).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
+        let index = index.ok_or_else(|| Error::corrupt("records.redb: the key of an upload chunk is damaged"))?;
+        chunks.push((index, content::open_chunk(&key, &value)?));
+        draft.delete_raw(Space::UploadChunks, key);
+    }
+    draft.delete::<UploadSessionRecord>(session.id())?;
+    Ok(chunks)
+}
+
+pub(super) fn finish<A: Access>(
+    access: &A,
+    session_id: &str,
+    name: &str,
+    mut properties: BTreeMap<String, String>,
+) -> Result<FileId> {
+    access.refuse_in_transaction(WHAT)?;
+    if !name.is_empty() {
+        properties.insert(NAME.to_owned(), name.to_owned());
+    }
+    let session_id = session_id.to_owned();
+    let bytes_max = access.context().settings().file_bytes_max;
+    access.write(move |draft| {
+        let session = draft.get::<UploadSessionRecord>(&session_id)?.ok_or_else(|| not_found(&session_id))?;
+        let chunks = take_chunks(draft, &session)?;
+        check_complete(&chunks)?;
+        let mut all = StoredContent::default();
+        for (_, chunk) in chunks {
+            if chunk.content.size() == 0 {
+                content::forget(draft, &chunk.content);
+            } else {
+                all.parts.extend(chunk.content.parts);
+            }
+        }
+        if let Some(max) = bytes_max.filter(|max| all.size() > *max) {
+            return Err(Error::limit(format!(
+                "the file has {} bytes, more than the {max} that the store's options allow",
+                all.size()
+            )));
+        }
+        create(draft, NewFile { id: None, properties, name: None, workspace: session.workspace, content: all })
+    })
+}
+
+fn check_complete(chunks: &[(u32, UploadChunk)]) -> Result<()> {
+    let Some((last, _)) = chunks.last() else {
+        return Err(Error::invalid("the upload session has no chunks; for an empty file send one with close"));
+    };
+    for (expected, (index, chunk)) in (1u32..).zip(chunks) {
+        if *index != expected {
+            return Err(Error::invalid(format!("the chunk {expected} of {last} has not arrived"))
+                .with_args([expected.to_string()]));
+        }
+        if chunk.close && index != last {
+            return Err(Error::invalid(format!("the chunk {index} was sent with close, but chunk {last} follows it"))
+                .with_args([index.to_string()]));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn cancel<A: Access>(access: &A, session_id: &str) -> Result<()> {
+    access.refuse_in_transaction(WHAT)?;
+    let session_id = session_id.to_owned();
+    access.write(move |draft| {
+        let session = draft.get::<UploadSessionRecord>(&session_id)?.ok_or_else(|| not_found(&session_id))?;
+        for (_, chunk) in take_chunks(draft, &session)? {
+            content::forget(draft, &chunk.content);
+        }
+        Ok(())
+    })
+}
