@@ -52,8 +52,8 @@ pub enum Condition {
         field: usize,
         /// The part.
         text: Box<str>,
-        /// Whether the field's letter case is folded first.
-        folded: bool,
+        /// How the letter case of the field is folded first.
+        fold: Fold,
     },
     /// The map has the key with this value.
     MapEq {
@@ -116,6 +116,17 @@ pub enum Condition {
     Other,
 }
 
+/// What happens to the letter case of a text before it is searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fold {
+    /// It stays.
+    None,
+    /// All lower case.
+    Lower,
+    /// All upper case.
+    Upper,
+}
+
 impl Condition {
     /// Whether the condition says all that the part of the filter says from which it came.
     #[must_use]
@@ -156,8 +167,10 @@ fn condition(test: &Test, schema: &Schema<'_>) -> Condition {
         Test::IsNull(value) => field_of(value).map(|field| Condition::IsNull { field }),
         Test::Compare { left, comparison, right: Scalar::Const(value) } => compared(left, *comparison, value, schema),
         Test::In { value, set } => member(value, set),
-        Test::Contains { text, find } => contained(text, find.needle(), false),
-        Test::ContainsFolded { text, find, .. } => contained(text, find.needle(), true),
+        Test::Contains { text, find } => contained(text, find.needle(), Fold::None),
+        Test::ContainsFolded { text, upper, find } => {
+            contained(text, find.needle(), if *upper { Fold::Upper } else { Fold::Lower })
+        }
         Test::Match { text, how: How::Starts, part: Scalar::Const(Constant::Text(part)) } => {
             field_of(text).map(|field| Condition::Prefix { field, text: part.clone() })
         }
@@ -187,10 +200,10 @@ fn field_of(scalar: &Scalar) -> Option<usize> {
     }
 }
 
-fn contained(text: &Scalar, needle: &[u8], folded: bool) -> Option<Condition> {
+fn contained(text: &Scalar, needle: &[u8], fold: Fold) -> Option<Condition> {
     let text_field = field_of(text)?;
     let text = std::str::from_utf8(needle).ok()?.into();
-    Some(Condition::Contains { field: text_field, text, folded })
+    Some(Condition::Contains { field: text_field, text, fold })
 }
 
 /// Alternatives, as one membership where they are about one field.

@@ -30,7 +30,7 @@ use std::fmt;
 use crate::error::Result;
 use crate::value::{FieldDecl, Row, Val, limits};
 
-pub use condition::Condition;
+pub use condition::{Condition, Fold};
 pub use constant::{Constant, Times};
 
 use check::Checker;
@@ -67,7 +67,7 @@ pub struct TextSearch {
 #[derive(Clone, Debug)]
 pub struct Filter {
     test: tree::Test,
-    syntax: syntax::Ast,
+    syntax: Box<syntax::Ast>,
     substitutions: BTreeMap<usize, Constant>,
     fields: Vec<usize>,
     conjuncts: Vec<Condition>,

@@ -6,7 +6,7 @@ use super::syntax::{Arg, Arithmetic, Ast, Comparison, Items, Junction, Node};
 use crate::value::limits;
 
 /// Parses a filter. `brackets` admits the bracket lists of asset filters.
-pub(super) fn parse(text: &str, brackets: bool) -> Checked<Ast> {
+pub(super) fn parse(text: &str, brackets: bool) -> Checked<Box<Ast>> {
     if text.len() > limits::FILTER_BYTES {
         let cut = (0..=limits::FILTER_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
         return Err(Fault::limit(Span::new(cut, cut), "bytes", limits::FILTER_BYTES));
@@ -157,7 +157,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn make(&mut self, node: Node, span: Span, start: Span, below: usize) -> Checked<Ast> {
+    fn make(&mut self, node: Node, span: Span, start: Span, below: usize) -> Checked<Box<Ast>> {
         self.nodes += 1;
         if self.nodes > limits::FILTER_NODES {
             return Err(Fault::limit(span, "nodes", limits::FILTER_NODES));
@@ -166,16 +166,17 @@ impl Parser<'_> {
         if below >= 2 * limits::FILTER_DEPTH {
             return Err(Fault::limit(span, "levels of nesting", limits::FILTER_DEPTH));
         }
-        Ok(Ast { node, span, start, depth: below + 1 })
+        Ok(Box::new(Ast { node, span, start, depth: below + 1 }))
     }
 
     /// `??` and `? :`, the loosest of all.
-    fn expression(&mut self) -> Checked<Ast> {
+    fn expression(&mut self) -> Checked<Box<Ast>> {
         let first = self.binary(LOOSEST)?;
         if self.is_sign("??") || self.is_sign("?") { self.optional_tail(first) } else { Ok(first) }
     }
 
-    fn optional_tail(&mut self, first: Ast) -> Checked<Ast> {
+    /// Kept apart, so that the frame of [`Self::expression`], of which nesting makes many, stays small.
+    fn optional_tail(&mut self, first: Box<Ast>) -> Checked<Box<Ast>> {
         let mut first = first;
         if self.is_sign("??") {
             let span = self.advance()?;
@@ -184,7 +185,7 @@ impl Parser<'_> {
             let second = self.expression()?;
             self.depth -= 1;
             let (start, below) = (first.start, first.depth.max(second.depth));
-            first = self.make(Node::Coalesce(Box::new(first), Box::new(second)), span, start, below)?;
+            first = self.make(Node::Coalesce(first, second), span, start, below)?;
         }
         if !self.is_sign("?") {
             return Ok(first);
@@ -199,7 +200,7 @@ impl Parser<'_> {
         let no = self.expression()?;
         self.depth -= 1;
         let (start, below) = (first.start, first.depth.max(yes.depth).max(no.depth));
-        self.make(Node::Conditional(Box::new(first), Box::new(yes), Box::new(no)), span, start, below)
+        self.make(Node::Conditional(first, yes, no), span, start, below)
     }
 
     /// The binary operator at the current token, if there is one, and how many tokens it takes.
@@ -219,7 +220,7 @@ impl Parser<'_> {
     }
 
     /// Operators that bind at least as tightly as `level`, by precedence climbing.
-    fn binary(&mut self, level: u8) -> Checked<Ast> {
+    fn binary(&mut self, level: u8) -> Checked<Box<Ast>> {
         let mut left = self.unary()?;
         while let Some((operator, tokens)) = self.operator() {
             if operator.level() < level {
@@ -241,7 +242,7 @@ impl Parser<'_> {
     }
 
     /// Joins two operands; terms of one flat chain go into one node.
-    fn join(&mut self, operator: Operator, mut left: Ast, right: Ast, span: Span) -> Checked<Ast> {
+    fn join(&mut self, operator: Operator, mut left: Box<Ast>, right: Box<Ast>, span: Span) -> Checked<Box<Ast>> {
         let flat_from = left.span;
         match (&mut left.node, operator) {
             // A parenthesised chain is one operand, told apart by where it starts.
@@ -249,14 +250,14 @@ impl Parser<'_> {
                 if *kind == found && terms.first().is_some_and(|term| term.start.from == left.start.from) =>
             {
                 left.depth = left.depth.max(right.depth + 1);
-                terms.push(right);
+                terms.push(*right);
                 return Ok(left);
             }
             (Node::Bits(kind, terms), Operator::Bits(found))
                 if *kind == found && terms.first().is_some_and(|term| term.start.from == left.start.from) =>
             {
                 left.depth = left.depth.max(right.depth + 1);
-                terms.push(right);
+                terms.push(*right);
                 return Ok(left);
             }
             (Node::Chain(first, rest), Operator::Arithmetic(found))
@@ -264,7 +265,7 @@ impl Parser<'_> {
                     && rest.first().is_some_and(|(operator, _)| operator.is_sum() == found.is_sum()) =>
             {
                 left.depth = left.depth.max(right.depth + 1);
-                rest.push((found, right));
+                rest.push((found, *right));
                 left.span = flat_from;
                 return Ok(left);
             }
@@ -272,20 +273,20 @@ impl Parser<'_> {
         }
         let (start, below) = (left.start, left.depth.max(right.depth));
         let node = match operator {
-            Operator::Junction(kind) => Node::Junction(kind, vec![left, right]),
-            Operator::Bits(kind) => Node::Bits(kind, vec![left, right]),
-            Operator::Compare(comparison) => Node::Compare(comparison, Box::new(left), Box::new(right)),
-            Operator::Arithmetic(arithmetic) => Node::Chain(Box::new(left), vec![(arithmetic, right)]),
+            Operator::Junction(kind) => Node::Junction(kind, vec![*left, *right]),
+            Operator::Bits(kind) => Node::Bits(kind, vec![*left, *right]),
+            Operator::Compare(comparison) => Node::Compare(comparison, left, right),
+            Operator::Arithmetic(arithmetic) => Node::Chain(left, vec![(arithmetic, *right)]),
             Operator::In { .. } => return Err(self.unexpected("a list")),
         };
         self.make(node, span, start, below)
     }
 
-    fn membership(&mut self, value: Ast, negated: bool, span: Span) -> Checked<Ast> {
+    fn membership(&mut self, value: Box<Ast>, negated: bool, span: Span) -> Checked<Box<Ast>> {
         let (items, below) = if self.is_sign("(") {
             self.enter()?;
             self.advance()?;
-            let items = self.elements(")", Self::expression)?;
+            let items = self.elements(")", |parser| parser.expression().map(|item| *item))?;
             self.depth -= 1;
             if items.is_empty() {
                 return Err(Fault::new(FaultKind::Syntax, span, "the list of `in` is empty"));
@@ -297,10 +298,10 @@ impl Parser<'_> {
         } else {
             let list = self.postfix()?;
             let below = list.depth;
-            (Items::Of(Box::new(list)), below)
+            (Items::Of(list), below)
         };
         let (start, below) = (value.start, value.depth.max(below));
-        self.make(Node::In { value: Box::new(value), negated, items }, span, start, below)
+        self.make(Node::In { value: value, negated, items }, span, start, below)
     }
 
     /// Elements up to and with the closing bracket.
@@ -323,11 +324,15 @@ impl Parser<'_> {
         }
     }
 
-    fn unary(&mut self) -> Checked<Ast> {
+    fn unary(&mut self) -> Checked<Box<Ast>> {
         let negate = self.is_sign("-");
         if !negate && !self.is_sign("!") && !is_word(self.word(), "not") {
             return self.postfix();
         }
+        self.prefixed(negate)
+    }
+
+    fn prefixed(&mut self, negate: bool) -> Checked<Box<Ast>> {
         self.enter()?;
         let span = self.advance()?;
         if negate && self.token == Token::Int(1 << 63) {
@@ -342,12 +347,12 @@ impl Parser<'_> {
         match operand.node {
             Node::Int(value) if negate && value != i64::MIN => self.make(Node::Int(-value), whole, span, 0),
             Node::Real(value) if negate => self.make(Node::Real(-value), whole, span, 0),
-            _ if negate => self.make(Node::Negate(Box::new(operand)), span, span, below),
-            _ => self.make(Node::Not(Box::new(operand)), span, span, below),
+            _ if negate => self.make(Node::Negate(operand), span, span, below),
+            _ => self.make(Node::Not(operand), span, span, below),
         }
     }
 
-    fn postfix(&mut self) -> Checked<Ast> {
+    fn postfix(&mut self) -> Checked<Box<Ast>> {
         let mut left = self.primary()?;
         loop {
             if self.is_sign(".") {
@@ -361,7 +366,7 @@ impl Parser<'_> {
         }
     }
 
-    fn member(&mut self, left: Ast) -> Checked<Ast> {
+    fn member(&mut self, left: Box<Ast>) -> Checked<Box<Ast>> {
         if self.token != Token::Word {
             return Err(self.unexpected("a name after `.`"));
         }
@@ -370,21 +375,21 @@ impl Parser<'_> {
         let start = left.start;
         let below = left.depth;
         if !self.is_sign("(") {
-            return self.make(Node::Member(Box::new(left), name), span, start, below);
+            return self.make(Node::Member(left, name), span, start, below);
         }
         let args = self.arguments()?;
         let below = args.iter().map(|arg| arg.body.depth).max().unwrap_or_default().max(below);
-        self.make(Node::Method(Box::new(left), name, args), span, start, below)
+        self.make(Node::Method(left, name, args), span, start, below)
     }
 
-    fn index(&mut self, left: Ast) -> Checked<Ast> {
+    fn index(&mut self, left: Box<Ast>) -> Checked<Box<Ast>> {
         self.enter()?;
         let span = self.advance()?;
         let index = self.expression()?;
         self.depth -= 1;
         self.close("]")?;
         let (start, below) = (left.start, left.depth.max(index.depth));
-        self.make(Node::Index(Box::new(left), Box::new(index)), span, start, below)
+        self.make(Node::Index(left, index), span, start, below)
     }
 
     fn arguments(&mut self) -> Checked<Vec<Arg>> {
@@ -397,13 +402,13 @@ impl Parser<'_> {
                 parser.advance()?;
                 parser.advance()?;
             }
-            Ok(Arg { parameter, body: parser.expression()? })
+            Ok(Arg { parameter, body: *parser.expression()? })
         })?;
         self.depth -= 1;
         Ok(args)
     }
 
-    fn primary(&mut self) -> Checked<Ast> {
+    fn primary(&mut self) -> Checked<Box<Ast>> {
         if self.is_sign("(") {
             self.enter()?;
             let open = self.advance()?;
@@ -419,6 +424,10 @@ impl Parser<'_> {
         if self.is_sign("[") && self.brackets {
             return self.bracket_list();
         }
+        self.literal()
+    }
+
+    fn literal(&mut self) -> Checked<Box<Ast>> {
         let span = self.span;
         let node = match &mut self.token {
             Token::Text(text) => Node::Text(std::mem::take(text)),
@@ -453,7 +462,7 @@ impl Parser<'_> {
         Ok(Node::Text(text))
     }
 
-    fn word_primary(&mut self) -> Checked<Ast> {
+    fn word_primary(&mut self) -> Checked<Box<Ast>> {
         let word = self.word();
         let is = |expected| is_word(word, expected);
         if is("and") || is("or") || is("in") || is("andalso") || is("orelse") || is("not_in") {
@@ -486,7 +495,7 @@ impl Parser<'_> {
         self.make(Node::Call(name, args), span, span, below)
     }
 
-    fn array(&mut self) -> Checked<Ast> {
+    fn array(&mut self) -> Checked<Box<Ast>> {
         self.enter()?;
         let span = self.advance()?;
         for sign in ["[", "]", "{"] {
@@ -495,22 +504,22 @@ impl Parser<'_> {
             }
             self.advance()?;
         }
-        let elements = self.elements("}", Self::expression)?;
+        let elements = self.elements("}", |parser| parser.expression().map(|item| *item))?;
         self.depth -= 1;
         let below = elements.iter().map(|element| element.depth).max().unwrap_or_default();
         self.make(Node::Array(elements), span, span, below)
     }
 
-    fn bracket_list(&mut self) -> Checked<Ast> {
+    fn bracket_list(&mut self) -> Checked<Box<Ast>> {
         self.enter()?;
         let span = self.advance()?;
         let items = self.elements("]", |parser| {
             let key = parser.binary(LOOSEST)?;
             if !parser.is_sign(":") {
-                return Ok((key, None));
+                return Ok((*key, None));
             }
             parser.advance()?;
-            Ok((key, Some(parser.binary(LOOSEST)?)))
+            Ok((*key, Some(*parser.binary(LOOSEST)?)))
         })?;
         self.depth -= 1;
         let depth = |(key, value): &(Ast, Option<Ast>)| key.depth.max(value.as_ref().map_or(0, |value| value.depth));

@@ -165,19 +165,25 @@ impl Printed<'_> {
         }
     }
 
+    /// What a dot or bracket follows; a number needs parentheses, or the dot would belong to it.
+    fn receiver(&self, f: &mut Formatter<'_>, tree: &Ast) -> fmt::Result {
+        let is_number = matches!(tree.node, Node::Int(_) | Node::Real(_));
+        self.operand(f, tree, if is_number { 11 } else { 10 })
+    }
+
     fn postfix(&self, f: &mut Formatter<'_>, tree: &Ast) -> fmt::Result {
         match &tree.node {
             Node::Member(left, name) => {
-                self.operand(f, left, 10)?;
+                self.receiver(f, left)?;
                 write!(f, ".{name}")
             }
             Node::Method(left, name, args) => {
-                self.operand(f, left, 10)?;
+                self.receiver(f, left)?;
                 write!(f, ".{name}")?;
                 self.args(f, args)
             }
             Node::Index(left, index) => {
-                self.operand(f, left, 10)?;
+                self.receiver(f, left)?;
                 f.write_char('[')?;
                 self.node(f, index)?;
                 f.write_char(']')

@@ -1,1 +1,267 @@
-//! Tests of the language.
+//! Rules of the language one by one; the corpus of `tests/corpus/filters` runs in [`corpus`].
+
+mod conditions;
+mod corpus;
+mod properties;
+mod schemas;
+
+use std::ops::Bound;
+
+use serde_json::json;
+
+use super::*;
+use crate::error::{Error, Place};
+use crate::value::time;
+use corpus::JsonRow;
+
+fn times() -> Times {
+    Times::new(time::parse("2024-05-15T12:00:00Z").unwrap(), None)
+}
+
+/// Compiles against work items.
+fn work_item(text: &str, values: &[serde_json::Value]) -> Result<Filter> {
+    let fields = schemas::fields("workItem");
+    compile(Some(text), values, &schemas::schema("workItem", &fields), &times()).map(Option::unwrap)
+}
+
+fn conditions_of(text: &str) -> Vec<Condition> {
+    work_item(text, &[]).unwrap().conjuncts().to_vec()
+}
+
+fn field(path: &str) -> usize {
+    schemas::fields("workItem").iter().position(|decl| decl.path == path).unwrap()
+}
+
+fn fault(error: &Error) -> (String, usize) {
+    let api = error.api_error();
+    let Some(Place::Offset(offset)) = error.place() else { panic!("{error:?} has no offset") };
+    (api.args[0].clone(), *offset)
+}
+
+#[test]
+fn absent_and_blank_filters_match_everything() {
+    let schema = Schema::default();
+    for text in [None, Some(""), Some(" \n\t")] {
+        assert!(compile(text, &[], &schema, &times()).unwrap().is_none());
+    }
+}
+
+#[test]
+fn faults_carry_name_kind_offset_and_offending_text() {
+    let error = work_item("\"ä\" = name && partNumer = 1", &[]).unwrap_err();
+    let api = error.api_error();
+    assert_eq!(api.name.as_deref(), Some("StationDb.Filter.UnknownProperty"));
+    assert_eq!(api.args, ["unknown_property", "partNumer"]);
+    assert_eq!(error.place(), Some(&Place::Offset(14)), "characters, not bytes");
+    assert!(api.message.unwrap().contains("unknown property `partNumer`; did you mean `partNumber`?"));
+}
+
+#[test]
+fn parentheses_beyond_the_limit_fail_fast_on_a_small_stack() {
+    let run = || {
+        let open = "(".repeat(256 * 1024);
+        let started = std::time::Instant::now();
+        let error = work_item(&open, &[]).unwrap_err();
+        assert_eq!(fault(&error), ("too_complex".to_owned(), limits::FILTER_DEPTH));
+        assert!(started.elapsed().as_millis() < 10, "{:?}", started.elapsed());
+        for nested in ["!", "not ", "-", "iif(", "new[]{", "properties[", "name in (", "fileIdsFromTemplate.any("] {
+            let text = nested.repeat(256 * 1024 / nested.len());
+            assert!(work_item(&text, &[]).is_err(), "{nested}");
+        }
+        for chained in [".a", ".ToLower()", " = name", " ?? name", " ? name", "[0]"] {
+            let text = format!("name{}", chained.repeat(200_000 / chained.len()));
+            assert!(work_item(&text, &[]).is_err(), "{chained}");
+        }
+    };
+    std::thread::Builder::new().stack_size(512 * 1024).spawn(run).unwrap().join().unwrap();
+}
+
+#[test]
+fn the_deepest_accepted_filter_runs_on_a_small_stack() {
+    let run = || {
+        let nested = format!("{}name = \"a\"{}", "not (".repeat(50), ")".repeat(50));
+        let filter = work_item(&nested, &[]).unwrap();
+        assert!(filter.to_string().starts_with("not "));
+        let mut nested = "name = \"a\"".to_owned();
+        for level in 0..33 {
+            let operator = if level % 2 == 0 { "and" } else { "or" };
+            nested = format!("!(({nested}) {operator} type = \"b\")");
+        }
+        let filter = work_item(&nested, &[]).unwrap();
+        assert_eq!(filter.to_string(), work_item(&filter.to_string(), &[]).unwrap().to_string());
+        let row = JsonRow::new(&schemas::fields("workItem"), &schemas::sources("workItem"), &json!({"name": "a"}));
+        let _ = filter.matches(&row);
+    };
+    std::thread::Builder::new().stack_size(512 * 1024).spawn(run).unwrap().join().unwrap();
+}
+
+#[test]
+fn flat_chains_are_not_nesting() {
+    for operator in [" or ", " && ", " | "] {
+        let text = vec!["name = \"a\""; 4000].join(operator);
+        assert!(work_item(&text, &[]).is_ok(), "{operator}");
+    }
+    let sum = format!("timeline.estimatedDurationInSeconds > {}", vec!["1"; 4000].join(" + "));
+    assert!(work_item(&sum, &[]).is_ok());
+}
+
+#[test]
+fn limits_are_errors_with_a_position() {
+    let too_long = " ".repeat(limits::FILTER_BYTES - 3) + "true or false";
+    assert_eq!(fault(&work_item(&too_long, &[]).unwrap_err()).0, "too_complex");
+    let nodes = vec!["!true"; 40_000].join("|");
+    assert_eq!(fault(&work_item(&nodes, &[]).unwrap_err()).0, "too_complex");
+    let list = format!("name in ({})", vec!["\"a\""; limits::FILTER_LIST + 1].join(","));
+    let (kind, offset) = fault(&work_item(&list, &[]).unwrap_err());
+    assert_eq!((kind.as_str(), offset), ("too_complex", 9 + 4 * limits::FILTER_LIST));
+    let list = format!("name in ({})", vec!["\"a\""; limits::FILTER_LIST].join(","));
+    assert!(work_item(&list, &[]).is_ok());
+    let values = vec![json!("a"); limits::FILTER_SUBSTITUTIONS + 1];
+    assert_eq!(fault(&work_item("name = @0", &values).unwrap_err()).0, "too_complex");
+}
+
+#[test]
+fn conditions_name_fields_and_constants_of_their_type() {
+    let name = field("name");
+    let text = |text: &str| Constant::Text(text.into());
+    assert_eq!(conditions_of("name = \"a\""), [Condition::Eq { field: name, value: text("a") }]);
+    assert_eq!(conditions_of("\"a\" == name"), [Condition::Eq { field: name, value: text("a") }]);
+    assert_eq!(conditions_of("name.StartsWith(\"a\")"), [Condition::Prefix { field: name, text: "a".into() }]);
+    assert_eq!(
+        conditions_of("name.ToLower().Contains(\"a\")"),
+        [Condition::Contains { field: name, text: "a".into(), fold: Fold::Lower }]
+    );
+    assert_eq!(
+        conditions_of("state = \"pending-approval\" || state == \"New\""),
+        [Condition::In { field: field("state"), values: vec![text("NEW"), text("PENDING_APPROVAL")] }]
+    );
+    assert_eq!(
+        conditions_of("name in (\"b\", \"a\", \"b\", null)"),
+        [Condition::In { field: name, values: vec![Constant::Null, text("a"), text("b")] }]
+    );
+    assert_eq!(conditions_of("name = null"), [Condition::IsNull { field: name }]);
+    assert_eq!(conditions_of("name != null"), [Condition::NotNull { field: name }]);
+    assert_eq!(conditions_of("createdAt = \"\""), [Condition::IsNull { field: field("createdAt") }]);
+    assert_eq!(conditions_of("name != \"a\""), [Condition::Other]);
+    assert_eq!(conditions_of("false"), [Condition::Never]);
+    assert_eq!(conditions_of("true"), []);
+}
+
+#[test]
+fn ranges_are_merged_and_exclude_null() {
+    let duration = field("timeline.estimatedDurationInSeconds");
+    assert_eq!(
+        conditions_of("timeline.estimatedDurationInSeconds > \"1\" and timeline.estimatedDurationInSeconds <= 7.5"),
+        [Condition::Range {
+            field: duration,
+            lower: Bound::Excluded(Constant::Int(1)),
+            upper: Bound::Included(Constant::Int(7)),
+        }]
+    );
+    assert_eq!(
+        conditions_of("name < \"b\""),
+        [Condition::Range {
+            field: field("name"),
+            lower: Bound::Included(Constant::Text("".into())),
+            upper: Bound::Excluded(Constant::Text("b".into())),
+        }]
+    );
+    assert_eq!(conditions_of("timeline.estimatedDurationInSeconds = 7.5"), [Condition::Never]);
+    assert_eq!(
+        conditions_of("timeline.estimatedDurationInSeconds > -0.5"),
+        [Condition::Range {
+            field: duration,
+            lower: Bound::Excluded(Constant::Int(-1)),
+            upper: Bound::Included(Constant::Int(i64::MAX)),
+        }]
+    );
+}
+
+#[test]
+fn maps_and_lists_have_conditions() {
+    let map = field("properties");
+    let eq = Condition::MapEq { field: map, key: "k".into(), value: "v".into() };
+    for text in [
+        "properties[\"k\"] = \"v\"",
+        "properties.k == 'v'",
+        "\"v\" = properties['k']",
+        "properties.Any(key == \"k\" & value == \"v\")",
+        "properties.Any(p => p.value == \"v\" && p.key == \"k\")",
+    ] {
+        assert_eq!(conditions_of(text), std::slice::from_ref(&eq), "{text}");
+    }
+    assert_eq!(conditions_of("properties.ContainsKey(\"k\")"), [Condition::MapKey { field: map, key: "k".into() }]);
+    assert_eq!(
+        conditions_of("properties.k in (\"v\", \"w\")"),
+        [Condition::MapIn { field: map, key: "k".into(), values: vec!["v".into(), "w".into()] }]
+    );
+    let list = field("fileIdsFromTemplate");
+    for text in [
+        "fileIdsFromTemplate.Contains(\"a\")",
+        "fileIdsFromTemplate.Any(x => x = \"a\")",
+        "\"a\" in fileIdsFromTemplate",
+    ] {
+        assert_eq!(conditions_of(text), [Condition::ListHas { field: list, values: vec!["a".into()] }], "{text}");
+    }
+    let rows = Condition::RowsHave {
+        field: field("resources.assets.selections"),
+        member: 0,
+        values: vec![Constant::Text("x".into())],
+    };
+    for text in ["resources.assets.selections.id = \"x\"", "resources.assets.selections.Any(s => s.id == \"x\")"] {
+        assert_eq!(conditions_of(text), std::slice::from_ref(&rows), "{text}");
+    }
+}
+
+#[test]
+fn alternatives_are_usable_only_when_each_is() {
+    let groups = conditions_of("name = \"a\" or (type = \"b\" and name != \"c\")");
+    let [Condition::AnyOf(groups)] = groups.as_slice() else { panic!("{groups:?}") };
+    assert_eq!(groups.len(), 2);
+    assert!(!Condition::AnyOf(groups.clone()).is_exact());
+    assert_eq!(conditions_of("name = \"a\" or name != \"c\""), [Condition::Other]);
+}
+
+#[test]
+fn within_becomes_a_range_of_the_timestamp() {
+    let fields = schemas::fields("table");
+    let created = fields.iter().position(|decl| decl.path == "createdAt").unwrap();
+    let filter = compile(Some("createdWithin <= \"7.00:00:00\""), &[], &schemas::schema("table", &fields), &times())
+        .unwrap()
+        .unwrap();
+    let week_ago = time::parse("2024-05-08T12:00:00Z").unwrap().timestamp_millis();
+    assert_eq!(
+        filter.conjuncts(),
+        [Condition::Range {
+            field: created,
+            lower: Bound::Included(Constant::Time(week_ago)),
+            upper: Bound::Included(Constant::Time(time::MAX_MS)),
+        }]
+    );
+}
+
+#[test]
+fn canonical_text_replaces_substitutions() {
+    let filter = work_item("name==@0&&!properties.Any(it.key=='a\"')", &[json!("x\n\\")]).unwrap();
+    assert_eq!(filter.to_string(), r#"name = "x\n\\" and not properties.Any(it.key = "a\"")"#);
+}
+
+#[test]
+fn text_searches_are_answered_by_the_caller() {
+    let fields = schemas::fields("workItem");
+    let schema = Schema { search: true, ..schemas::schema("workItem", &fields) };
+    let filter = compile(Some("name = 'a' and search(\"amplifier\")"), &[], &schema, &times()).unwrap().unwrap();
+    assert_eq!(filter.searches(), [TextSearch { text: "amplifier".to_owned(), offset: 22 }]);
+    let row = JsonRow::new(&fields, &schemas::sources("workItem"), &json!({"name": "a"}));
+    assert!(filter.matches_with(&row, &|number| number == 0));
+    assert!(!filter.matches(&row));
+    assert_eq!(fault(&work_item("search(\"a\")", &[]).unwrap_err()).0, "unknown_function");
+}
+
+#[test]
+fn fields_used_are_listed() {
+    let filter = work_item("name = \"a\" and properties.Any(value = name)", &[]).unwrap();
+    let mut expected = vec![field("name"), field("properties")];
+    expected.sort_unstable();
+    assert_eq!(filter.fields().collect::<Vec<_>>(), expected);
+}

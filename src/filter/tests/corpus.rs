@@ -1,0 +1,208 @@
+//! Runs `tests/corpus/filters/*.toml`: records in wire JSON, filters, and the records that they find or the fault.
+//!
+//! | key | meaning |
+//! |---|---|
+//! | `kind` | resource of the file's records |
+//! | `records` | wire JSON, one text a record; expectations count them from 1 |
+//! | `case.filter` | the expression |
+//! | `case.substitutions` | JSON list |
+//! | `case.reference` | reference time; default 2024-05-15T12:00:00Z |
+//! | `case.expect` | numbers of the records found |
+//! | `case.error`, `case.at`, `case.text` | kind of the fault, its offset in characters, the offending text |
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::schemas;
+use crate::error::Place;
+use crate::filter::{Times, compile};
+use crate::value::{FieldDecl, FieldType, Row, Val, time};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    kind: String,
+    records: Vec<String>,
+    case: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    filter: String,
+    substitutions: Option<String>,
+    reference: Option<String>,
+    expect: Option<Vec<usize>>,
+    error: Option<String>,
+    at: Option<usize>,
+    text: Option<String>,
+}
+
+/// A record with its values taken from wire JSON once.
+#[derive(Debug)]
+pub(super) struct JsonRow(Vec<Owned>);
+
+#[derive(Debug)]
+enum Owned {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Double(f64),
+    Text(String),
+    Time(i64),
+    Strings(Vec<String>),
+    Map(BTreeMap<String, String>),
+    Rows(Vec<JsonRow>),
+}
+
+impl JsonRow {
+    pub(super) fn new(fields: &[FieldDecl], sources: &[&str], record: &Value) -> Self {
+        Self(fields.iter().zip(sources).map(|(decl, source)| value(decl, find(record, source))).collect())
+    }
+}
+
+fn find<'v>(record: &'v Value, path: &str) -> &'v Value {
+    let member = |value: &'v Value, name: &str| -> &'v Value {
+        let members = value.as_object();
+        let exact = members.and_then(|members| members.get(name));
+        let folded = || members?.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value);
+        exact.or_else(folded).unwrap_or(&Value::Null)
+    };
+    path.split('.').fold(record, member)
+}
+
+fn value(decl: &FieldDecl, value: &Value) -> Owned {
+    let text = || value.as_str().unwrap_or_default().to_owned();
+    match (decl.ty, value) {
+        (_, Value::Null) => Owned::Null,
+        (FieldType::Bool, _) => Owned::Bool(value.as_bool().unwrap()),
+        (FieldType::Int, _) => Owned::Int(value.as_i64().unwrap()),
+        (FieldType::Double, Value::String(_)) => Owned::Double(text().parse().unwrap()),
+        (FieldType::Double, _) => Owned::Double(value.as_f64().unwrap()),
+        (FieldType::Time | FieldType::Within, _) => Owned::Time(time::parse(&text()).unwrap().timestamp_millis()),
+        (FieldType::Strings, _) => Owned::Strings(serde_json::from_value(value.clone()).unwrap()),
+        (FieldType::Map, _) => Owned::Map(serde_json::from_value(value.clone()).unwrap()),
+        (FieldType::Rows(fields), value) => {
+            let sources: Vec<&str> = fields.iter().map(|decl| decl.path).collect();
+            let rows = match value {
+                Value::Array(rows) => rows.as_slice(),
+                row => std::slice::from_ref(row),
+            };
+            Owned::Rows(rows.iter().map(|row| JsonRow::new(fields, &sources, row)).collect())
+        }
+        (FieldType::Enum(members), _) => {
+            let found = crate::filter::constant::enum_member(members, &text());
+            Owned::Text(found.unwrap_or_else(|| panic!("{value} is no member")).to_owned())
+        }
+        (FieldType::String | FieldType::DecimalId, _) => Owned::Text(text()),
+    }
+}
+
+impl Row for JsonRow {
+    fn val(&self, index: usize) -> Val<'_> {
+        match self.0.get(index) {
+            None | Some(Owned::Null) => Val::Null,
+            Some(Owned::Bool(value)) => Val::Bool(*value),
+            Some(Owned::Int(value)) => Val::Int(*value),
+            Some(Owned::Double(value)) => Val::Double(*value),
+            Some(Owned::Text(value)) => Val::from(value),
+            Some(Owned::Time(value)) => Val::Time(*value),
+            Some(Owned::Strings(value)) => Val::from(value),
+            Some(Owned::Map(value)) => Val::from(value),
+            Some(Owned::Rows(rows)) => Val::Rows(rows.iter().map(|row| row as &dyn Row).collect()),
+        }
+    }
+}
+
+/// What a case gave, in the words of the corpus; `Ok` with the records found.
+fn run(
+    file: &File,
+    case: &Case,
+    rows: &[JsonRow],
+    fields: &[FieldDecl],
+) -> Result<Vec<usize>, (String, usize, String)> {
+    let now = time::parse("2024-05-15T12:00:00Z").unwrap();
+    let reference = case.reference.as_deref().map(|text| {
+        let (time, offset) = time::parse_with_offset(text).unwrap();
+        time.with_timezone(&offset)
+    });
+    let values: Vec<Value> = serde_json::from_str(case.substitutions.as_deref().unwrap_or("[]")).unwrap();
+    let times = Times::new(now, reference);
+    let mut schema = schemas::schema(&file.kind, fields);
+    let renames = [("IsAcmeAsset".to_owned(), "isNIAsset")];
+    if file.kind == "asset" {
+        schema.renames = &renames;
+    }
+    let filter = compile(Some(&case.filter), &values, &schema, &times).map_err(|error| {
+        let api = error.api_error();
+        let Some(Place::Offset(offset)) = error.place() else { panic!("{error:?}") };
+        assert!(api.name.unwrap().starts_with("StationDb.Filter."));
+        (api.args[0].clone(), *offset, api.args[1].clone())
+    })?;
+    let Some(filter) = filter else { return Ok((1..=rows.len()).collect()) };
+    // The canonical text means the same.
+    let again = compile(Some(&filter.to_string()), &values, &schema, &times)
+        .unwrap_or_else(|error| panic!("{}: {filter}: {error:?}", case.filter))
+        .unwrap();
+    assert_eq!(again.to_string(), filter.to_string());
+    let found = |filter: &crate::filter::Filter| -> Vec<usize> {
+        let matching = rows.iter().enumerate().filter(|(_, row)| filter.matches(*row));
+        matching.map(|(index, _)| index + 1).collect()
+    };
+    assert_eq!(found(&again), found(&filter), "{} and its canonical form {filter}", case.filter);
+    for row in rows {
+        let satisfied = filter.conjuncts().iter().all(|condition| super::conditions::satisfies(row, condition));
+        assert!(satisfied || !filter.matches(row), "{}: {:?} excludes a match", case.filter, filter.conjuncts());
+        if filter.is_exact() {
+            assert_eq!(satisfied, filter.matches(row), "{}: {:?} is not exact", case.filter, filter.conjuncts());
+        }
+    }
+    Ok(found(&filter))
+}
+
+#[test]
+fn every_case_finds_what_it_should() {
+    let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/filters");
+    let mut files: Vec<_> = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let (mut cases, mut faults) = (0, Vec::new());
+    for path in files {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let file: File = toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let fields = schemas::fields(&file.kind);
+        let sources = schemas::sources(&file.kind);
+        let rows: Vec<JsonRow> = file
+            .records
+            .iter()
+            .map(|record| JsonRow::new(&fields, &sources, &serde_json::from_str(record).unwrap()))
+            .collect();
+        for case in &file.case {
+            cases += 1;
+            let result = run(&file, case, &rows, &fields);
+            let right = match (&result, &case.expect, &case.error) {
+                (Ok(found), Some(expected), None) => found == expected,
+                (Err((kind, offset, text)), None, Some(expected)) => {
+                    kind == expected
+                        && case.at.is_none_or(|at| at == *offset)
+                        && case.text.as_ref().is_none_or(|expected| expected == text)
+                }
+                _ => false,
+            };
+            if !right {
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                let expected = match (&case.expect, &case.error) {
+                    (Some(found), _) => format!("{found:?}"),
+                    (None, error) => format!("{error:?} at {:?} {:?}", case.at, case.text),
+                };
+                faults.push(format!(
+                    "{name}: {} {:?}\n    gave {result:?}, expected {expected}",
+                    case.filter, case.substitutions
+                ));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{} of {cases} cases are wrong:\n{}", faults.len(), faults.join("\n"));
+    assert!(cases >= 400, "{cases} cases");
+}
