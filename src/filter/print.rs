@@ -115,6 +115,14 @@ impl Printed<'_> {
                 self.operand(f, operand, 9)
             }
             Node::Negate(operand) => {
+                // A negated constant is a constant, as it is when read back.
+                if let Some(negated) = self.number(&operand.node).and_then(|number| match number {
+                    Constant::Int(value) => value.checked_neg().map(Constant::Int),
+                    Constant::Double(value) => Some(Constant::Double(-value)),
+                    _ => None,
+                }) {
+                    return constant(f, &negated);
+                }
                 f.write_char('-')?;
                 // Without the parentheses the minus would become part of the number.
                 let is_number = matches!(operand.node, Node::Int(_) | Node::Real(_));
@@ -167,8 +175,18 @@ impl Printed<'_> {
 
     /// What a dot or bracket follows; a number needs parentheses, or the dot would belong to it.
     fn receiver(&self, f: &mut Formatter<'_>, tree: &Ast) -> fmt::Result {
-        let is_number = matches!(tree.node, Node::Int(_) | Node::Real(_));
-        self.operand(f, tree, if is_number { 11 } else { 10 })
+        self.operand(f, tree, if self.number(&tree.node).is_some() { 11 } else { 10 })
+    }
+
+    /// The number that a literal or substitution is.
+    fn number(&self, node: &Node) -> Option<Constant> {
+        let constant = match node {
+            Node::Int(value) => Constant::Int(*value),
+            Node::Real(value) => Constant::Double(*value),
+            Node::Substitution(number) => self.substitutions.get(&(*number)?)?.clone(),
+            _ => return None,
+        };
+        matches!(constant, Constant::Int(_) | Constant::Double(_)).then_some(constant)
     }
 
     fn postfix(&self, f: &mut Formatter<'_>, tree: &Ast) -> fmt::Result {
