@@ -73,11 +73,6 @@ impl Index {
         0
     }
 
-    /// Always zero.
-    pub fn uncommitted_changes(&self) -> u64 {
-        0
-    }
-
     /// Answers `Unsupported`.
     pub fn apply(&self, _: &[Change], _: u64) -> Result<()> {
         Err(absent())

@@ -209,11 +209,6 @@ impl Index {
         state.unsaved_changes + state.uncommitted_changes
     }
 
-    /// Changes since the last commit.
-    pub fn uncommitted_changes(&self) -> u64 {
-        self.state().uncommitted_changes
-    }
-
     /// Applies the changes from [`Index::sequence`] up to `sequence`; views taken afterwards show them.
     ///
     /// # Errors
@@ -266,16 +261,31 @@ impl Index {
         Ok(())
     }
 
-    /// After an error of the writer: drops it and goes on from the last commit.
+    /// After an error of the writer: drops it and goes on from the last commit, whichever that is: an error may come
+    /// after the commit took effect.
     fn settle(&self, state: &mut State, outcome: Result<()>) -> Result<()> {
-        if outcome.is_err() {
-            state.writer = None;
-            state.overlay = Overlay::default();
-            state.applied = state.committed;
-            state.uncommitted_changes = 0;
-            state.is_loading = false;
-            self.publish(state);
+        if outcome.is_ok() {
+            return outcome;
         }
+        state.writer = None;
+        let resumed = guarded("going back to the last commit", || {
+            let metas = state.engine.load_metas().map_err(failed)?;
+            state.reader.reload().map_err(failed)?;
+            let sequence = metas.payload.as_deref().and_then(|payload| payload.rsplit(' ').next()?.parse().ok());
+            Ok(sequence.unwrap_or(0))
+        });
+        match resumed {
+            Ok(sequence) => {
+                state.overlay = Overlay::default();
+                state.committed = sequence;
+                state.applied = sequence;
+                state.unsaved_changes += state.uncommitted_changes;
+                state.uncommitted_changes = 0;
+                state.is_loading = false;
+            }
+            Err(_) => *state = self.place.anew(&self.shape)?,
+        }
+        self.publish(state);
         outcome
     }
 

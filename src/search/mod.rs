@@ -38,11 +38,9 @@ mod index;
 #[cfg(all(test, feature = "search"))]
 mod tests;
 
-pub use checkpoint::{Checkpoint, FileEntry};
-pub use document::{Change, DocKey, Document, FieldName, Shape};
+pub use checkpoint::Checkpoint;
+pub use document::{Change, DocKey, Document, Shape};
 pub use grammar::parse;
-pub use index::{Index, Opened, View};
-pub use overlay::Chunk;
-pub use request::{After, Facets, Hit, Hits, Request, Scope};
+pub use index::{Index, Opened};
+pub use request::{After, Hits, Request, Scope};
 pub use snippet::{Snippet, highlight};
-pub use tree::{Leaf, Node};

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::index::View;
+use super::tree::Node;
 use super::*;
 use crate::disk::{MemoryDisk, Mode, SharedDisk};
 use crate::error::ErrorKind;
@@ -19,7 +21,7 @@ fn shape() -> Arc<Shape> {
 }
 
 fn key(number: u64) -> DocKey {
-    let kind = if number % 2 == 0 { 1 } else { 5 };
+    let kind = if number.is_multiple_of(2) { 1 } else { 5 };
     DocKey { kind, key: RecordKey::parse(IdForm::Decimal, &number.to_string()).unwrap() }
 }
 

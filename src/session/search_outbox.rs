@@ -18,7 +18,7 @@ use super::view::{View, record_key};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{REGISTRY, Registered, registry};
 use crate::records::{Snapshot, Source, Space, envelope};
-use crate::search::{Change, Checkpoint, DocKey, Document, Index, Shape};
+use crate::search::{Change, Checkpoint, DocKey, Document, Index, Opened, Shape};
 use crate::value::limits::{SEARCH_CHECKPOINT_CHANGES, SEARCH_FEED_CHANGES};
 use crate::value::{RecordKey, key};
 
@@ -33,7 +33,7 @@ const CHECKPOINT_PERIOD: Duration = Duration::from_secs(60);
 #[derive(Default)]
 pub(crate) struct SearchOutbox {
     registry: OnceLock<&'static [Registered]>,
-    opened: Mutex<Option<Arc<Index>>>,
+    opened: Mutex<Option<(Arc<Index>, Opened)>>,
     /// Held while changes are fed: one feeder at a time.
     feeding: Mutex<()>,
     saved_at: Mutex<Option<Instant>>,
@@ -54,6 +54,16 @@ impl SearchOutbox {
     #[cfg(test)]
     pub(super) fn set_registry(&self, registry: &'static [Registered]) {
         assert!(self.registry.set(registry).is_ok());
+    }
+
+    /// How the index was opened, once it is.
+    #[cfg(test)]
+    pub(super) fn opened(&self) -> Option<Opened> {
+        lock(&self.opened).as_ref().map(|(_, how)| how.clone())
+    }
+
+    fn open_index(&self) -> Option<Arc<Index>> {
+        lock(&self.opened).as_ref().map(|(index, _)| Arc::clone(index))
     }
 
     pub(super) fn by_code(&self, code: u8) -> Option<&'static Registered> {
@@ -82,16 +92,16 @@ impl SearchOutbox {
 
     fn index(&self, view: &View<'_>, newest: u64) -> Result<Arc<Index>> {
         let mut opened = lock(&self.opened);
-        if let Some(index) = &*opened {
+        if let Some((index, _)) = &*opened {
             return Ok(Arc::clone(index));
         }
         let engine = &view.context().engine;
         let checkpoint = Self::recorded(view)?.filter(|checkpoint| checkpoint.sequence <= newest);
         let store_id = format!("{:016x}", engine.seed);
         let shape = Arc::new(self.shape());
-        let (index, _) = Index::open(&engine.disk, DIRECTORY, shape, &store_id, checkpoint.as_ref(), true)?;
+        let (index, how) = Index::open(&engine.disk, DIRECTORY, shape, &store_id, checkpoint.as_ref(), true)?;
         let index = Arc::new(index);
-        *opened = Some(Arc::clone(&index));
+        *opened = Some((Arc::clone(&index), how));
         *lock(&self.saved_at) = Some(Instant::now());
         Ok(index)
     }
@@ -120,7 +130,7 @@ impl SearchOutbox {
 
     /// Gives up what the index holds and builds it again from the records.
     pub(super) fn rebuild(&self, context: &Arc<Context>) -> Result<(Arc<Index>, Arc<Snapshot>)> {
-        if let Some(index) = lock(&self.opened).clone() {
+        if let Some(index) = self.open_index() {
             let _feeding = lock(&self.feeding);
             index.start_anew()?;
         }
@@ -252,7 +262,7 @@ impl SearchOutbox {
         if cfg!(not(feature = "search")) || self.searchable().next().is_none() {
             return Ok(false);
         }
-        let opened = lock(&self.opened).clone();
+        let opened = self.open_index();
         session.read(|view| match opened {
             Some(index) => {
                 Ok(index.sequence() != view.context().engine.snapshot().sequence || index.unsaved_changes() > 0)
@@ -285,14 +295,23 @@ impl SearchOutbox {
 
     /// Makes durable what the index holds, before the store closes.
     pub(crate) fn save(&self, session: &Session) -> Result<()> {
-        match lock(&self.opened).clone() {
+        match self.open_index() {
             Some(index) if index.unsaved_changes() > 0 => Self::checkpoint(&index, session, false),
             _ => Ok(()),
         }
     }
 
     fn checkpoint(index: &Index, session: &Session, is_forced: bool) -> Result<()> {
-        let Some(checkpoint) = index.checkpoint(is_forced)? else { return Ok(()) };
+        let checkpoint = match index.checkpoint(is_forced) {
+            Ok(Some(checkpoint)) => checkpoint,
+            Ok(None) => return Ok(()),
+            // After a failed sync nobody knows what is on the disk, and a second sync would not tell.
+            Err(error) if error.kind() == ErrorKind::Io => {
+                index.start_anew()?;
+                return Err(error);
+            }
+            Err(error) => return Err(error),
+        };
         let bytes = checkpoint.to_bytes()?;
         session.write(move |draft| {
             draft.put_raw(Space::Positions, CHECKPOINT.to_vec(), bytes);

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Access, Identity, Session, What};
-use crate::disk::{Disk, MemoryDisk, Mode};
+use crate::disk::sim::{Fault, Pick, SimDisk, Survival};
+use crate::disk::{Disk, MemoryDisk, Mode, SharedDisk};
 use crate::error::{ErrorKind, Result};
 use crate::model::{Field, Registered, Resource, TextField};
 use crate::services::{SearchRequest, SearchResponse, SearchService};
@@ -86,7 +87,11 @@ impl Resource for Label {
 static KINDS: [Registered; 2] = [Registered::of::<Note>(), Registered::of::<Label>()];
 
 fn open_with(disk: &Arc<MemoryDisk>, options: StoreOptions) -> Store {
-    let store = options.seed(Some(1)).maintenance_thread(false).open_on(disk.clone()).unwrap();
+    open_on(disk.clone(), options)
+}
+
+fn open_on(disk: SharedDisk, options: StoreOptions) -> Store {
+    let store = options.seed(Some(1)).maintenance_thread(false).open_on(disk).unwrap();
     store.engine().search.set_registry(&KINDS);
     store
 }
@@ -190,9 +195,6 @@ fn reopening_resumes_from_the_checkpoint_or_catches_up() {
     write(&ada(&store), "two", "amplifier", "w1").unwrap();
     assert_eq!(names(&ada(&store), "amplifier"), ["one", "two"]);
     // Without a clean close the index stands at the checkpoint, and catches up.
-    let session = ada(&store);
-    std::mem::forget(store);
-    drop(session);
     let copy = Arc::new(MemoryDisk::new());
     copy_all(&disk, &copy, "");
     let store = open(&copy);
@@ -397,4 +399,97 @@ fn searches_beside_writers_see_whole_commits() {
         done.store(true, Ordering::Relaxed);
     });
     assert_eq!(ada(&store).search(ask("twin")).unwrap().total, Some(160));
+}
+
+/// The names of all notes, read without the index.
+fn scanned(session: &Session) -> Vec<String> {
+    let mut names = Vec::new();
+    let scan = |view: &super::View<'_>| {
+        view.for_each::<Note>(|note| {
+            names.push(note.title);
+            Ok(true)
+        })
+    };
+    session.read(scan).unwrap();
+    names.sort();
+    names
+}
+
+#[test]
+fn after_every_power_cut_search_finds_what_the_records_hold() {
+    let disk = SimDisk::new(7);
+    let store = open_on(Arc::new(disk.clone()), StoreOptions::default());
+    let session = ada(&store);
+    let search = &store.engine().search;
+    let mut saved_op = None;
+    for round in 0..4 {
+        for number in 0..3 {
+            let note = write(&session, &format!("note {round} {number}"), "amplifier", "w1").unwrap();
+            if number == 1 {
+                session.write(move |draft| draft.delete::<Note>(&note.id)).unwrap();
+            }
+        }
+        assert_eq!(names(&session, "amplifier"), scanned(&session));
+        search.save(&session).unwrap();
+        saved_op.get_or_insert(disk.ops());
+    }
+    write(&session, "last", "amplifier", "w1").unwrap();
+
+    let (mut images, mut resumed) = (0, 0);
+    let mut replay = disk.replay();
+    while let Some((op, ..)) = replay.advance() {
+        if op % 3 != 0 {
+            continue;
+        }
+        for (seed, survival) in [(0, Survival::None), (0, Survival::All), (op, Survival::Random)] {
+            let image = replay.survivors(seed, survival);
+            let Ok(store) = StoreOptions::default().maintenance_thread(false).open_on(Arc::new(image)) else {
+                // Not yet created.
+                continue;
+            };
+            store.engine().search.set_registry(&KINDS);
+            let session = ada(&store);
+            assert_eq!(names(&session, "amplifier"), scanned(&session), "op {op} {survival:?}");
+            images += 1;
+            let is_resumed = store.engine().search.opened() == Some(crate::search::Opened::Resumed);
+            resumed += usize::from(is_resumed);
+            assert!(
+                is_resumed || Some(replay.until_op()) < saved_op,
+                "a recorded checkpoint was lost at {op} {survival:?}"
+            );
+        }
+    }
+    println!("{images} images, {resumed} resumed from a checkpoint");
+    assert!(images > 100 && resumed > 50);
+}
+
+#[test]
+fn a_failing_index_never_harms_writes_and_recovers() {
+    for nth in (1..).step_by(6) {
+        let disk = SimDisk::new(nth);
+        let store = open_on(Arc::new(disk.clone()), StoreOptions::default());
+        let session = ada(&store);
+        write(&session, "before", "amplifier", "w1").unwrap();
+        assert_eq!(names(&session, "amplifier").len(), 1);
+        let before = disk.trace().len();
+        let of_search = |entry: &crate::disk::sim::TraceEntry| entry.path.starts_with("search");
+        disk.inject(Pick::any().on_path("search").nth(nth).once(), Fault::Io);
+        for number in 0..3 {
+            write(&session, &format!("note {number}"), "amplifier", "w1").unwrap();
+            if let Ok(response) = session.search(ask("amplifier")) {
+                assert_eq!(response.total, Some(number + 2), "{nth}");
+            }
+            let _ = store.maintain(&Control::default());
+            let _ = store.engine().search.save(&session);
+        }
+        assert_eq!(names(&session, "amplifier"), scanned(&session), "{nth}");
+        let seen = disk.trace().iter().skip(before).filter(|entry| of_search(entry)).count() as u64;
+        drop((session, store));
+        let store = open_on(Arc::new(disk), StoreOptions::default());
+        assert_eq!(names(&ada(&store), "amplifier").len(), 4, "{nth}");
+        if seen < nth {
+            println!("{nth} places of failure");
+            break;
+        }
+    }
 }
