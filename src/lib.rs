@@ -25,6 +25,11 @@ pub mod faults {
     pub use crate::disk::{read_file, write_new_file};
 }
 
+/// Bodies of the fuzz targets, for the binaries in `fuzz/` alone.
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzz;
+
 pub use blobs::ContentReader;
 pub use error::{ApiError, Error, ErrorKind, Place, Result};
 pub use model::{

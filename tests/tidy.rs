@@ -15,6 +15,7 @@ const LEVELS: &[&[&str]] = &[
     &["session"],
     &["services"],
     &["store"],
+    &["fuzz"],
 ];
 
 /// The one file that may use the operating system's files.

@@ -13,7 +13,7 @@ mod options;
 mod query;
 mod search_outbox;
 mod text_search;
-mod token;
+pub(crate) mod token;
 mod view;
 mod write_path;
 

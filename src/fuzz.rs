@@ -1,0 +1,193 @@
+//! Bodies of the fuzz targets: what must hold whatever the bytes.
+//!
+//! Each takes any bytes and panics when a promise is broken. The binaries in `fuzz/` call them; an ordinary test replays
+//! the corpora that are kept there.
+
+use crate::filter::{self, Schema, Times};
+use crate::model::{Product, REGISTRY, Resource, Specification};
+use crate::packages;
+use crate::records::envelope;
+use crate::search::{self, Shape};
+use crate::session::{LogEntry, token};
+use crate::value::{FieldDecl, RecordKey, Val, key, stored, time, wire};
+
+/// Every target: its name, as the directory of its corpus has it, and its body.
+pub const TARGETS: &[(&str, fn(&[u8]))] = &[
+    ("control_file", packages::fuzz::fuzz_control),
+    ("deb_read", packages::fuzz::fuzz_package),
+    ("filter_parse", fuzz_filter_parse),
+    ("ipk_nipkg_read", packages::fuzz::fuzz_control_archive),
+    ("key_order", fuzz_key_order),
+    ("paging_token", fuzz_paging_token),
+    ("record_envelope", fuzz_record_envelope),
+    ("text_query", fuzz_text_query),
+    ("wire_json", fuzz_wire_json),
+];
+
+/// Runs the target `name`; nothing happens when there is none.
+pub fn run(name: &str, data: &[u8]) {
+    if let Some((_, body)) = TARGETS.iter().find(|(known, _)| *known == name) {
+        body(data);
+    }
+}
+
+/// Any text is a filter or an error with a place; a filter prints as a filter that prints the same.
+pub fn fuzz_filter_parse(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let times = Times::new(time::from_millis(1_700_000_000_000), None);
+    let fields: Vec<FieldDecl> = Product::fields().iter().map(|field| field.decl).collect();
+    for accept_brackets in [false, true] {
+        let schema =
+            Schema { fields: &fields, accept_substitutions: true, accept_brackets, search: true, ..Schema::default() };
+        let values = [serde_json::json!(1), serde_json::json!("a"), serde_json::json!(true), serde_json::Value::Null];
+        let Ok(Some(filter)) = filter::compile(Some(text), &values, &schema, &times) else { continue };
+        let _ = filter.matches(&());
+        let _ = filter.conjuncts();
+        let printed = filter.to_string();
+        if let Ok(Some(again)) = filter::compile(Some(&printed), &values, &schema, &times) {
+            assert_eq!(again.to_string(), printed, "the canonical form of {text:?} is not canonical");
+        }
+    }
+}
+
+/// Any text is a text query or an error.
+pub fn fuzz_text_query(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let mut shape = Shape { kinds: REGISTRY.iter().map(|registered| registered.kind).collect(), ..Shape::default() };
+    shape.add_field("name", 2.0);
+    shape.add_field("description", 1.0);
+    let _ = search::parse(text, &shape);
+}
+
+/// Any bytes are a record in its envelope or an error; a payload that is read is written and read the same.
+pub fn fuzz_record_envelope(data: &[u8]) {
+    for registered in REGISTRY {
+        let code = registered.kind.code;
+        let _ = envelope::open(b"key", code, data);
+        let sealed = envelope::seal(b"key", code, data);
+        assert_eq!(envelope::open(b"key", code, &sealed).ok(), Some(data));
+        let _ = (registered.entries)(data);
+        let _ = (registered.document)(data);
+    }
+    fuzz_round_trip::<Product>(data);
+    fuzz_round_trip::<Specification>(data);
+    fuzz_round_trip::<LogEntry>(data);
+}
+
+fn fuzz_round_trip<T: stored::Stored>(data: &[u8]) {
+    let Ok(value) = stored::from_bytes::<T>(data) else { return };
+    // Compared as bytes, since a NaN is not equal to itself.
+    let Ok(bytes) = stored::to_bytes(&value) else { return };
+    let again = stored::from_bytes::<T>(&bytes).and_then(|value| stored::to_bytes(&value));
+    assert_eq!(again.ok(), Some(bytes));
+}
+
+/// The order of keys is the order of values, and what is read of any bytes is what was written.
+pub fn fuzz_key_order(data: &[u8]) {
+    let _ = key::encoded_len(data);
+    let _ = key::split_i64(data);
+    if let Some((text, rest)) = key::split_str(data) {
+        let mut out = Vec::new();
+        key::push_str(&mut out, &text);
+        assert_eq!(key::encoded_len(&out), Some(data.len() - rest.len()));
+        assert_eq!(data.get(..out.len()), Some(out.as_slice()));
+    }
+    let Some((head, rest)) = data.split_first_chunk::<16>() else { return };
+    let (a, b) = head.split_at(8);
+    let number = |bytes: &[u8]| bytes.iter().fold(0u64, |number, &byte| number << 8 | u64::from(byte));
+    let (a, b) = (number(a), number(b));
+    let encode = |value: Val<'_>| {
+        let mut out = Vec::new();
+        key::push_val(&mut out, &value);
+        assert_eq!(key::encoded_len(&out), Some(out.len()));
+        out
+    };
+    let (x, y) = (f64::from_bits(a), f64::from_bits(b));
+    if let Some(order) = x.partial_cmp(&y) {
+        assert_eq!(encode(Val::Double(x)).cmp(&encode(Val::Double(y))), order);
+    }
+    let (a, b) = (a.cast_signed(), b.cast_signed());
+    assert_eq!(encode(Val::Int(a)).cmp(&encode(Val::Int(b))), a.cmp(&b));
+    let (one, other) = rest.split_at(rest.len() / 2);
+    if let (Ok(one), Ok(other)) = (std::str::from_utf8(one), std::str::from_utf8(other)) {
+        assert_eq!(encode(Val::from(one)).cmp(&encode(Val::from(other))), one.cmp(other));
+    }
+}
+
+/// Any JSON is a request or an error; what is read is written and read the same.
+pub fn fuzz_wire_json(data: &[u8]) {
+    fuzz_wire::<Product>(data);
+    fuzz_wire::<Specification>(data);
+    fuzz_wire::<crate::CreateProductRequest>(data);
+    fuzz_wire::<crate::CreateSpecificationsRequest>(data);
+    fuzz_wire::<crate::UpdateProductRequest>(data);
+    fuzz_wire::<crate::UpdateMetadataRequest>(data);
+    fuzz_wire::<crate::ApiError>(data);
+}
+
+fn fuzz_wire<T: serde::Serialize + serde::de::DeserializeOwned>(data: &[u8]) {
+    let Ok(value) = wire::from_json::<T>(data) else { return };
+    let Ok(text) = serde_json::to_vec(&value) else { return };
+    let again = wire::from_json::<T>(&text).ok().and_then(|value| serde_json::to_vec(&value).ok());
+    assert_eq!(again, Some(text));
+}
+
+/// No text but the store's own is a token, and a token's position comes back whole.
+pub fn fuzz_paging_token(data: &[u8]) {
+    let secret = [7; 32];
+    let query = || token::Fingerprint::new("fuzz");
+    let text = String::from_utf8_lossy(data);
+    assert!(token::open(&secret, &query(), Some(&text)).ok().flatten().is_none());
+    if let Ok(sealed) = token::seal(&secret, &query(), data) {
+        let opened = token::open(&secret, &query(), Some(&sealed));
+        // Positions beyond the bound make a token that is refused, which is an error and no panic.
+        if let Ok(position) = opened {
+            assert_eq!(position.as_deref(), Some(data));
+        }
+    }
+    for form in [crate::value::IdForm::Decimal, crate::value::IdForm::Hex24, crate::value::IdForm::Guid] {
+        if let Some(record_key) = RecordKey::parse(form, &text) {
+            assert_eq!(RecordKey::parse(form, &record_key.to_id(form)), Some(record_key));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    /// What the fuzzers once found, and what they start from.
+    #[test]
+    fn the_corpora_break_no_promise() {
+        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fuzz");
+        for (name, body) in TARGETS {
+            assert!(root.join(format!("fuzz_targets/{name}.rs")).exists(), "{name} has no fuzz target");
+            let inputs = std::fs::read_dir(root.join("corpus").join(name)).unwrap();
+            let mut count = 0;
+            for input in inputs {
+                let data = std::fs::read(input.unwrap().path()).unwrap();
+                body(&data);
+                // Pieces and a flipped bit of what is well formed reach further than chance.
+                for at in 0..data.len().min(64) {
+                    body(&data[..data.len() * at / 64]);
+                    let mut flipped = data.clone();
+                    let position = flipped.len() * at / 64;
+                    flipped[position] ^= 1 << (at % 8);
+                    body(&flipped);
+                }
+                count += 1;
+            }
+            assert!(count > 0, "{name} has no corpus");
+        }
+    }
+
+    #[test]
+    fn every_fuzz_target_is_replayed() {
+        let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fuzz/fuzz_targets");
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let name = entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned();
+            assert!(TARGETS.iter().any(|(known, _)| *known == name), "{name} is not in TARGETS");
+        }
+    }
+}
