@@ -31,7 +31,27 @@ pub mod faults {
 pub mod fuzz;
 
 pub use blobs::ContentReader;
+/// The service traits: what a session and a transaction can do.
+pub mod prelude {
+    pub use crate::services::{FileService, SearchService, TestPlanService, WorkItemService};
+}
+
 pub use error::{ApiError, Error, ErrorKind, Place, Result};
+pub use model::dashboard::*;
+pub use model::execution::*;
+pub use model::execution_event::*;
+pub use model::resources::*;
+pub use model::state::*;
+pub use model::test_plan::*;
+pub use model::test_plan_requests::*;
+pub use model::test_plan_template::*;
+pub use model::test_plan_template_requests::*;
+pub use model::timeline::*;
+pub use model::work_item::*;
+pub use model::work_item_projection::*;
+pub use model::work_item_requests::*;
+pub use model::work_item_template::*;
+pub use model::work_item_template_requests::*;
 pub use model::{
     Asset, AssetBusType, AssetDiscoveryType, AssetField, AssetId, AssetIdentification, AssetLocation,
     AssetLocationForCreate, AssetLocationForUpdate, AssetOrderBy, AssetPresence, AssetPresenceForUpdate,
@@ -67,9 +87,10 @@ pub use services::FileService;
 pub use services::{
     SearchFacet, SearchFacets, SearchHighlight, SearchHit, SearchRequest, SearchResponse, SearchService, SearchSnippet,
 };
+pub use services::{TestPlanService, WorkItemService};
 pub use session::{
-    AccessPolicy, AllowAll, ChangeEvent, ChangeStream, Identity, Position, Session, Settings, Transaction, Visibility,
-    What,
+    AccessPolicy, AllowAll, ChangeEvent, ChangeStream, FreshIdRunner, Identity, JobRequest, JobRunner, NotebookRequest,
+    Plan, Position, QueueFailure, Session, Settings, Transaction, Visibility, What,
 };
 pub use store::{
     BackupReport, CompactReport, Finding, MaintenanceReport, Store, StoreOptions, VerifyLevel, VerifyReport,

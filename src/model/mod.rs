@@ -81,6 +81,24 @@ pub use utilization_requests::{
 };
 pub use vendor::VendorPrefix;
 
+pub mod dashboard;
+pub mod execution;
+pub mod execution_event;
+pub(crate) mod fields;
+pub mod resources;
+pub mod state;
+pub mod test_plan;
+pub mod test_plan_requests;
+pub mod test_plan_template;
+pub mod test_plan_template_requests;
+pub mod timeline;
+mod union;
+pub mod work_item;
+pub mod work_item_projection;
+pub mod work_item_requests;
+pub mod work_item_template;
+pub mod work_item_template_requests;
+
 // One line a resource.
 registry::registry! {
     Product,
@@ -91,4 +109,8 @@ registry::registry! {
     Feed,
     PackageRecord,
     UploadSessionRecord,
+    work_item::WorkItem,
+    work_item_template::WorkItemTemplate,
+    test_plan::TestPlan,
+    test_plan_template::TestPlanTemplate,
 }

@@ -1,7 +1,10 @@
 //! One file a service: the public trait, and its one implementation for sessions and transactions.
 
 pub(crate) mod batch;
+mod lab;
 mod search;
+pub mod test_plans;
+pub mod work_items;
 
 pub use search::{
     SearchFacet, SearchFacets, SearchHighlight, SearchHit, SearchRequest, SearchResponse, SearchService, SearchSnippet,
@@ -16,3 +19,6 @@ mod files_tests;
 
 pub(crate) use content::{sweep as sweep_contents, verify as verify_contents};
 pub use files::FileService;
+pub use test_plans::TestPlanService;
+pub use work_items::WorkItemService;
+pub(crate) use work_items::recover_intents;

@@ -204,14 +204,32 @@ impl<'v> Draft<'v> {
 
     /// [`Draft::put`] with more about the event.
     pub fn put_with<R: Resource>(&mut self, record: &R, what: What, detail: Option<Value>) -> Result<()> {
+        self.put_checked(record, what, detail, true)
+    }
+
+    /// [`Draft::put_with`] on behalf of the store itself, whoever may do what.
+    pub(crate) fn put_by_store<R: Resource>(&mut self, record: &R, what: What, detail: Option<Value>) -> Result<()> {
+        self.put_checked(record, what, detail, false)
+    }
+
+    fn put_checked<R: Resource>(
+        &mut self,
+        record: &R,
+        what: What,
+        detail: Option<Value>,
+        check_policy: bool,
+    ) -> Result<()> {
         let key = record
             .key()
             .ok_or_else(|| Error::invalid(format!("{:?} is not the id of a {}", record.id(), R::KIND.name)))?;
         let old = self.any_by_key::<R>(key)?;
-        self.require(old.as_ref(), record, what)?;
-        self.put_indexes(key, old.as_ref(), Some(record))?;
+        if check_policy {
+            self.require(old.as_ref(), record, what)?;
+        }
         let full_key = record_key(R::KIND, key);
+        // Everything that can refuse comes before the first change, so that a refused record drafts nothing.
         let value = envelope::seal(&full_key, R::KIND.code, &stored::to_bytes(record)?);
+        self.put_indexes(key, old.as_ref(), Some(record))?;
         self.put_raw(Space::Records, full_key, value);
         let moved_from = old.filter(|old| old.workspace() != record.workspace()).map(|old| old.workspace().to_owned());
         self.log::<R>(record, what, moved_from, detail);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::identity::{AccessPolicy, AllowAll};
+use super::runner::{FreshIdRunner, JobRunner};
 use crate::value::{Clock, SystemClock, limits};
 
 /// Settings of an open store, shared by all its sessions.
@@ -12,6 +13,8 @@ pub struct Settings {
     pub clock: Arc<dyn Clock>,
     /// Who may do what; default: everybody everything.
     pub policy: Arc<dyn AccessPolicy>,
+    /// What runs the jobs and notebooks of work items; default: nothing runs, each call is answered with fresh ids.
+    pub runner: Arc<dyn JobRunner>,
     /// The workspace of what is created without one; default `default`.
     pub default_workspace: String,
     /// The vendor prefix of asset members, platforms and package extensions; default `NI`.
@@ -54,6 +57,7 @@ impl Default for Settings {
         Self {
             clock: Arc::new(SystemClock),
             policy: Arc::new(AllowAll),
+            runner: Arc::new(FreshIdRunner),
             default_workspace: "default".to_owned(),
             vendor_prefix: "NI".to_owned(),
             calibration_warning_days: 30,

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use super::format::{self, Found};
 use super::lock;
-use super::maintain::MaintenanceThread;
+use super::maintain::{MAINTENANCE_USER, MaintenanceThread};
 use crate::disk::{RealDisk, SharedDisk};
 use crate::error::{Error, Result};
 use crate::records::{RecordFile, RecordFileOptions};
-use crate::session::{AccessPolicy, Engine, Identity, Session, Settings};
+use crate::services::recover_intents;
+use crate::session::{Access, AccessPolicy, Engine, Identity, JobRunner, Session, Settings};
 use crate::value::Clock;
 
 /// An open store. Cheap to clone; closes cleanly when the last clone and the last session are dropped.
@@ -173,6 +174,18 @@ impl StoreOptions {
         self
     }
 
+    /// What runs the jobs and notebooks of work items.
+    pub fn job_runner(mut self, runner: impl JobRunner) -> Self {
+        self.settings.runner = Arc::new(runner);
+        self
+    }
+
+    /// What runs the jobs and notebooks of work items, shared with the caller.
+    pub fn shared_job_runner(mut self, runner: Arc<dyn JobRunner>) -> Self {
+        self.settings.runner = runner;
+        self
+    }
+
     /// Sets everything at once.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
@@ -214,6 +227,9 @@ impl StoreOptions {
         let records = RecordFile::open(&disk, options)?;
         let engine = Arc::new(Engine::start(self.settings, disk, records, lock)?);
         crate::services::sweep_contents(&engine)?;
+        let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
+        session.write(recover_intents)?;
+        drop(session);
         let maintenance = match engine.settings.maintenance_thread {
             true => Some(MaintenanceThread::start(Arc::downgrade(&engine))?),
             false => None,

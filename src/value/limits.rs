@@ -125,3 +125,7 @@ pub const UTILIZATION_ASSETS: usize = 100;
 pub const SPECIFICATIONS_CREATE: usize = 1_000;
 /// Largest magnitude of limits and numeric conditions of a specification.
 pub const SPECIFICATION_MAGNITUDE: f64 = 7.9e28;
+/// Events that one execution history keeps.
+pub const EXECUTION_HISTORY: usize = 1_000;
+/// Records of one page of work items, test plans and their templates.
+pub const LAB_TAKE: usize = 1_000;

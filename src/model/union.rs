@@ -1,0 +1,62 @@
+//! Unions that the member `type` tells apart on the wire.
+
+/// Declares an enumeration of newtype variants over records, with its wire form and its stored form.
+///
+/// The tag is written canonically and read in any letter case; an unknown or missing tag is an error that names `type`.
+macro_rules! wire_union {
+    ($(#[$meta:meta])* pub enum $name:ident {
+        $($(#[$vmeta:meta])* $code:literal $tag:literal => $variant:ident($record:ident)),* $(,)?
+    }) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, serde::Serialize)]
+        #[serde(tag = "type")]
+        pub enum $name {
+            $($(#[$vmeta])* #[serde(rename = $tag)] $variant($record)),*
+        }
+
+        impl $name {
+            /// The wire text of the member `type`.
+            #[must_use]
+            pub fn type_name(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $tag),* }
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                use serde::de::Error as _;
+                let mut members = serde_json::Map::<String, serde_json::Value>::deserialize(deserializer)?;
+                let tag = match members.remove("type") {
+                    Some(serde_json::Value::String(tag)) => tag,
+                    Some(_) => return Err(D::Error::custom("member `type`: expected a string")),
+                    None => {
+                        let known = [$($tag),*].join(", ");
+                        return Err(D::Error::custom(format_args!("member `type`: missing; expected one of {known}")));
+                    }
+                };
+                let folded = $crate::value::wire::fold(&tag);
+                let value = serde_json::Value::Object(members);
+                $(if folded == $crate::value::wire::fold($tag) {
+                    return $record::deserialize_members(value).map(Self::$variant).map_err(D::Error::custom);
+                })*
+                let known = [$($tag),*].join(", ");
+                Err(D::Error::custom(format_args!("member `type`: unknown value {tag:?}; expected one of {known}")))
+            }
+        }
+
+        $(impl $record {
+            fn deserialize_members(members: serde_json::Value) -> Result<Self, serde_json::Error> {
+                <Self as serde::Deserialize>::deserialize(members)
+            }
+        }
+
+        impl From<$record> for $name {
+            fn from(value: $record) -> Self {
+                Self::$variant(value)
+            }
+        })*
+
+        $crate::value::wire::stored_union!($name { $($code => $variant),* });
+    };
+}
+pub(crate) use wire_union;

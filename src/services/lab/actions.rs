@@ -1,0 +1,237 @@
+//! The built-in actions and what they do to the state; `docs/states-and-actions.md` shows the same table.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::execution::ExecutionDefinition;
+use crate::model::state::State;
+
+/// From which states a built-in action leads.
+#[derive(Clone, Copy, Debug)]
+enum From {
+    Any,
+    NonTerminal,
+    Only(&'static [State]),
+}
+
+impl From {
+    fn holds(self, state: State) -> bool {
+        match self {
+            Self::Any => true,
+            Self::NonTerminal => !state.is_terminal(),
+            Self::Only(states) => states.contains(&state),
+        }
+    }
+}
+
+/// What a built-in action runs when the item does not define it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Undefined {
+    Manual,
+    Schedule,
+    Unschedule,
+    /// It cannot be executed then.
+    Refused,
+}
+
+struct BuiltIn {
+    name: &'static str,
+    from: From,
+    state: State,
+    substate: &'static str,
+    undefined: Undefined,
+}
+
+const fn action(name: &'static str, from: From, state: State, undefined: Undefined) -> BuiltIn {
+    BuiltIn { name, from, state, substate: state.as_str(), undefined }
+}
+
+static BUILT_IN: &[BuiltIn] = &[
+    action("START", From::NonTerminal, State::InProgress, Undefined::Manual),
+    action("END", From::NonTerminal, State::PendingApproval, Undefined::Manual),
+    action("COMPLETE", From::NonTerminal, State::PendingApproval, Undefined::Refused),
+    BuiltIn {
+        name: "PAUSE",
+        from: From::Only(&[State::InProgress]),
+        state: State::InProgress,
+        substate: "PAUSED",
+        undefined: Undefined::Refused,
+    },
+    action("RESUME", From::Only(&[State::InProgress]), State::InProgress, Undefined::Refused),
+    action("ABORT", From::NonTerminal, State::Canceled, Undefined::Refused),
+    action("CANCEL", From::NonTerminal, State::Canceled, Undefined::Refused),
+    action("READY", From::Only(&[State::New]), State::Defined, Undefined::Refused),
+    action("APPROVE", From::Only(&[State::Defined]), State::Reviewed, Undefined::Refused),
+    action("APPROVE", From::Only(&[State::PendingApproval]), State::Closed, Undefined::Refused),
+    action("RESET", From::Any, State::New, Undefined::Refused),
+    action(
+        "SCHEDULE",
+        From::Only(&[State::New, State::Defined, State::Reviewed]),
+        State::Scheduled,
+        Undefined::Schedule,
+    ),
+    action("UNSCHEDULE", From::Only(&[State::Scheduled]), State::Reviewed, Undefined::Unschedule),
+];
+
+/// What an action runs.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Runs {
+    /// What the item defines.
+    Defined(ExecutionDefinition),
+    /// Nothing.
+    Manual,
+    /// The scheduling of the item.
+    Schedule,
+    /// The end of its scheduling.
+    Unschedule,
+}
+
+/// Where an action leads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Target {
+    pub(crate) state: State,
+    pub(crate) substate: &'static str,
+    /// The schedule is taken away on the way.
+    pub(crate) clears_schedule: bool,
+}
+
+/// What executing an action of an item means.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Step {
+    pub(crate) runs: Runs,
+    /// `None`: the item stays where it is.
+    pub(crate) target: Option<Target>,
+}
+
+/// What an item has that decides about its actions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Situation<'i> {
+    pub(crate) state: State,
+    pub(crate) definitions: &'i [ExecutionDefinition],
+    pub(crate) has_planned_start: bool,
+}
+
+/// The error about an action that the state forbids.
+pub(crate) fn invalid_state(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Conflict, message).with_name("Skyline.WorkOrder.InvalidState", None)
+}
+
+/// What executing `name` means: a definition gives the kind, the table gives the target.
+///
+/// Defined names are compared exactly, built-in names without regard to letter case.
+///
+/// # Errors
+/// `InvalidArgument` for a blank name, `NotFound` for an action that is neither defined nor built in, `Conflict` when
+/// the state forbids it.
+pub(crate) fn resolve(situation: Situation<'_>, name: &str) -> Result<Step> {
+    if name.trim().is_empty() {
+        return Err(super::checks::invalid("action", "must not be blank"));
+    }
+    let definition = situation.definitions.iter().find(|definition| definition.action() == name);
+    let mut rows = BUILT_IN.iter().filter(|row| row.name.eq_ignore_ascii_case(name)).peekable();
+    let undefined = rows.peek().map(|row| row.undefined);
+    let runs = match (definition, undefined) {
+        (Some(definition), _) => Runs::Defined(definition.clone()),
+        (None, Some(Undefined::Manual)) => Runs::Manual,
+        (None, Some(Undefined::Schedule)) => Runs::Schedule,
+        (None, Some(Undefined::Unschedule)) => Runs::Unschedule,
+        (None, Some(Undefined::Refused) | None) => {
+            let message = format!("the work item has no action {name:?}; define it in its executionActions");
+            return Err(Error::new(ErrorKind::NotFound, message)
+                .with_name("Skyline.WorkOrder.ActionNotFound", None)
+                .with_args([name]));
+        }
+    };
+    let state = situation.state;
+    let forbidden =
+        || invalid_state(format!("the action {name:?} cannot be executed in the state {state}")).with_args([name]);
+    let target = if undefined.is_some() {
+        let row = rows.find(|row| row.from.holds(state)).ok_or_else(forbidden)?;
+        if row.state == State::Scheduled && !situation.has_planned_start {
+            return Err(invalid_state(
+                "an item without a planned start cannot be scheduled; schedule it with one first",
+            )
+            .with_args([name]));
+        }
+        let clears_schedule = row.name == "UNSCHEDULE";
+        Some(Target { state: row.state, substate: row.substate, clears_schedule })
+    } else if state.is_terminal() {
+        return Err(forbidden());
+    } else {
+        None
+    };
+    // A definition of the kind NONE never moves the item, not even under the name of a built-in action.
+    let stays = matches!(runs, Runs::Defined(ExecutionDefinition::None(_)));
+    Ok(Step { runs, target: target.filter(|_| !stays) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::execution::{ManualExecution, NoneExecution};
+
+    fn manual(action: &str) -> ExecutionDefinition {
+        ManualExecution { action: action.to_owned() }.into()
+    }
+
+    fn go(state: State, definitions: &[ExecutionDefinition], name: &str) -> Result<Option<(State, &'static str)>> {
+        let situation = Situation { state, definitions, has_planned_start: true };
+        resolve(situation, name).map(|step| step.target.map(|target| (target.state, target.substate)))
+    }
+
+    /// The table of the reference, one line an action: from which states, to what, and whether it needs a definition.
+    #[test]
+    fn the_built_in_actions_lead_where_the_reference_says() {
+        use State::{Canceled, Closed, Defined, InProgress, New, PendingApproval, Reviewed, Scheduled};
+        let open = [New, Defined, Reviewed, Scheduled, InProgress, PendingApproval].as_slice();
+        let all = [New, Defined, Reviewed, Scheduled, InProgress, PendingApproval, Closed, Canceled].as_slice();
+        let table: &[(&str, &[State], State, &str, bool)] = &[
+            ("START", open, InProgress, "IN_PROGRESS", false),
+            ("END", open, PendingApproval, "PENDING_APPROVAL", false),
+            ("COMPLETE", open, PendingApproval, "PENDING_APPROVAL", true),
+            ("PAUSE", &[InProgress], InProgress, "PAUSED", true),
+            ("RESUME", &[InProgress], InProgress, "IN_PROGRESS", true),
+            ("ABORT", open, Canceled, "CANCELED", true),
+            ("CANCEL", open, Canceled, "CANCELED", true),
+            ("READY", &[New], Defined, "DEFINED", true),
+            ("RESET", all, New, "NEW", true),
+            ("SCHEDULE", &[New, Defined, Reviewed], Scheduled, "SCHEDULED", false),
+            ("UNSCHEDULE", &[Scheduled], Reviewed, "REVIEWED", false),
+        ];
+        for &(name, from, to, substate, needs_definition) in table {
+            for &state in State::ALL {
+                let defined = go(state, &[manual(name)], name);
+                let undefined = go(state, &[], &name.to_lowercase());
+                if from.contains(&state) {
+                    assert_eq!(defined.unwrap(), Some((to, substate)), "{name} from {state}");
+                } else {
+                    assert_eq!(defined.unwrap_err().kind(), ErrorKind::Conflict, "{name} from {state}");
+                }
+                match undefined {
+                    Ok(target) => assert!(!needs_definition && target == Some((to, substate)), "{name} from {state}"),
+                    Err(error) if needs_definition => assert_eq!(error.kind(), ErrorKind::NotFound, "{name}"),
+                    Err(error) => assert!(error.kind() == ErrorKind::Conflict && !from.contains(&state), "{name}"),
+                }
+            }
+        }
+        let approve = [manual("APPROVE")];
+        assert_eq!(go(Defined, &approve, "APPROVE").unwrap(), Some((Reviewed, "REVIEWED")));
+        assert_eq!(go(PendingApproval, &approve, "APPROVE").unwrap(), Some((Closed, "CLOSED")));
+        assert_eq!(go(New, &approve, "APPROVE").unwrap_err().kind(), ErrorKind::Conflict);
+    }
+
+    #[test]
+    fn names_are_exact_for_definitions_and_free_of_case_for_built_ins() {
+        let definitions = [manual("Burn in"), NoneExecution { action: "START".to_owned() }.into()];
+        assert_eq!(go(State::New, &definitions, "Burn in").unwrap(), None);
+        assert_eq!(go(State::New, &definitions, "burn in").unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(go(State::Closed, &definitions, "Burn in").unwrap_err().kind(), ErrorKind::Conflict);
+        assert_eq!(go(State::New, &definitions, "START").unwrap(), None, "a definition of the kind NONE stays");
+        assert_eq!(go(State::New, &definitions, "Start").unwrap(), Some((State::InProgress, "IN_PROGRESS")));
+        assert_eq!(go(State::New, &definitions, " ").unwrap_err().kind(), ErrorKind::InvalidArgument);
+    }
+
+    #[test]
+    fn scheduling_needs_a_planned_start() {
+        let situation = Situation { state: State::New, definitions: &[], has_planned_start: false };
+        assert_eq!(resolve(situation, "SCHEDULE").unwrap_err().kind(), ErrorKind::Conflict);
+    }
+}

@@ -1,0 +1,126 @@
+//! The batch operations, over any record of the two services.
+//!
+//! What must hold: each call is one write; an item that is refused drafts nothing; lists keep the order of the request.
+
+use super::{Amendment, Creation, LabRecord, not_found};
+use crate::error::{Error, Result};
+use crate::model::Resource;
+use crate::services::batch::{Outcome, Umbrella, distinct, run};
+use crate::session::{Access, Draft, What};
+
+/// Makes records.
+pub(crate) fn create<C: Creation>(access: &impl Access, requests: Vec<C>) -> Result<Outcome<C::Record, C>> {
+    if requests.is_empty() {
+        return Ok(nothing());
+    }
+    access.write(move |draft| {
+        run(Umbrella::SKYLINE, requests, |position, request| {
+            let name = request.name().map(str::to_owned);
+            create_one(draft, request).map_err(|error| {
+                error.with_resource(C::Record::KIND.name, name.unwrap_or_else(|| position.to_string()))
+            })
+        })
+    })
+}
+
+fn create_one<C: Creation>(draft: &mut Draft<'_>, request: C) -> Result<C::Record> {
+    let mut record = request.build(draft)?;
+    if record.workspace_mut().is_none() {
+        *record.workspace_mut() = Some(draft.context().default_workspace().to_owned());
+    }
+    let (user, now) = (draft.user().to_owned(), draft.now());
+    record.stamp().create(&user, now);
+    forget_url(&mut record);
+    // Checked before the id is drawn, so that refused requests use up none.
+    record.check()?;
+    record.set_key(draft.new_key::<C::Record>()?);
+    record.check()?;
+    draft.put(&record, What::Created)?;
+    record.finish();
+    Ok(record)
+}
+
+/// Changes records: updates and schedules.
+pub(crate) fn amend<M: Amendment>(
+    access: &impl Access,
+    requests: Vec<M>,
+    replace: bool,
+) -> Result<Outcome<M::Record, M>> {
+    if requests.is_empty() {
+        return Ok(nothing());
+    }
+    access.write(move |draft| {
+        run(Umbrella::SKYLINE, requests, |position, request| {
+            let id = request.id().map(str::to_owned);
+            amend_one(draft, request, replace)
+                .map_err(|error| error.with_resource(M::Record::KIND.name, id.unwrap_or_else(|| position.to_string())))
+        })
+    })
+}
+
+fn amend_one<M: Amendment>(draft: &mut Draft<'_>, request: M, replace: bool) -> Result<M::Record> {
+    let id = request.id().ok_or_else(|| super::checks::invalid("id", "is required"))?;
+    let mut record = draft.get::<M::Record>(id)?.ok_or_else(|| not_found::<M::Record>(id))?;
+    request.amend(&mut record, replace)?;
+    let (user, now) = (draft.user().to_owned(), draft.now());
+    record.stamp().update(&user, now);
+    forget_url(&mut record);
+    record.check()?;
+    draft.put(&record, M::WHAT)?;
+    record.finish();
+    Ok(record)
+}
+
+/// Deletes records; an id that is given twice counts once.
+pub(crate) fn delete<R: LabRecord>(access: &impl Access, ids: Vec<String>) -> Result<Outcome<String, String>> {
+    if ids.is_empty() {
+        return Ok(nothing());
+    }
+    access.write(move |draft| {
+        run(Umbrella::SKYLINE, distinct(ids), |_, id| match draft.delete::<R>(&id) {
+            Ok(Some(_)) => Ok(id),
+            Ok(None) => Err(not_found::<R>(&id)),
+            Err(error) => Err(error.with_resource(R::KIND.name, id)),
+        })
+    })
+}
+
+/// One record, with its computed members.
+pub(crate) fn get<R: LabRecord>(access: &impl Access, id: &str) -> Result<R> {
+    let mut record = access.read(|view| view.get::<R>(id))?.ok_or_else(|| not_found::<R>(id))?;
+    record.finish();
+    Ok(record)
+}
+
+/// The answer to a delete call: nothing when every id went.
+pub(crate) fn unless_all_went<T>(
+    outcome: Outcome<String, String>,
+    answer: impl FnOnce(Vec<String>, Vec<String>, crate::error::ApiError) -> T,
+) -> Option<T> {
+    outcome.error.map(|error| answer(outcome.succeeded, outcome.failed, error))
+}
+
+fn nothing<S, F>() -> Outcome<S, F> {
+    Outcome { succeeded: Vec::new(), failed: Vec::new(), error: None }
+}
+
+fn forget_url(record: &mut impl LabRecord) {
+    if let Some(dashboard) = record.dashboard_mut() {
+        dashboard.url = None;
+    }
+}
+
+/// The template that a request names.
+pub(crate) fn template<T: LabRecord>(draft: &Draft<'_>, id: Option<&String>) -> Result<Option<T>> {
+    match id {
+        None => Ok(None),
+        Some(id) => match draft.get::<T>(id)? {
+            Some(template) => Ok(Some(template)),
+            None => Err(missing_template::<T>(id)),
+        },
+    }
+}
+
+fn missing_template<T: LabRecord>(id: &str) -> Error {
+    not_found::<T>(id).at_member("templateId")
+}

@@ -1,0 +1,62 @@
+//! Queries over any record of the two services.
+
+use serde_json::Value;
+
+use super::LabRecord;
+use crate::error::Result;
+use crate::session::{Access, OrderTerm, Page, Plan, Query};
+use crate::value::limits;
+
+/// What the four query requests have in common.
+pub(crate) struct Ask<'q> {
+    pub(crate) filter: Option<&'q str>,
+    pub(crate) substitutions: Option<&'q Vec<Value>>,
+    pub(crate) take: Option<i64>,
+    pub(crate) continuation_token: Option<&'q str>,
+    /// Path of the field to order by; by id when absent.
+    pub(crate) order_by: Option<&'static str>,
+    pub(crate) descending: bool,
+    pub(crate) return_count: bool,
+}
+
+impl<'q> Ask<'q> {
+    fn query(&self) -> Result<Query<'q>> {
+        let take = match self.take {
+            None => limits::LAB_TAKE,
+            Some(take) => usize::try_from(take)
+                .map_err(|_| super::checks::invalid("take", &format!("is {take}; it cannot be negative")))?
+                .min(limits::LAB_TAKE),
+        };
+        Ok(Query {
+            filter: self.filter,
+            substitutions: self.substitutions.map_or(&[], Vec::as_slice),
+            // A direction without a key is ignored.
+            order: self.order_by.map(|path| OrderTerm { path, descending: self.descending }).into_iter().collect(),
+            take,
+            continuation_token: self.continuation_token.filter(|token| !token.is_empty()),
+            return_count: self.return_count,
+            ..Query::default()
+        })
+    }
+}
+
+/// The page, each record with its computed members and then reduced to the parts that were asked for.
+pub(crate) fn page<R: LabRecord>(access: &impl Access, ask: &Ask<'_>, project: impl Fn(R) -> R) -> Result<Page<R>> {
+    let query = ask.query()?;
+    let mut page = access.read(|view| view.query::<R>(&query))?;
+    page.items = page
+        .items
+        .into_iter()
+        .map(|mut record| {
+            record.finish();
+            project(record)
+        })
+        .collect();
+    Ok(page)
+}
+
+/// How the query is answered, with what it cost.
+pub(crate) fn explain<R: LabRecord>(access: &impl Access, ask: &Ask<'_>) -> Result<Plan> {
+    let query = ask.query()?;
+    access.read(|view| view.query_with_plan::<R>(&query)).map(|(_, plan)| plan)
+}

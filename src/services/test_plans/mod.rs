@@ -1,0 +1,261 @@
+//! The legacy test plan service: the predecessor of the work item service, on the same machinery.
+
+mod records;
+
+#[cfg(test)]
+mod tests;
+
+use crate::error::Result;
+use crate::model::test_plan::TestPlan;
+use crate::model::test_plan_requests::{
+    CreateTestPlanRequest, CreateTestPlansPartialSuccessResponse, DeleteTestPlansPartialSuccessResponse,
+    PagedTestPlans, QueryTestPlansRequest, ScheduleTestPlansRequest, ScheduleTestPlansResponse, TestPlanOrderBy,
+    UpdateTestPlansRequest, UpdateTestPlansResponse, project_test_plan,
+};
+use crate::model::test_plan_template::TestPlanTemplate;
+use crate::model::test_plan_template_requests::{
+    CreateTestPlanTemplatePartialSuccessResponse, CreateTestPlanTemplateRequest,
+    DeleteTestPlanTemplatesPartialSuccessResponse, PagedTestPlanTemplates, QueryTestPlanTemplatesRequest,
+    TestPlanTemplateOrderBy, project_test_plan_template,
+};
+use crate::services::lab::batch;
+use crate::services::lab::query::{self, Ask};
+use crate::session::{Access, Plan};
+
+/// Legacy test plans and their templates. Deprecated by the services that it follows in favour of
+/// [`crate::WorkItemService`]; it stays for their clients, and shares no data with work items.
+///
+/// Batches, partial failures and errors are those of [`crate::WorkItemService`].
+///
+/// ```
+/// # fn main() -> stationdb::Result<()> {
+/// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
+/// use stationdb::prelude::*;
+/// use stationdb::{CreateTestPlanRequest, Identity, State, Store};
+///
+/// let store = Store::open(dir.path())?;
+/// let session = store.session(Identity::user("ada"));
+/// let request = CreateTestPlanRequest { name: Some("Incoming".into()), ..Default::default() };
+/// let made = session.create_test_plans(vec![request])?.created_test_plans;
+/// assert_eq!(made[0].state, Some(State::New));
+/// # Ok(())
+/// # }
+/// ```
+pub trait TestPlanService {
+    /// Makes test plans. Templates are copied into the plans that name one: what the request gives wins, properties
+    /// merge.
+    ///
+    /// # Errors
+    /// An entry fails for an unknown state or template, a negative duration, and for actions without a name, with the
+    /// same name, or with nothing to run.
+    fn create_test_plans(
+        &self,
+        test_plans: Vec<CreateTestPlanRequest>,
+    ) -> Result<CreateTestPlansPartialSuccessResponse>;
+
+    /// Deletes test plans. Nothing is returned when all went.
+    ///
+    /// # Errors
+    /// An id fails when it names nothing, or nothing that the caller may see.
+    fn delete_test_plans(&self, ids: Vec<String>) -> Result<Option<DeleteTestPlansPartialSuccessResponse>>;
+
+    /// A page of the test plans that match a filter.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a faulty filter, substitution, negative take or unreadable token.
+    fn query_test_plans(&self, request: QueryTestPlansRequest) -> Result<PagedTestPlans>;
+
+    /// How [`TestPlanService::query_test_plans`] answers this request, and what that costs; the query is run.
+    ///
+    /// # Errors
+    /// As the query.
+    fn explain_query_test_plans(&self, request: QueryTestPlansRequest) -> Result<Plan>;
+
+    /// Plans test plans and reserves system and fixtures. What is NEW, DEFINED or REVIEWED becomes SCHEDULED once it has
+    /// a planned start.
+    ///
+    /// # Errors
+    /// An entry fails for a missing or unknown id, for a CLOSED or CANCELED plan, for fixtures without a system, for a
+    /// negative duration and for an end before the start.
+    fn schedule_test_plans(&self, request: ScheduleTestPlansRequest) -> Result<ScheduleTestPlansResponse>;
+
+    /// Changes test plans, in order. Absent members keep, null members clear; arrays are appended to and maps merged
+    /// unless `replace` is set.
+    ///
+    /// # Errors
+    /// An entry fails for a missing or unknown id, and for what would make the whole record one that cannot be created.
+    fn update_test_plans(&self, request: UpdateTestPlansRequest) -> Result<UpdateTestPlansResponse>;
+
+    /// One test plan with its actions and its history.
+    ///
+    /// # Errors
+    /// `NotFound` for an id that names nothing, or nothing that the caller may see.
+    fn get_test_plan(&self, test_plan_id: &str) -> Result<TestPlan>;
+
+    /// Makes templates.
+    ///
+    /// # Errors
+    /// An entry fails for a missing or blank name or group, a negative duration, and for actions as in
+    /// [`TestPlanService::create_test_plans`].
+    fn create_test_plan_templates(
+        &self,
+        test_plan_templates: Vec<CreateTestPlanTemplateRequest>,
+    ) -> Result<CreateTestPlanTemplatePartialSuccessResponse>;
+
+    /// A page of the templates that match a filter; the only way to read one.
+    ///
+    /// # Errors
+    /// As [`TestPlanService::query_test_plans`].
+    fn query_test_plan_templates(&self, request: QueryTestPlanTemplatesRequest) -> Result<PagedTestPlanTemplates>;
+
+    /// How [`TestPlanService::query_test_plan_templates`] answers this request, and what that costs; the query is run.
+    ///
+    /// # Errors
+    /// As the query.
+    fn explain_query_test_plan_templates(&self, request: QueryTestPlanTemplatesRequest) -> Result<Plan>;
+
+    /// Deletes templates; plans made from them stay. Nothing is returned when all went.
+    ///
+    /// # Errors
+    /// An id fails when it names nothing, or nothing that the caller may see.
+    fn delete_test_plan_templates(
+        &self,
+        ids: Vec<String>,
+    ) -> Result<Option<DeleteTestPlanTemplatesPartialSuccessResponse>>;
+}
+
+impl<A: Access> TestPlanService for A {
+    fn create_test_plans(
+        &self,
+        test_plans: Vec<CreateTestPlanRequest>,
+    ) -> Result<CreateTestPlansPartialSuccessResponse> {
+        let mut outcome = batch::create(self, test_plans)?;
+        Ok(CreateTestPlansPartialSuccessResponse {
+            failed_test_plans: outcome.failed_or_none(),
+            created_test_plans: outcome.succeeded,
+            error: outcome.error,
+        })
+    }
+
+    fn delete_test_plans(&self, ids: Vec<String>) -> Result<Option<DeleteTestPlansPartialSuccessResponse>> {
+        let outcome = batch::delete::<TestPlan>(self, ids)?;
+        Ok(batch::unless_all_went(outcome, |deleted, failed, error| DeleteTestPlansPartialSuccessResponse {
+            deleted_test_plan_ids: Some(deleted),
+            failed_test_plan_ids: Some(failed),
+            error: Some(error),
+        }))
+    }
+
+    fn query_test_plans(&self, request: QueryTestPlansRequest) -> Result<PagedTestPlans> {
+        let projection = request.projection.as_deref().unwrap_or_default();
+        let page = query::page::<TestPlan>(self, &plan_ask(&request), |plan| match projection {
+            [] => plan,
+            fields => project_test_plan(&plan, fields),
+        })?;
+        Ok(PagedTestPlans {
+            test_plans: page.items,
+            continuation_token: page.continuation_token,
+            total_count: page.total_count,
+        })
+    }
+
+    fn explain_query_test_plans(&self, request: QueryTestPlansRequest) -> Result<Plan> {
+        query::explain::<TestPlan>(self, &plan_ask(&request))
+    }
+
+    fn schedule_test_plans(&self, request: ScheduleTestPlansRequest) -> Result<ScheduleTestPlansResponse> {
+        let mut outcome = batch::amend(self, request.test_plans, request.replace.unwrap_or_default())?;
+        Ok(ScheduleTestPlansResponse {
+            failed_test_plans: outcome.failed_or_none(),
+            scheduled_test_plans: Some(outcome.succeeded),
+            error: outcome.error,
+        })
+    }
+
+    fn update_test_plans(&self, request: UpdateTestPlansRequest) -> Result<UpdateTestPlansResponse> {
+        let mut outcome = batch::amend(self, request.test_plans, request.replace.unwrap_or_default())?;
+        Ok(UpdateTestPlansResponse {
+            failed_test_plans: outcome.failed_or_none(),
+            updated_test_plans: Some(outcome.succeeded),
+            error: outcome.error,
+        })
+    }
+
+    fn get_test_plan(&self, test_plan_id: &str) -> Result<TestPlan> {
+        batch::get(self, test_plan_id)
+    }
+
+    fn create_test_plan_templates(
+        &self,
+        test_plan_templates: Vec<CreateTestPlanTemplateRequest>,
+    ) -> Result<CreateTestPlanTemplatePartialSuccessResponse> {
+        let mut outcome = batch::create(self, test_plan_templates)?;
+        Ok(CreateTestPlanTemplatePartialSuccessResponse {
+            failed_test_plan_templates: outcome.failed_or_none(),
+            created_test_plan_templates: outcome.succeeded,
+            error: outcome.error,
+        })
+    }
+
+    fn query_test_plan_templates(&self, request: QueryTestPlanTemplatesRequest) -> Result<PagedTestPlanTemplates> {
+        let projection = request.projection.as_deref().unwrap_or_default();
+        let page = query::page::<TestPlanTemplate>(self, &template_ask(&request), |template| match projection {
+            [] => template,
+            fields => project_test_plan_template(&template, fields),
+        })?;
+        Ok(PagedTestPlanTemplates {
+            test_plan_templates: page.items,
+            continuation_token: page.continuation_token,
+            total_count: None,
+        })
+    }
+
+    fn explain_query_test_plan_templates(&self, request: QueryTestPlanTemplatesRequest) -> Result<Plan> {
+        query::explain::<TestPlanTemplate>(self, &template_ask(&request))
+    }
+
+    fn delete_test_plan_templates(
+        &self,
+        ids: Vec<String>,
+    ) -> Result<Option<DeleteTestPlanTemplatesPartialSuccessResponse>> {
+        let outcome = batch::delete::<TestPlanTemplate>(self, ids)?;
+        Ok(batch::unless_all_went(outcome, |deleted, failed, error| DeleteTestPlanTemplatesPartialSuccessResponse {
+            deleted_test_plan_template_ids: deleted,
+            failed_test_plan_template_ids: Some(failed),
+            error: Some(error),
+        }))
+    }
+}
+
+fn plan_ask(request: &QueryTestPlansRequest) -> Ask<'_> {
+    Ask {
+        filter: request.filter.as_deref(),
+        substitutions: request.substitutions.as_ref(),
+        take: request.take,
+        continuation_token: request.continuation_token.as_deref(),
+        order_by: request.order_by.map(|order| match order {
+            TestPlanOrderBy::Id => "id",
+            TestPlanOrderBy::UpdatedAt => "updatedAt",
+        }),
+        descending: request.descending.unwrap_or_default(),
+        return_count: request.return_count.unwrap_or_default(),
+    }
+}
+
+fn template_ask(request: &QueryTestPlanTemplatesRequest) -> Ask<'_> {
+    Ask {
+        filter: request.filter.as_deref(),
+        substitutions: request.substitutions.as_ref(),
+        take: request.take,
+        continuation_token: request.continuation_token.as_deref(),
+        order_by: request.order_by.map(|order| match order {
+            TestPlanTemplateOrderBy::Id => "id",
+            TestPlanTemplateOrderBy::Name => "name",
+            TestPlanTemplateOrderBy::TemplateGroup => "templateGroup",
+            TestPlanTemplateOrderBy::CreatedAt => "createdAt",
+            TestPlanTemplateOrderBy::UpdatedAt => "updatedAt",
+        }),
+        descending: request.descending.unwrap_or_default(),
+        return_count: false,
+    }
+}

@@ -1,0 +1,320 @@
+//! The work item service.
+
+mod execute;
+mod records;
+mod requests;
+mod templates;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use execute::recover_intents;
+
+use crate::error::Result;
+use crate::model::execution::ExecuteWorkItemResponse;
+use crate::model::work_item::WorkItem;
+use crate::model::work_item_projection::project_work_item;
+use crate::model::work_item_requests::{
+    CreateWorkItemRequest, CreateWorkItemsPartialSuccessResponse, DeleteWorkItemsPartialSuccessResponse,
+    PagedWorkItems, QueryWorkItemsRequest, ScheduleWorkItemsPartialSuccessResponse, ScheduleWorkItemsRequest,
+    UpdateWorkItemsPartialSuccessResponse, UpdateWorkItemsRequest, WorkItemOrderBy,
+};
+use crate::model::work_item_template::WorkItemTemplate;
+use crate::model::work_item_template_requests::{
+    CreateWorkItemTemplateRequest, CreateWorkItemTemplatesPartialSuccessResponse,
+    DeleteWorkItemTemplatesPartialSuccessResponse, PagedWorkItemTemplates, QueryWorkItemTemplatesRequest,
+    UpdateWorkItemTemplatesPartialSuccessResponse, UpdateWorkItemTemplatesRequest, WorkItemTemplateOrderBy,
+    project_template,
+};
+use crate::services::lab::batch;
+use crate::services::lab::query::{self, Ask};
+use crate::session::{Access, Plan};
+
+/// Work items: units of test work with a state, reservations, a plan and actions; and the templates they are made from.
+///
+/// Implemented by [`crate::Session`], each call one durable transaction, and by [`crate::Transaction`]. Batch operations
+/// judge every entry on its own: what is refused comes back as it was sent, in order, with one inner error each under
+/// `Skyline.OneOrMoreErrorsOccurred` (-251041); the inner errors have the kinds InvalidArgument
+/// (`Skyline.WorkOrder.InputValidationError`, args = member and reason), NotFound (names ending in
+/// `NotFoundOrNoAccess`), Conflict (`Skyline.WorkOrder.InvalidState`) and PermissionDenied.
+///
+/// Every method may also fail as a whole with `Corrupt`, `Io`, `NoSpace`, `DeadlineExceeded`, and those that write with
+/// `Latched` and `OutcomeUnknown`. Fakes and decorators may implement the trait; methods may be added until 1.0.
+///
+/// ```
+/// # fn main() -> stationdb::Result<()> {
+/// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
+/// use stationdb::prelude::*;
+/// use stationdb::{CreateWorkItemRequest, Identity, State, Store};
+///
+/// let store = Store::open(dir.path())?;
+/// let session = store.session(Identity::user("ada"));
+/// let request = CreateWorkItemRequest { name: Some("Burn-in".into()), ..Default::default() };
+/// let made = session.create_work_items(vec![request])?.created_work_items;
+/// let id = made[0].id.clone().unwrap_or_default();
+/// session.execute_work_item(&id, "START")?;
+/// assert_eq!(session.get_work_item(&id)?.state, Some(State::InProgress));
+/// # Ok(())
+/// # }
+/// ```
+pub trait WorkItemService {
+    /// Makes work items. Templates are copied into the items that name one: what the request gives wins, properties
+    /// merge.
+    ///
+    /// # Errors
+    /// An entry fails for an unknown state or template, a negative duration, a due date before the earliest start, and
+    /// for actions without a name, with the same name, or with nothing to run.
+    fn create_work_items(
+        &self,
+        work_items: Vec<CreateWorkItemRequest>,
+    ) -> Result<CreateWorkItemsPartialSuccessResponse>;
+
+    /// A page of the work items that match a filter.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a faulty filter, substitution, negative take or unreadable token.
+    fn query_work_items(&self, request: QueryWorkItemsRequest) -> Result<PagedWorkItems>;
+
+    /// How [`WorkItemService::query_work_items`] answers this request, and what that costs; the query is run.
+    ///
+    /// # Errors
+    /// As the query.
+    fn explain_query_work_items(&self, request: QueryWorkItemsRequest) -> Result<Plan>;
+
+    /// One work item with its actions and its history.
+    ///
+    /// # Errors
+    /// `NotFound` for an id that names nothing, or nothing that the caller may see.
+    fn get_work_item(&self, work_item_id: &str) -> Result<WorkItem>;
+
+    /// Changes work items, in order. Absent members keep, null members clear; arrays are appended to and maps merged
+    /// unless `replace` is set.
+    ///
+    /// # Errors
+    /// An entry fails for a missing or unknown id and for what would make the whole record one that cannot be created;
+    /// also for a parent that is the item itself.
+    fn update_work_items(&self, request: UpdateWorkItemsRequest) -> Result<UpdateWorkItemsPartialSuccessResponse>;
+
+    /// Plans work items and reserves their resources. What is NEW, DEFINED or REVIEWED becomes SCHEDULED once it has a
+    /// planned start.
+    ///
+    /// # Errors
+    /// An entry fails for a missing or unknown id, for a CLOSED or CANCELED item, for a negative duration and for an end
+    /// before the start.
+    fn schedule_work_items(&self, request: ScheduleWorkItemsRequest)
+    -> Result<ScheduleWorkItemsPartialSuccessResponse>;
+
+    /// Deletes work items; children stay. Nothing is returned when all went.
+    ///
+    /// # Errors
+    /// An id fails when it names nothing, or nothing that the caller may see.
+    fn delete_work_items(&self, ids: Vec<String>) -> Result<Option<DeleteWorkItemsPartialSuccessResponse>>;
+
+    /// Executes an action of a work item: what its definition runs, and the move of the state that
+    /// `docs/states-and-actions.md` lists. JOB and NOTEBOOK actions call the [`crate::JobRunner`] of the store.
+    ///
+    /// When the runner fails, the answer has the error and the result, for instance the jobs that were cancelled; the
+    /// state stays, and the history tells.
+    ///
+    /// # Errors
+    /// Before anything ran: `NotFound` for an unknown id, and for an action that is neither defined nor built in;
+    /// `Conflict` when the state forbids the action, or jobs have no system to run on; `InvalidArgument` for a blank
+    /// action; `PermissionDenied`; `Unsupported` for JOB and NOTEBOOK actions inside a transaction.
+    fn execute_work_item(&self, work_item_id: &str, action: &str) -> Result<ExecuteWorkItemResponse>;
+
+    /// Makes templates.
+    ///
+    /// # Errors
+    /// An entry fails for a missing or blank name, group or type, a negative duration, and for actions as in
+    /// [`WorkItemService::create_work_items`].
+    fn create_work_item_templates(
+        &self,
+        work_item_templates: Vec<CreateWorkItemTemplateRequest>,
+    ) -> Result<CreateWorkItemTemplatesPartialSuccessResponse>;
+
+    /// A page of the templates that match a filter; the only way to read one.
+    ///
+    /// # Errors
+    /// As [`WorkItemService::query_work_items`].
+    fn query_work_item_templates(&self, request: QueryWorkItemTemplatesRequest) -> Result<PagedWorkItemTemplates>;
+
+    /// How [`WorkItemService::query_work_item_templates`] answers this request, and what that costs; the query is run.
+    ///
+    /// # Errors
+    /// As the query.
+    fn explain_query_work_item_templates(&self, request: QueryWorkItemTemplatesRequest) -> Result<Plan>;
+
+    /// Changes templates, in order, as [`WorkItemService::update_work_items`] does; items made from them stay as they
+    /// are.
+    ///
+    /// # Errors
+    /// An entry fails for a missing or unknown id, and for what would make the whole template one that cannot be created.
+    fn update_work_item_templates(
+        &self,
+        request: UpdateWorkItemTemplatesRequest,
+    ) -> Result<UpdateWorkItemTemplatesPartialSuccessResponse>;
+
+    /// Deletes templates; items made from them stay. Nothing is returned when all went.
+    ///
+    /// # Errors
+    /// An id fails when it names nothing, or nothing that the caller may see.
+    fn delete_work_item_templates(
+        &self,
+        ids: Vec<String>,
+    ) -> Result<Option<DeleteWorkItemTemplatesPartialSuccessResponse>>;
+}
+
+impl<A: Access> WorkItemService for A {
+    fn create_work_items(
+        &self,
+        work_items: Vec<CreateWorkItemRequest>,
+    ) -> Result<CreateWorkItemsPartialSuccessResponse> {
+        let mut outcome = batch::create(self, work_items)?;
+        Ok(CreateWorkItemsPartialSuccessResponse {
+            failed_work_items: outcome.failed_or_none(),
+            created_work_items: outcome.succeeded,
+            error: outcome.error,
+        })
+    }
+
+    fn query_work_items(&self, request: QueryWorkItemsRequest) -> Result<PagedWorkItems> {
+        let projection = request.projection.as_deref().unwrap_or_default();
+        let page = query::page::<WorkItem>(self, &item_ask(&request), |item| match projection {
+            [] => item,
+            fields => project_work_item(&item, fields),
+        })?;
+        Ok(PagedWorkItems {
+            work_items: page.items,
+            continuation_token: page.continuation_token,
+            total_count: page.total_count,
+        })
+    }
+
+    fn explain_query_work_items(&self, request: QueryWorkItemsRequest) -> Result<Plan> {
+        query::explain::<WorkItem>(self, &item_ask(&request))
+    }
+
+    fn get_work_item(&self, work_item_id: &str) -> Result<WorkItem> {
+        batch::get(self, work_item_id)
+    }
+
+    fn update_work_items(&self, request: UpdateWorkItemsRequest) -> Result<UpdateWorkItemsPartialSuccessResponse> {
+        let mut outcome = batch::amend(self, request.work_items, request.replace.unwrap_or_default())?;
+        Ok(UpdateWorkItemsPartialSuccessResponse {
+            failed_work_items: outcome.failed_or_none(),
+            updated_work_items: Some(outcome.succeeded),
+            error: outcome.error,
+        })
+    }
+
+    fn schedule_work_items(
+        &self,
+        request: ScheduleWorkItemsRequest,
+    ) -> Result<ScheduleWorkItemsPartialSuccessResponse> {
+        let mut outcome = batch::amend(self, request.work_items, request.replace.unwrap_or_default())?;
+        Ok(ScheduleWorkItemsPartialSuccessResponse {
+            failed_work_items: outcome.failed_or_none(),
+            scheduled_work_items: Some(outcome.succeeded),
+            error: outcome.error,
+        })
+    }
+
+    fn delete_work_items(&self, ids: Vec<String>) -> Result<Option<DeleteWorkItemsPartialSuccessResponse>> {
+        let outcome = batch::delete::<WorkItem>(self, ids)?;
+        Ok(batch::unless_all_went(outcome, |deleted, failed, error| DeleteWorkItemsPartialSuccessResponse {
+            deleted_ids: Some(deleted),
+            failed_ids: Some(failed),
+            error: Some(error),
+        }))
+    }
+
+    fn execute_work_item(&self, work_item_id: &str, action: &str) -> Result<ExecuteWorkItemResponse> {
+        execute::execute(self, work_item_id, action)
+    }
+
+    fn create_work_item_templates(
+        &self,
+        work_item_templates: Vec<CreateWorkItemTemplateRequest>,
+    ) -> Result<CreateWorkItemTemplatesPartialSuccessResponse> {
+        let mut outcome = batch::create(self, work_item_templates)?;
+        Ok(CreateWorkItemTemplatesPartialSuccessResponse {
+            failed_work_item_templates: outcome.failed_or_none(),
+            created_work_item_templates: outcome.succeeded,
+            error: outcome.error,
+        })
+    }
+
+    fn query_work_item_templates(&self, request: QueryWorkItemTemplatesRequest) -> Result<PagedWorkItemTemplates> {
+        let projection = request.projection.as_deref().unwrap_or_default();
+        let page = query::page::<WorkItemTemplate>(self, &template_ask(&request), |template| match projection {
+            [] => template,
+            fields => project_template(&template, fields),
+        })?;
+        Ok(PagedWorkItemTemplates {
+            work_item_templates: page.items,
+            continuation_token: page.continuation_token,
+            total_count: None,
+        })
+    }
+
+    fn explain_query_work_item_templates(&self, request: QueryWorkItemTemplatesRequest) -> Result<Plan> {
+        query::explain::<WorkItemTemplate>(self, &template_ask(&request))
+    }
+
+    fn update_work_item_templates(
+        &self,
+        request: UpdateWorkItemTemplatesRequest,
+    ) -> Result<UpdateWorkItemTemplatesPartialSuccessResponse> {
+        let mut outcome = batch::amend(self, request.work_item_templates, request.replace.unwrap_or_default())?;
+        Ok(UpdateWorkItemTemplatesPartialSuccessResponse {
+            failed_work_item_templates: outcome.failed_or_none(),
+            updated_work_item_templates: outcome.succeeded,
+            error: outcome.error,
+        })
+    }
+
+    fn delete_work_item_templates(
+        &self,
+        ids: Vec<String>,
+    ) -> Result<Option<DeleteWorkItemTemplatesPartialSuccessResponse>> {
+        let outcome = batch::delete::<WorkItemTemplate>(self, ids)?;
+        Ok(batch::unless_all_went(outcome, |deleted, failed, error| DeleteWorkItemTemplatesPartialSuccessResponse {
+            deleted_ids: Some(deleted),
+            failed_ids: Some(failed),
+            error: Some(error),
+        }))
+    }
+}
+
+fn item_ask(request: &QueryWorkItemsRequest) -> Ask<'_> {
+    Ask {
+        filter: request.filter.as_deref(),
+        substitutions: request.substitutions.as_ref(),
+        take: request.take,
+        continuation_token: request.continuation_token.as_deref(),
+        order_by: request.order_by.map(|order| match order {
+            WorkItemOrderBy::Id => "id",
+            WorkItemOrderBy::UpdatedAt => "updatedAt",
+        }),
+        descending: request.descending.unwrap_or_default(),
+        return_count: request.return_count.unwrap_or_default(),
+    }
+}
+
+fn template_ask(request: &QueryWorkItemTemplatesRequest) -> Ask<'_> {
+    Ask {
+        filter: request.filter.as_deref(),
+        substitutions: request.substitutions.as_ref(),
+        take: request.take,
+        continuation_token: request.continuation_token.as_deref(),
+        order_by: request.order_by.map(|order| match order {
+            WorkItemTemplateOrderBy::Id => "id",
+            WorkItemTemplateOrderBy::Name => "name",
+            WorkItemTemplateOrderBy::TemplateGroup => "templateGroup",
+            WorkItemTemplateOrderBy::CreatedAt => "createdAt",
+            WorkItemTemplateOrderBy::UpdatedAt => "updatedAt",
+        }),
+        descending: request.descending.unwrap_or_default(),
+        return_count: false,
+    }
+}

@@ -1,0 +1,109 @@
+//! What work items and their templates bring to the shared machinery.
+
+use chrono::{DateTime, Utc};
+
+use crate::error::Result;
+use crate::model::dashboard::Dashboard;
+use crate::model::state::State;
+use crate::model::work_item::WorkItem;
+use crate::model::work_item_template::WorkItemTemplate;
+use crate::services::lab::{LabRecord, Stamp, Stateful, checks, placeholders};
+use crate::value::RecordKey;
+
+impl LabRecord for WorkItem {
+    const NOT_FOUND: &'static str = "Skyline.WorkOrder.WorkItemNotFoundOrNoAccess";
+
+    fn set_key(&mut self, key: RecordKey) {
+        self.id = Some(key.into());
+    }
+
+    fn workspace_mut(&mut self) -> &mut Option<String> {
+        &mut self.workspace
+    }
+
+    fn dashboard_mut(&mut self) -> &mut Option<Dashboard> {
+        &mut self.dashboard
+    }
+
+    fn stamp(&mut self) -> Stamp<'_> {
+        Stamp {
+            created_by: &mut self.created_by,
+            created_at: &mut self.created_at,
+            updated_by: &mut self.updated_by,
+            updated_at: &mut self.updated_at,
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.parent_id.is_some() && self.parent_id.as_deref() == self.id.as_deref() {
+            return Err(checks::invalid("parentId", "is the item's own id"));
+        }
+        if let Some(timeline) = &self.timeline {
+            checks::not_negative("timeline.estimatedDurationInSeconds", timeline.estimated_duration_in_seconds)?;
+            checks::in_order(
+                ("timeline.earliestStartDateTime", timeline.earliest_start_date_time),
+                ("timeline.dueDateTime", timeline.due_date_time),
+            )?;
+        }
+        if let Some(schedule) = &self.schedule {
+            checks::not_negative("schedule.plannedDurationInSeconds", schedule.planned_duration_in_seconds)?;
+            checks::in_order(
+                ("schedule.plannedStartDateTime", schedule.planned_start_date_time),
+                ("schedule.plannedEndDateTime", schedule.planned_end_date_time),
+            )?;
+        }
+        checks::actions(self.execution_actions.as_ref())
+    }
+
+    fn finish(&mut self) {
+        let url = self.dashboard.as_ref().and_then(|dashboard| placeholders::url(dashboard, self));
+        if let Some(dashboard) = &mut self.dashboard {
+            dashboard.url = url;
+        }
+    }
+}
+
+impl Stateful for WorkItem {
+    fn state_mut(&mut self) -> (&mut Option<State>, &mut Option<String>) {
+        (&mut self.state, &mut self.substate)
+    }
+}
+
+/// The planned start of a work item.
+pub(super) fn planned_start(item: &WorkItem) -> Option<DateTime<Utc>> {
+    item.schedule.as_ref().and_then(|schedule| schedule.planned_start_date_time)
+}
+
+impl LabRecord for WorkItemTemplate {
+    const NOT_FOUND: &'static str = "Skyline.WorkOrder.WorkItemTemplateNotFoundOrNoAccess";
+
+    fn set_key(&mut self, key: RecordKey) {
+        self.id = Some(key.into());
+    }
+
+    fn workspace_mut(&mut self) -> &mut Option<String> {
+        &mut self.workspace
+    }
+
+    fn dashboard_mut(&mut self) -> &mut Option<Dashboard> {
+        &mut self.dashboard
+    }
+
+    fn stamp(&mut self) -> Stamp<'_> {
+        Stamp {
+            created_by: &mut self.created_by,
+            created_at: &mut self.created_at,
+            updated_by: &mut self.updated_by,
+            updated_at: &mut self.updated_at,
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        checks::required("name", self.name.as_ref())?;
+        checks::required("templateGroup", self.template_group.as_ref())?;
+        checks::required("type", self.r#type.as_ref())?;
+        let estimate = self.timeline.as_ref().and_then(|timeline| timeline.estimated_duration_in_seconds);
+        checks::not_negative("timeline.estimatedDurationInSeconds", estimate)?;
+        checks::actions(self.execution_actions.as_ref())
+    }
+}

@@ -1,0 +1,80 @@
+//! How the requests about work item templates make and change them.
+
+use crate::error::Result;
+use crate::model::resources::{TemplateResourceDefinition, TemplateResourcePatch};
+use crate::model::work_item_template::WorkItemTemplate;
+use crate::model::work_item_template_requests::{CreateWorkItemTemplateRequest, UpdateWorkItemTemplateRequest};
+use crate::services::lab::{Amendment, Creation, merge};
+use crate::session::{Draft, What};
+use crate::value::Patch;
+
+impl Creation for CreateWorkItemTemplateRequest {
+    type Record = WorkItemTemplate;
+
+    fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    fn build(self, _draft: &Draft<'_>) -> Result<WorkItemTemplate> {
+        Ok(WorkItemTemplate {
+            name: self.name,
+            template_group: self.template_group,
+            r#type: self.r#type,
+            product_families: self.product_families,
+            part_numbers: self.part_numbers,
+            summary: self.summary,
+            description: self.description,
+            test_program: self.test_program,
+            timeline: self.timeline,
+            resources: self.resources,
+            execution_actions: self.execution_actions,
+            file_ids: self.file_ids,
+            workspace: self.workspace,
+            properties: self.properties,
+            dashboard: self.dashboard,
+            workflow_id: self.workflow_id,
+            ..WorkItemTemplate::default()
+        })
+    }
+}
+
+impl Amendment for UpdateWorkItemTemplateRequest {
+    type Record = WorkItemTemplate;
+    const WHAT: What = What::Updated;
+
+    fn id(&self) -> Option<&str> {
+        self.id.as_deref()
+    }
+
+    fn amend(self, template: &mut WorkItemTemplate, replace: bool) -> Result<()> {
+        self.name.apply(&mut template.name);
+        self.template_group.apply(&mut template.template_group);
+        self.summary.apply(&mut template.summary);
+        self.description.apply(&mut template.description);
+        self.test_program.apply(&mut template.test_program);
+        self.workflow_id.apply(&mut template.workflow_id);
+        if self.workspace.is_some() {
+            template.workspace = self.workspace;
+        }
+        merge::strings(&mut template.product_families, self.product_families, replace);
+        merge::strings(&mut template.part_numbers, self.part_numbers, replace);
+        merge::strings(&mut template.file_ids, self.file_ids, replace);
+        merge::object(&mut template.timeline, self.timeline, |timeline, patch| {
+            patch.estimated_duration_in_seconds.apply(&mut timeline.estimated_duration_in_seconds);
+        });
+        merge::object(&mut template.resources, self.resources, |resources, patch| {
+            merge_group(&mut resources.assets, patch.assets);
+            merge_group(&mut resources.duts, patch.duts);
+            merge_group(&mut resources.fixtures, patch.fixtures);
+            merge_group(&mut resources.systems, patch.systems);
+        });
+        merge::actions(&mut template.execution_actions, self.execution_actions, replace)?;
+        merge::map(&mut template.properties, self.properties, replace);
+        merge::dashboard(&mut template.dashboard, self.dashboard, replace);
+        Ok(())
+    }
+}
+
+fn merge_group(group: &mut Option<TemplateResourceDefinition>, patch: Patch<TemplateResourcePatch>) {
+    merge::object(group, patch, |group, patch| patch.filter.apply(&mut group.filter));
+}
