@@ -83,7 +83,7 @@ pub use model::{
     CreateFeedRequest, Feed, FeedId, Package, PackageId, PackageMetadata, Platform, QueryFeedsRequest,
     QueryFeedsResponse, QueryPackagesResponse, UpdateFeedRequest,
 };
-pub use services::FileService;
+pub use services::{FeedService, FileService};
 pub use services::{
     SearchFacet, SearchFacets, SearchHighlight, SearchHit, SearchRequest, SearchResponse, SearchService, SearchSnippet,
 };

@@ -99,6 +99,10 @@ record! {
         pub package: Package,
         /// Where its bytes are.
         pub content: StoredContent,
+        /// MD5 of its bytes, in hexadecimal digits; measured, whatever the control file says.
+        pub md5: String,
+        /// SHA-256 of its bytes, in hexadecimal digits; measured, whatever the control file says.
+        pub sha256: String,
     }
 }
 

@@ -12,3 +12,11 @@ use crate::error::{Error, Result};
 pub fn inspect(_source: &mut dyn Read) -> Result<Inspected> {
     Err(Error::unsupported("packages cannot be read: this build of stationdb has the feature `packages` off"))
 }
+
+/// Refuses: this build compresses nothing.
+///
+/// # Errors
+/// `Unsupported`, always.
+pub fn gzip(_bytes: &[u8]) -> Result<Vec<u8>> {
+    Err(Error::unsupported("nothing can be compressed: this build of stationdb has the feature `packages` off"))
+}

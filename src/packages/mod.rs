@@ -16,9 +16,9 @@ mod info;
 
 pub use control::{ControlField, ControlFile};
 #[cfg(not(feature = "packages"))]
-pub use disabled::inspect;
+pub use disabled::{gzip, inspect};
 #[cfg(feature = "packages")]
-pub use enabled::inspect;
+pub use enabled::{gzip, inspect};
 pub use info::PackageInfo;
 
 use std::collections::BTreeMap;

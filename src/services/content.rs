@@ -45,6 +45,14 @@ impl NewContent {
         }
     }
 
+    /// Opens the bytes, which no record names yet.
+    pub(super) fn reader(&self) -> Result<ContentReader> {
+        match (&self.small, self.content.parts.as_slice()) {
+            (Some(bytes), [part]) => ContentReader::small(bytes.clone(), part.hash()),
+            (_, parts) => ContentReader::parts(&self.engine.blobs, &blob_infos(parts)),
+        }
+    }
+
     /// Settles what becomes of the bytes: they stay when the write succeeded, or may have.
     pub(super) fn settle<T>(mut self, written: Result<T>) -> Result<T> {
         self.adopted = match &written {
@@ -99,6 +107,10 @@ pub(super) fn store<A: Access>(access: &A, source: &mut dyn Read, control: &Cont
 pub(super) fn store_chunk<A: Access>(access: &A, source: &mut dyn Read, control: &Control) -> Result<NewContent> {
     let content = one_blob(put_blob(access, source, control)?);
     Ok(NewContent { content, small: None, engine: access.context().engine.clone(), adopted: false })
+}
+
+fn blob_infos(parts: &[ContentPart]) -> Vec<BlobInfo> {
+    parts.iter().map(|part| BlobInfo { id: part.blob, len: part.size, hash: part.hash() }).collect()
 }
 
 fn one_blob(info: BlobInfo) -> StoredContent {
@@ -159,9 +171,7 @@ pub(super) fn open(view: &View<'_>, content: &StoredContent) -> Result<ContentRe
             ContentReader::small(bytes, part.hash())
         }
         parts => {
-            let parts: Vec<BlobInfo> =
-                parts.iter().map(|part| BlobInfo { id: part.blob, len: part.size, hash: part.hash() }).collect();
-            ContentReader::parts(&context.engine.blobs, &parts).map_err(|error| match error.kind() {
+            ContentReader::parts(&context.engine.blobs, &blob_infos(parts)).map_err(|error| match error.kind() {
                 // A record names it, so this is damage and not a question of the caller's id.
                 ErrorKind::NotFound => Error::corrupt(error.message().to_owned()).with_source(error),
                 _ => error,
@@ -339,5 +349,23 @@ impl Read for DiskReader {
         }
         self.at += count as u64;
         Ok(count)
+    }
+}
+
+/// A file of a disk as a writer, from its start.
+pub(super) struct DiskWriter {
+    pub(super) file: Box<dyn DiskFile>,
+    pub(super) at: u64,
+}
+
+impl io::Write for DiskWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write_all_at(bytes, self.at)?;
+        self.at += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

@@ -10,6 +10,11 @@ pub use search::{
     SearchFacet, SearchFacets, SearchHighlight, SearchHit, SearchRequest, SearchResponse, SearchService, SearchSnippet,
 };
 mod content;
+mod feed_index;
+mod feed_upload;
+mod feeds;
+#[cfg(all(test, feature = "packages"))]
+mod feeds_tests;
 mod file_query;
 mod file_search;
 mod file_sessions;
@@ -18,6 +23,7 @@ mod files;
 mod files_tests;
 
 pub(crate) use content::{sweep as sweep_contents, verify as verify_contents};
+pub use feeds::FeedService;
 pub use files::FileService;
 pub use test_plans::TestPlanService;
 pub use work_items::WorkItemService;

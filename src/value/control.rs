@@ -53,6 +53,12 @@ impl Control {
         self
     }
 
+    /// The same deadline and cancel flag without the callback, for a part whose whole reports by itself.
+    #[must_use]
+    pub fn without_progress(&self) -> Self {
+        Self { progress: None, ..self.clone() }
+    }
+
     /// Asks the work to stop; it fails with [`ErrorKind::Cancelled`] at its next check.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);

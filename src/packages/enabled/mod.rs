@@ -5,7 +5,7 @@ mod inflate;
 mod source;
 mod tarball;
 
-use std::io::Read;
+use std::io::{Read, Write};
 
 use super::{Container, ControlFile, Inspected, PackageInfo, invalid};
 use crate::error::Result;
@@ -41,6 +41,16 @@ pub fn inspect(source: &mut dyn Read) -> Result<Inspected> {
     let info = PackageInfo::from_control(&control)?;
     let (size, md5, sha256) = source.finish()?;
     Ok(Inspected { container, control, info, size, md5, sha256 })
+}
+
+/// `bytes` as a gzip file without name and time, so that equal bytes give equal files.
+///
+/// # Errors
+/// None in memory.
+pub fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(6));
+    let compressed = encoder.write_all(bytes).and_then(|()| encoder.finish());
+    compressed.map_err(|error| crate::error::Error::io("compressing with gzip", error))
 }
 
 /// What both containers hold.
