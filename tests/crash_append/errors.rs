@@ -21,18 +21,19 @@ fn a_disk_that_fills_up_anywhere_loses_nothing() {
     fills_up("records", &Records);
 }
 
-/// Runs the scenario on disks of every size from nothing to enough, then makes room.
+/// Runs the scenario on a new store, on disks of every size from nothing more to enough, then makes room.
 pub fn fills_up(name: &str, scenario: &dyn Scenario) {
-    let whole = History::new(SimDisk::new(first_seed()));
+    let empty = SimDisk::new(first_seed());
+    drop(scenario.open(empty.clone()).unwrap());
+    let empty = || empty.survivors(0, Survival::All);
+    let whole = History::new(empty());
     scenario.run(&whole).unwrap();
     let needed = whole.disk.peak_bytes();
-    let sizes = if is_night() { 256 } else { 32 };
+    let sizes = if is_night() { 256 } else { 24 };
     let mut refused = 0;
     for size in 0..sizes {
-        // Dense where little is missing: what lacks much fails in the creation already.
-        let lacking = (sizes - size) as f64 / sizes as f64;
-        let capacity = needed - (needed as f64 * lacking.powi(4)) as u64;
-        let history = History::new(SimDisk::new(first_seed()));
+        let capacity = needed * size / sizes;
+        let history = History::new(empty());
         history.disk.set_capacity(Some(capacity));
         let outcome = catch_unwind(AssertUnwindSafe(|| scenario.run(&history)))
             .unwrap_or_else(|_| panic!("{name} on {capacity} bytes: a panic left the library"));

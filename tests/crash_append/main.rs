@@ -4,8 +4,11 @@
 //! `STATIONDB_CRASH_SEED` the first seed.
 
 mod errors;
+mod files;
+mod flips;
 mod harness;
 mod scenarios;
+mod sequence;
 
 use harness::{Extent, History, Scenario, explore, must_hold};
 use scenarios::{Grouped, Records};

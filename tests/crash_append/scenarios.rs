@@ -7,10 +7,11 @@ use std::time::Duration;
 use stationdb::faults::{OpKind, SimDisk};
 use stationdb::{Error, ErrorKind, Identity, Position, Session, Store, StoreOptions};
 
-use crate::harness::{History, Scenario};
+use crate::harness::{History, Problem, Scenario};
 
 pub fn options() -> StoreOptions {
-    Store::options().seed(Some(7)).maintenance_thread(false)
+    // Without a reserve, so that a full disk is met in the middle of things and not refused before.
+    Store::options().seed(Some(7)).maintenance_thread(false).reserve_bytes(0)
 }
 
 pub fn ada(store: &Store) -> Session {
@@ -22,7 +23,7 @@ pub struct Records;
 
 const SUBSCRIBERS: u32 = 12;
 
-fn those_there(store: &Store, names: impl Iterator<Item = String>) -> Result<BTreeSet<String>, String> {
+fn those_there(store: &Store, names: impl Iterator<Item = String>) -> Result<BTreeSet<String>, Problem> {
     let session = ada(store);
     let mut found = BTreeSet::new();
     for name in names {
@@ -31,7 +32,7 @@ fn those_there(store: &Store, names: impl Iterator<Item = String>) -> Result<BTr
             // It is there, at a later position.
             Err(error) if error.kind() == ErrorKind::InvalidArgument => found.insert(name),
             Err(error) if error.kind() == ErrorKind::NotFound => false,
-            Err(error) => return Err(format!("{error:?}")),
+            Err(error) => return Err(Problem::Refused(error)),
         };
     }
     Ok(found)
@@ -69,7 +70,7 @@ impl Scenario for Grouped {
         outcome
     }
 
-    fn found(&self, store: &Store) -> Result<BTreeSet<String>, String> {
+    fn found(&self, store: &Store, _: &SimDisk) -> Result<BTreeSet<String>, Problem> {
         let names = (0..THREADS).flat_map(|thread| (0..EACH).map(move |number| format!("{thread}/{number}")));
         those_there(store, names)
     }
@@ -94,7 +95,7 @@ impl Scenario for Records {
         Ok(())
     }
 
-    fn found(&self, store: &Store) -> Result<BTreeSet<String>, String> {
+    fn found(&self, store: &Store, _: &SimDisk) -> Result<BTreeSet<String>, Problem> {
         those_there(store, (0..2 * SUBSCRIBERS).map(|number| number.to_string()))
     }
 

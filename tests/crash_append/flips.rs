@@ -1,0 +1,70 @@
+//! One bit of a cleanly closed store is wrong: it may refuse, it may not notice where nothing is stored, but it never
+//! answers wrongly and never panics.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use stationdb::faults::{Disk, Mode, Random, SimDisk, Survival};
+use stationdb::{Control, VerifyLevel};
+
+use crate::harness::{History, Problem, Scenario, env, first_seed};
+
+/// Flips so many bits, each in a copy of its own, spread evenly over the files.
+pub fn one_bit_is_wrong(name: &str, scenario: &dyn Scenario, flips_default: u64) {
+    let begun = Instant::now();
+    let history = History::new(SimDisk::new(first_seed()));
+    scenario.run(&history).unwrap();
+    let whole = history.window_at_end().acked;
+    let closed = history.disk.survivors(0, Survival::All);
+    let files = files_below(&closed, "");
+    let mut random = Random::new(first_seed());
+    let mut outcomes = BTreeMap::<&str, u64>::new();
+    let flips = env("STATIONDB_FLIPS", flips_default);
+    for flip in 0..flips {
+        let image = closed.survivors(0, Survival::All);
+        // By file and not by length, or the record file would get nearly all.
+        let (path, len) = &files[usize::try_from(random.below(files.len() as u64)).unwrap()];
+        let (offset, bit) = (random.below(*len), random.below(8));
+        let file = image.open(path, Mode::ReadWrite).unwrap();
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, offset).unwrap();
+        file.write_all_at(&[byte[0] ^ (1 << bit)], offset).unwrap();
+        file.sync_all().unwrap();
+        drop(file);
+        let place = format!("{name}: flip {flip}, bit {bit} of byte {offset} of {path} ({len} bytes)");
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            let Ok(store) = scenario.open(image.clone()) else { return Ok("refused to open") };
+            let found = scenario.found(&store, &image);
+            if found.as_ref().is_ok_and(|found| *found == whole) {
+                return Ok("answered rightly");
+            }
+            let report = store.verify(VerifyLevel::Checksums, &Control::default());
+            let reported = !report.as_ref().is_ok_and(|report| report.is_sound());
+            match found {
+                Err(Problem::Refused(_)) => Ok("refused to answer"),
+                _ if reported => Ok("found by verify"),
+                Ok(found) => Err(format!("silently shows only {found:?}")),
+                Err(Problem::Wrong(problem)) => Err(format!("silently wrong: {problem}")),
+            }
+        }));
+        match outcome {
+            Ok(Ok(outcome)) => *outcomes.entry(outcome).or_default() += 1,
+            Ok(Err(problem)) => panic!("{place}: {problem}"),
+            Err(_) => panic!("{place}: a panic left the library"),
+        }
+    }
+    println!("{name}: {flips} flips in {} files in {:.1} s: {outcomes:?}", files.len(), begun.elapsed().as_secs_f64());
+}
+
+fn files_below(disk: &SimDisk, path: &str) -> Vec<(String, u64)> {
+    let full = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
+    let entries = disk.list(path).unwrap().into_iter();
+    entries
+        .flat_map(|entry| {
+            let path = full(&entry.name);
+            if entry.is_dir { files_below(disk, &path) } else { vec![(path, entry.len)] }
+        })
+        .filter(|(_, len)| *len > 0)
+        .collect()
+}

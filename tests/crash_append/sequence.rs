@@ -1,0 +1,116 @@
+//! A scenario as a list of steps, whose states are what a clean run shows after each.
+//!
+//! After a power cut the store must show one of these states, whole: records, rows, files and everything else that
+//! [`Steps::observe`] looks at, together. No file may lie on the disk that this state does not name.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use stationdb::faults::{Disk, SimDisk};
+use stationdb::{Control, Error, Store, StoreOptions};
+
+use crate::harness::{History, Problem, Scenario};
+
+/// What a store shows: name of a thing to all that can be read of it.
+pub type Observation = BTreeMap<String, String>;
+
+/// A name, and what is done.
+pub type Step = (&'static str, fn(&Store) -> Result<(), Error>);
+
+/// The name of a step that closes the store and opens it again.
+pub const REOPEN: &str = "reopen";
+/// The name of a step that changes nothing that can be seen.
+pub const MAINTAIN: &str = "maintain";
+
+pub trait Steps: Sync {
+    fn options(&self) -> StoreOptions;
+    fn steps(&self) -> Vec<Step>;
+    fn observe(&self, store: &Store) -> Result<Observation, Error>;
+}
+
+pub struct Sequence<S> {
+    steps: S,
+    /// Before the first step and after each: what is seen, and how many files lie on the disk.
+    states: Vec<(Observation, usize)>,
+}
+
+impl<S: Steps> Sequence<S> {
+    pub fn new(steps: S) -> Self {
+        let disk = SimDisk::new(0);
+        let open = || steps.options().open_disk(Arc::new(disk.clone())).unwrap();
+        let mut store = Some(open());
+        let look = |store: &Store| {
+            store.maintain(&Control::default()).unwrap();
+            (steps.observe(store).unwrap(), files(&disk))
+        };
+        let mut states = vec![look(store.as_ref().unwrap())];
+        for (name, step) in steps.steps() {
+            if name == REOPEN {
+                drop(store.take());
+                store = Some(open());
+            } else {
+                step(store.as_ref().unwrap()).unwrap_or_else(|error| panic!("{name}: {error:?}"));
+            }
+            let state = look(store.as_ref().unwrap());
+            let is_new = states.iter().all(|(seen, _)| *seen != state.0);
+            assert_eq!(is_new, ![REOPEN, MAINTAIN].contains(&name), "{name} leaves {state:?}");
+            states.push(state);
+        }
+        Self { steps, states }
+    }
+
+    fn changes(&self, at: usize) -> bool {
+        self.states[at].0 != self.states[at + 1].0
+    }
+}
+
+impl<S: Steps> Scenario for Sequence<S> {
+    fn open(&self, disk: SimDisk) -> Result<Store, Error> {
+        self.steps.options().open_disk(Arc::new(disk))
+    }
+
+    fn run(&self, history: &History) -> Result<(), Error> {
+        let mut store = self.open(history.disk.clone())?;
+        for (at, (name, step)) in self.steps.steps().into_iter().enumerate() {
+            if name == REOPEN {
+                drop(store);
+                store = self.open(history.disk.clone())?;
+            } else if self.changes(at) {
+                history.step(name, || step(&store))?;
+            } else {
+                step(&store)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn found(&self, store: &Store, disk: &SimDisk) -> Result<BTreeSet<String>, Problem> {
+        let seen = self.steps.observe(store).map_err(Problem::Refused)?;
+        let Some(at) = self.states.iter().position(|(state, _)| *state == seen) else {
+            return Err(Problem::Wrong(format!("the store shows no state that it ever had: {seen:?}")));
+        };
+        let named = self.states[at].1;
+        if files(disk) != named {
+            // What was deleted is removed by maintenance; what never had a name was removed by the opening.
+            store.maintain(&Control::default()).map_err(Problem::Refused)?;
+        }
+        let there = files(disk);
+        if there != named {
+            return Err(Problem::Wrong(format!("{there} files lie on the disk, and {named} are named")));
+        }
+        let done = self.steps.steps().into_iter().take(at).enumerate();
+        Ok(done.filter(|(at, _)| self.changes(*at)).map(|(_, (name, _))| name.to_owned()).collect())
+    }
+
+    fn go_on(&self, store: &Store) -> Result<(), Error> {
+        crate::scenarios::ada(store).register_subscriber("later").map(|_| ())
+    }
+}
+
+fn files(disk: &SimDisk) -> usize {
+    fn below(disk: &SimDisk, path: &str) -> usize {
+        let entries = disk.list(path).unwrap_or_default();
+        entries.iter().map(|entry| if entry.is_dir { below(disk, &format!("{path}/{}", entry.name)) } else { 1 }).sum()
+    }
+    below(disk, "files") + below(disk, "tables")
+}
