@@ -115,6 +115,11 @@ impl View {
     }
 
     /// Answers `Unsupported`.
+    pub fn matching(&self, _: &Request) -> Result<Vec<super::DocKey>> {
+        Err(absent())
+    }
+
+    /// Answers `Unsupported`.
     pub fn search(&self, _: &Request) -> Result<Hits> {
         Err(absent())
     }

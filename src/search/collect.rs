@@ -80,6 +80,34 @@ pub fn collect(
     Ok(())
 }
 
+/// The keys of all hits, in no order.
+pub fn collect_keys(searcher: &Searcher, query: &dyn Query, shape: &Shape) -> tantivy::Result<Vec<DocKey>> {
+    let weight = query.weight(EnableScoring::disabled_from_searcher(searcher))?;
+    let mut found = Vec::new();
+    for reader in searcher.segment_readers() {
+        let Some(keys) = reader.fast_fields().bytes(KEY)? else { continue };
+        let alive = reader.alive_bitset();
+        let mut ordinals = Vec::new();
+        weight.for_each_no_score(reader, &mut |documents| {
+            let here = documents.iter().filter(|document| alive.is_none_or(|alive| alive.is_alive(**document)));
+            ordinals.extend(here.filter_map(|document| keys.ords().first(*document)));
+        })?;
+        // In the order of the dictionary, so that its blocks are read once.
+        ordinals.sort_unstable();
+        let mut outcome = Ok(());
+        keys.dictionary().sorted_ords_to_term_cb(&ordinals, |bytes| match DocKey::from_bytes(shape, bytes) {
+            Some(key) => found.push(key),
+            None => outcome = Err(unreadable()),
+        })?;
+        outcome?;
+    }
+    Ok(found)
+}
+
+fn unreadable() -> tantivy::TantivyError {
+    tantivy::TantivyError::InternalError("a key of the index cannot be read".to_owned())
+}
+
 fn visit_all(
     weight: &dyn Weight,
     reader: &SegmentReader,
@@ -187,8 +215,7 @@ impl Top {
         for candidate in self.heap {
             bytes.clear();
             keys.ord_to_bytes(candidate.ordinal, &mut bytes)?;
-            let key = DocKey::from_bytes(shape, &bytes)
-                .ok_or_else(|| tantivy::TantivyError::InternalError("a key of the index cannot be read".to_owned()))?;
+            let key = DocKey::from_bytes(shape, &bytes).ok_or_else(unreadable)?;
             hits.push(Hit { key, score: candidate.score });
         }
         Ok(hits)

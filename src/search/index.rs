@@ -17,10 +17,10 @@ use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use tantivy::{IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Searcher, TantivyDocument, TantivyError, Term};
 
 use super::checkpoint::{Checkpoint, FileEntry};
-use super::collect::{KEY, KIND, WORKSPACE, collect};
+use super::collect::{KEY, KIND, WORKSPACE, collect, collect_keys};
 use super::compile::Compiler;
 use super::directory::StoreDirectory;
-use super::document::{Change, Document, Shape};
+use super::document::{Change, DocKey, Document, Shape};
 use super::merge::Bounded;
 use super::overlay::{Chunk, Overlay, Statistics};
 use super::request::{Facets, Hit, Hits, Request};
@@ -600,6 +600,24 @@ impl View {
         hits.has_more = hits.hits.len() > request.take;
         hits.hits.truncate(request.take);
         Ok(hits)
+    }
+}
+
+impl View {
+    /// The documents that a request finds, all of them and in no order.
+    ///
+    /// # Errors
+    /// As [`View::search`].
+    pub fn matching(&self, request: &Request) -> Result<Vec<DocKey>> {
+        let mut keys = guarded("searching", || {
+            let compiler = Compiler { searcher: &self.searcher, fields: &self.fields, shape: &self.shape, failed };
+            let query = compiler.request(request, &self.overlay.hidden())?;
+            collect_keys(&self.searcher, &*query, &self.shape).map_err(failed)
+        })?;
+        let mut hits = Hits::default();
+        self.overlay.search(request, &self.shape, self, &mut hits);
+        keys.extend(hits.hits.iter().map(|hit| hit.key));
+        Ok(keys)
     }
 }
 

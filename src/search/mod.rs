@@ -41,6 +41,6 @@ mod tests;
 pub use checkpoint::Checkpoint;
 pub use document::{Change, DocKey, Document, Shape};
 pub use grammar::parse;
-pub use index::{Index, Opened};
+pub use index::{Index, Opened, View};
 pub use request::{After, Hits, Request, Scope};
 pub use snippet::{Snippet, highlight};

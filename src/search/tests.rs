@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::index::View;
 use super::tree::Node;
 use super::*;
 use crate::disk::{MemoryDisk, Mode, SharedDisk};

@@ -5,7 +5,7 @@
 //! the write path. What must hold: the index holds committed state only, and the checkpoint row is written after the
 //! files that it names are synced.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -18,7 +18,8 @@ use super::view::{View, record_key};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{REGISTRY, Registered, registry};
 use crate::records::{Snapshot, Source, Space, envelope};
-use crate::search::{Change, Checkpoint, DocKey, Document, Index, Opened, Shape};
+use crate::search::{self, Change, Checkpoint, DocKey, Document, Index, Opened, Request, Scope, Shape};
+use crate::value::id::Kind;
 use crate::value::limits::{SEARCH_CHECKPOINT_CHANGES, SEARCH_FEED_CHANGES};
 use crate::value::{RecordKey, key};
 
@@ -227,13 +228,47 @@ impl SearchOutbox {
         Ok(changes)
     }
 
-    /// What the open transaction of `view` changed.
-    pub(super) fn pending(&self, shape: &Shape, view: &View<'_>) -> Result<Vec<Change>> {
-        let mut last = HashMap::new();
-        for (key, _) in self.touched(view.pending()) {
-            last.insert(key, false);
+    /// The index, and its state with exactly what `view` sees: no later commit, and the view's open transaction.
+    pub(super) fn state_at(&self, view: &View<'_>) -> Result<(Arc<Index>, search::View)> {
+        let (index, newest) = self.catch_up(view.context())?;
+        let state = index.view();
+        let mut touched = HashSet::new();
+        match view.source() {
+            Source::Turn(_) => touched.extend(self.touched(view.pending()).map(|(key, _)| key)),
+            Source::Snapshot(seen) if seen.sequence < state.sequence() => {
+                let later = View::new(Source::Snapshot(&newest), view.context(), &[]);
+                later.log_after(seen.sequence, |sequence, entry| {
+                    touched.extend(self.touched(&entry.events).map(|(key, _)| key));
+                    Ok(sequence < state.sequence())
+                })?;
+            }
+            Source::Snapshot(_) => {}
         }
-        self.changes(shape, view, &last.into_iter().collect::<Vec<_>>())
+        // What changed since is put back to what the view sees.
+        let keys: Vec<(DocKey, bool)> = touched.into_iter().map(|key| (key, false)).collect();
+        let changes = self.changes(index.shape(), view, &keys)?;
+        Ok((index, state.with(&changes)))
+    }
+
+    /// The keys of the records of a kind that a text query finds, whoever asks.
+    ///
+    /// # Errors
+    /// As [`super::text_search::search`].
+    pub(super) fn matching(&self, view: &View<'_>, kind: Kind, text: &str) -> Result<HashSet<RecordKey>> {
+        let mut is_rebuilt = false;
+        loop {
+            let (index, state) = self.state_at(view)?;
+            let mut request = Request::new(search::parse(text, index.shape())?, 0);
+            request.scopes = Some(vec![Scope { kinds: vec![kind.code], workspaces: None }]);
+            match state.matching(&request) {
+                Ok(keys) => return Ok(keys.into_iter().map(|found| found.key).collect()),
+                Err(error) if !is_rebuilt && matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) => {
+                    self.rebuild(view.context())?;
+                    is_rebuilt = true;
+                }
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Catches up, commits, and makes the index durable when that is due.

@@ -12,7 +12,7 @@ use crate::services::{SearchRequest, SearchResponse, SearchService};
 use crate::store::{Store, StoreOptions};
 use crate::value::id::{IdForm, Kind};
 use crate::value::wire::record;
-use crate::value::{Action, Control, Service};
+use crate::value::{Action, Control, FieldDecl, FieldType, Service};
 use crate::{AccessPolicy, Visibility};
 
 record! {
@@ -54,7 +54,9 @@ impl Resource for Note {
         &self.title
     }
     fn fields() -> &'static [Field<Self>] {
-        &[]
+        static FIELDS: [Field<Note>; 1] =
+            [Field { decl: FieldDecl::new("title", FieldType::String), get: |note, _| note.title.as_str().into() }];
+        &FIELDS
     }
     fn text() -> &'static [TextField<Self>] {
         static TEXT: [TextField<Note>; 2] = [
@@ -399,6 +401,46 @@ fn searches_beside_writers_see_whole_commits() {
         done.store(true, Ordering::Relaxed);
     });
     assert_eq!(ada(&store).search(ask("twin")).unwrap().total, Some(160));
+}
+
+#[test]
+fn a_filter_may_search_and_sees_the_state_of_its_view() {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = open(&disk);
+    let session = ada(&store);
+    for number in 0..6 {
+        write(&session, &format!("note {number}"), ["amplifier", "probe"][number % 2], "w1").unwrap();
+    }
+    label(&session, "amplifier");
+    let query = |view: &super::View<'_>, filter: &str| -> Result<Vec<String>> {
+        let query = super::Query { filter: Some(filter), take: 100, ..super::Query::default() };
+        let (page, plan) = view.query_with_plan::<Note>(&query)?;
+        let touched = plan.records_touched.unwrap();
+        assert!(touched as usize == page.items.len() || !filter.starts_with("search"), "{plan}");
+        Ok(page.items.into_iter().map(|note| note.title).collect())
+    };
+    let find = |filter: &str| session.read(|view| query(view, filter)).unwrap();
+    assert_eq!(find("search(\"amplifier\")"), ["note 0", "note 2", "note 4"]);
+    assert_eq!(find("title = \"note 1\" or search(\"name:4\")"), ["note 1", "note 4"]);
+    assert_eq!(find("title != \"note 1\" and !search(\"amplifier\")"), ["note 3", "note 5"]);
+    let error = session.read(|view| query(view, "search(\"(amplifier\")")).unwrap_err();
+    assert_eq!(error.place(), Some(&crate::Place::Offset(8)), "{error}");
+
+    // A view that is older than the index, and a transaction.
+    let read = session.read(|view| {
+        let other = ada(&store);
+        let late = write(&other, "late", "amplifier", "w1")?;
+        other.write(move |draft| draft.delete::<Note>(&late.id)).unwrap();
+        write(&other, "later", "amplifier", "w1")?;
+        assert_eq!(names(&other, "later"), ["later"]);
+        query(view, "search(\"amplifier\")")
+    });
+    assert_eq!(read.unwrap(), ["note 0", "note 2", "note 4"]);
+    let inside = session.transaction(|tx| {
+        write(tx, "inside", "amplifier", "w1")?;
+        tx.read(|view| query(view, "search(\"amplifier\")"))
+    });
+    assert_eq!(inside.unwrap(), ["note 0", "note 2", "note 4", "later", "inside"]);
 }
 
 /// The names of all notes, read without the index.

@@ -8,9 +8,7 @@ use super::search_outbox::shown;
 use super::token::{self, Fingerprint};
 use super::view::View;
 use crate::error::{Error, ErrorKind, Result};
-use crate::records::Source;
 use crate::search::{self, After, DocKey, Hits, Index, Request, Scope, Shape, Snippet};
-use crate::value::Action;
 use crate::value::id::Kind;
 use crate::value::limits::SEARCH_TAKE;
 
@@ -59,69 +57,51 @@ pub(crate) struct TextAnswer {
     pub(crate) continuation_token: Option<String>,
 }
 
-/// How often a search starts again because others wrote meanwhile, before it takes a newer state than its snapshot.
-const CATCH_UP_ATTEMPTS: usize = 3;
-
 /// Carries out a search.
 ///
 /// # Errors
 /// `InvalidArgument` for what is no query, an unknown kind or field, or a foreign token; `LimitExceeded` above a bound;
 /// `Unsupported` without the feature.
 pub(crate) fn search(access: &impl Access, ask: &TextSearch) -> Result<TextAnswer> {
-    let context = access.context();
-    context.check_deadline()?;
-    let outbox = &context.engine.search;
-    let mut attempt = 0;
-    loop {
-        attempt += 1;
-        let (index, snapshot) = outbox.catch_up(context)?;
-        let state = index.view();
-        if state.sequence() != snapshot.sequence && attempt < CATCH_UP_ATTEMPTS {
-            continue;
-        }
-        let (request, walk) = prepare(access, &index, ask)?;
-        let (state, walk) = if access.is_transaction() {
-            let own = access.read(|view| outbox.pending(index.shape(), view))?;
-            (state.with(&own), None)
-        } else {
-            match walk.and_then(|number| Some((index.walk(number)?, number))) {
-                Some((state, number)) => (state, Some(number)),
-                None => (state, None),
-            }
-        };
-        let hits = match state.search(&request) {
-            Ok(hits) => hits,
+    access.read(|view| {
+        let found = search_at(view, access.is_transaction(), ask);
+        match found {
             // The index is damaged: the records are not.
-            Err(error) if is_damage(&error) && attempt <= CATCH_UP_ATTEMPTS => {
-                outbox.rebuild(context)?;
-                attempt = CATCH_UP_ATTEMPTS + 1;
-                continue;
+            Err(error) if is_damage(&error) => {
+                view.context().engine.search.rebuild(view.context())?;
+                search_at(view, access.is_transaction(), ask)
             }
-            Err(error) => return Err(error),
-        };
-        let mut page = if access.is_transaction() {
-            access.read(|view| answer(view, &index, ask, &request, &hits))?
-        } else {
-            answer(&View::new(Source::Snapshot(&snapshot), context, &[]), &index, ask, &request, &hits)?
-        };
-        if let (true, Some(last)) = (hits.has_more, hits.hits.last()) {
-            let walk = match walk {
-                Some(walk) => walk,
-                None if access.is_transaction() => 0,
-                None => index.begin_walk(&state),
-            };
-            let position = position(walk, &After { score: last.score, key: last.key });
-            page.continuation_token = Some(token::seal(&context.engine.token_key, &fingerprint(ask), &position)?);
+            outcome => outcome,
         }
-        return Ok(page);
+    })
+}
+
+fn search_at(view: &View<'_>, is_transaction: bool, ask: &TextSearch) -> Result<TextAnswer> {
+    let engine = &view.context().engine;
+    let (index, newest) = engine.search.state_at(view)?;
+    let (request, walk) = prepare(view, &index, ask)?;
+    // The writes of a transaction are in no view that could be kept.
+    let walk = walk.filter(|_| !is_transaction).and_then(|number| Some((index.walk(number)?, number)));
+    let (state, walk) = walk.map_or((newest, None), |(state, number)| (state, Some(number)));
+    let hits = state.search(&request)?;
+    let mut page = answer(view, &index, ask, &request, &hits)?;
+    if let (true, Some(last)) = (hits.has_more, hits.hits.last()) {
+        let walk = match walk {
+            Some(walk) => walk,
+            None if is_transaction => 0,
+            None => index.begin_walk(&state),
+        };
+        let position = position(walk, &After { score: last.score, key: last.key });
+        page.continuation_token = Some(token::seal(&engine.token_key, &fingerprint(ask), &position)?);
     }
+    Ok(page)
 }
 
 fn is_damage(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io)
 }
 
-fn prepare(access: &impl Access, index: &Index, ask: &TextSearch) -> Result<(Request, Option<u64>)> {
+fn prepare(view: &View<'_>, index: &Index, ask: &TextSearch) -> Result<(Request, Option<u64>)> {
     if ask.take > SEARCH_TAKE {
         return Err(Error::invalid(format!("take is {}; SEARCH_TAKE allows {SEARCH_TAKE}", ask.take)).at_member("take"));
     }
@@ -139,8 +119,8 @@ fn prepare(access: &impl Access, index: &Index, ask: &TextSearch) -> Result<(Req
         };
         request.fields = Some(ask.fields.iter().enumerate().map(place).collect::<Result<_>>()?);
     }
-    request.scopes = scopes(access, shape, ask)?;
-    let key = &access.context().engine.token_key;
+    request.scopes = scopes(view, shape, ask)?;
+    let key = &view.context().engine.token_key;
     let position = token::open(key, &fingerprint(ask), ask.continuation_token.as_deref())?;
     let walk = match position.map(|position| read_position(shape, &position)).transpose()? {
         Some((walk, after)) => {
@@ -153,7 +133,7 @@ fn prepare(access: &impl Access, index: &Index, ask: &TextSearch) -> Result<(Req
 }
 
 /// Which kinds in which workspaces: what is asked for and what the policy lets the caller see. `None` means everything.
-fn scopes(access: &impl Access, shape: &Shape, ask: &TextSearch) -> Result<Option<Vec<Scope>>> {
+fn scopes(view: &View<'_>, shape: &Shape, ask: &TextSearch) -> Result<Option<Vec<Scope>>> {
     let mut wanted = Vec::new();
     for (at, name) in ask.kinds.iter().enumerate() {
         wanted.push(shape.kind(name).ok_or_else(|| {
@@ -169,7 +149,7 @@ fn scopes(access: &impl Access, shape: &Shape, ask: &TextSearch) -> Result<Optio
             is_everything = false;
             continue;
         }
-        let workspaces: Option<Arc<[String]>> = match access.context().visibility(kind.service, Action::Read) {
+        let workspaces: Option<Arc<[String]>> = match view.visibility(*kind) {
             Visibility::All if ask.workspaces.is_empty() => None,
             Visibility::All => Some(ask.workspaces.clone().into()),
             Visibility::None => Some(Vec::new().into()),
@@ -227,7 +207,7 @@ fn answer(view: &View<'_>, index: &Index, ask: &TextSearch, request: &Request, h
     let shape = index.shape();
     let mut answer = TextAnswer { total: hits.total, ..TextAnswer::default() };
     for hit in &hits.hits {
-        // Gone, or moved out of sight, in the moment between the index and this read.
+        // Gone, or moved out of sight, since the walk began.
         let Some((record, texts)) = shown(&engine.search, shape, view, hit.key)? else { continue };
         let Some(kind) = shape.kinds.iter().find(|kind| kind.code == hit.key.kind).copied() else { continue };
         if !view.visibility(kind).allows(&record.workspace) {

@@ -2,6 +2,7 @@
 
 use super::Query;
 use super::predicate::Predicate;
+use crate::filter::Condition;
 use crate::model::{Index, Resource};
 use crate::value::id::RecordKey;
 use crate::value::key;
@@ -38,11 +39,21 @@ fn name<R>(index: &Index<R>) -> String {
 }
 
 /// Chooses where the candidates come from.
-pub(super) fn choose<R: Resource>(query: &Query<'_>, _predicate: &Predicate) -> AccessPath {
+pub(super) fn choose<R: Resource>(query: &Query<'_>, predicate: &Predicate) -> AccessPath {
     if let Some(ids) = query.ids {
         let mut keys: Vec<RecordKey> = ids.iter().filter_map(|id| RecordKey::parse(R::KIND.id, id)).collect();
         keys.sort_unstable();
         keys.dedup();
+        return AccessPath::Keys(keys);
+    }
+    let conjuncts = predicate.filter.iter().flat_map(|filter| filter.conjuncts());
+    let searches = conjuncts.filter_map(|condition| match condition {
+        Condition::Search(number) => predicate.searches.get(*number),
+        _ => None,
+    });
+    if let Some(found) = searches.min_by_key(|found| found.len()) {
+        let mut keys: Vec<RecordKey> = found.iter().copied().collect();
+        keys.sort_unstable();
         return AccessPath::Keys(keys);
     }
     for (path, values) in &query.restrict {

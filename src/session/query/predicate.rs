@@ -1,12 +1,14 @@
 //! What every candidate is tested for: the filter, the restrictions and the access policy.
 
+use std::collections::HashSet;
+
 use super::Query;
-use crate::error::{Error, Result};
+use crate::error::{Error, Place, Result};
 use crate::filter::{self, Filter, Schema, Times};
 use crate::model::Resource;
 use crate::session::Visibility;
 use crate::session::view::View;
-use crate::value::{Env, FieldDecl, Row, Val};
+use crate::value::{Env, FieldDecl, RecordKey, Row, Val};
 
 /// A record as filters see it.
 #[derive(Debug)]
@@ -35,6 +37,8 @@ pub(super) struct Predicate {
     pub(super) visibility: Visibility,
     pub(super) restrict: Vec<(usize, Vec<String>)>,
     pub(super) env: Env,
+    /// What each `search("...")` of the filter finds.
+    pub(super) searches: Vec<HashSet<RecordKey>>,
 }
 
 impl Predicate {
@@ -52,11 +56,16 @@ impl Predicate {
             accept_substitutions: !query.no_substitutions,
             // The filters without substitutions are those of assets, which have bracket lists.
             accept_brackets: query.no_substitutions,
-            search: false,
+            search: cfg!(feature = "search") && !R::text().is_empty(),
         };
         let times = Times::new(view.now(), query.reference_time);
         let filter = filter::compile(query.filter, query.substitutions, &schema, &times)?;
-        Ok(Self { filter, visibility: view.visibility(R::KIND), restrict, env: view.env() })
+        let mut searches = Vec::new();
+        for search in filter.iter().flat_map(Filter::searches) {
+            let found = view.context().engine.search.matching(view, R::KIND, &search.text);
+            searches.push(found.map_err(|error| in_filter(error, search.offset))?);
+        }
+        Ok(Self { filter, visibility: view.visibility(R::KIND), restrict, env: view.env(), searches })
     }
 
     pub(super) fn matches<R: Resource>(&self, record: &R) -> bool {
@@ -64,11 +73,14 @@ impl Predicate {
             return false;
         }
         let row = RecordRow { record, env: self.env };
+        let finds = |number: usize| {
+            self.searches.get(number).zip(record.key()).is_some_and(|(found, key)| found.contains(&key))
+        };
         self.restrict.iter().all(|(index, values)| match row.val(*index) {
             Val::Str(text) => values.iter().any(|value| *value == text),
             Val::Strings(items) => items.iter().any(|item| values.contains(item)),
             _ => false,
-        }) && self.filter.as_ref().is_none_or(|filter| filter.matches(&row))
+        }) && self.filter.as_ref().is_none_or(|filter| filter.matches_with(&row, &finds))
     }
 
     /// The residual condition as text, for plans.
@@ -79,4 +91,13 @@ impl Predicate {
         let parts: Vec<String> = restricted.chain(self.filter.as_ref().map(ToString::to_string)).collect();
         (!parts.is_empty()).then(|| parts.join(" and "))
     }
+}
+
+/// The error of a text query whose literal stands at `offset` of the filter; its own offsets start behind the quote.
+fn in_filter(error: Error, offset: usize) -> Error {
+    let within = match error.place() {
+        Some(Place::Offset(within)) => within + 1,
+        _ => 0,
+    };
+    error.at(Place::Offset(offset + within))
 }
