@@ -67,11 +67,20 @@ impl Store {
         guarded("backing up", || self.backup_to(&target, control)).map_err(|error| error.context(attempt))
     }
 
+    /// As [`Store::backup`], onto a disk: for tests on the simulator.
+    ///
+    /// # Errors
+    /// As [`Store::backup`].
+    #[cfg(feature = "faults")]
+    pub fn backup_disk(&self, target: &SharedDisk, control: &Control) -> Result<BackupReport> {
+        guarded("backing up", || self.backup_to(target, control))
+    }
+
     pub(crate) fn backup_to(&self, target: &SharedDisk, control: &Control) -> Result<BackupReport> {
         let engine = self.engine();
         // Held to the end: while it lives, no file that it names is removed.
         let snapshot = engine.snapshot();
-        prepare_target(target)?;
+        let was_whole = prepare_target(target)?;
         let mut report = BackupReport { sequence: snapshot.sequence, ..BackupReport::default() };
         let options = RecordFileOptions { cache_bytes: limits::RECORD_CACHE_BYTES, quick_repair: true };
         RecordFile::create(target, options, &[])?;
@@ -81,7 +90,7 @@ impl Store {
                 copy_space(Source::Snapshot(&snapshot), &copy, space, control, &mut report)?;
             }
         }
-        copy_files(&*engine.disk, &**target, control, &mut report)?;
+        copy_files(&*engine.disk, &**target, was_whole, control, &mut report)?;
         format::write(target, engine.seed)?;
         target.remove_file(MARKER).map_err(failed("removing the marker of the backup"))?;
         target.sync_dir("").map_err(failed("syncing the backup"))?;
@@ -133,7 +142,8 @@ impl Store {
     }
 }
 
-fn prepare_target(target: &SharedDisk) -> Result<()> {
+/// Marks the target as incomplete; answers whether it was whole (or empty), so that what lies in it is durable.
+fn prepare_target(target: &SharedDisk) -> Result<bool> {
     let attempt = failed("preparing the target of the backup");
     let marked = target.exists(MARKER).map_err(&attempt)?;
     if !marked {
@@ -147,7 +157,8 @@ fn prepare_target(target: &SharedDisk) -> Result<()> {
             target.remove_file(name).map_err(&attempt)?;
         }
     }
-    target.sync_dir("").map_err(&attempt)
+    target.sync_dir("").map_err(&attempt)?;
+    Ok(!marked)
 }
 
 fn copy_space(
@@ -178,7 +189,13 @@ fn copy_space(
     Ok(())
 }
 
-fn copy_files(source: &dyn Disk, target: &dyn Disk, control: &Control, report: &mut BackupReport) -> Result<()> {
+fn copy_files(
+    source: &dyn Disk,
+    target: &dyn Disk,
+    was_whole: bool,
+    control: &Control,
+    report: &mut BackupReport,
+) -> Result<()> {
     let attempt = failed("copying the files of the backup");
     let mut files = Vec::new();
     for directory in DIRECTORIES {
@@ -197,7 +214,8 @@ fn copy_files(source: &dyn Disk, target: &dyn Disk, control: &Control, report: &
             .map_err(&attempt)?
             .iter()
             .any(|entry| entry.len == len && path.ends_with(&format!("/{}", entry.name)));
-        if kept {
+        // What an interrupted backup left may have the length and not the bytes.
+        if kept && (was_whole || is_durable_copy(source, target, &path, len, control)?) {
             report.files_kept += 1;
             continue;
         }
@@ -222,6 +240,30 @@ fn copy_files(source: &dyn Disk, target: &dyn Disk, control: &Control, report: &
     parents.sort_unstable();
     parents.dedup();
     parents.iter().rev().try_for_each(|directory| target.sync_dir(directory).map_err(&attempt))
+}
+
+/// Whether the target's file has the source's bytes; if so, they are durable on return.
+fn is_durable_copy(source: &dyn Disk, target: &dyn Disk, path: &str, len: u64, control: &Control) -> Result<bool> {
+    const STEP_BYTES: usize = 1024 * 1024;
+    let attempt = failed("comparing a file of an interrupted backup");
+    let files = [source.open(path, Mode::Read), target.open(path, Mode::ReadWrite)];
+    let [original, copy] = files.map(|file| file.map_err(&attempt));
+    let (original, copy) = (original?, copy?);
+    let (mut left, mut right) = (vec![0; STEP_BYTES], vec![0; STEP_BYTES]);
+    let mut at = 0;
+    while at < len {
+        control.check()?;
+        let step = usize::try_from(len - at).map_or(STEP_BYTES, |rest| rest.min(STEP_BYTES));
+        let (left, right) = (left.get_mut(..step).unwrap_or_default(), right.get_mut(..step).unwrap_or_default());
+        original.read_exact_at(left, at).map_err(&attempt)?;
+        copy.read_exact_at(right, at).map_err(&attempt)?;
+        if left != right {
+            return Ok(false);
+        }
+        at += step as u64;
+    }
+    copy.sync_all().map_err(&attempt)?;
+    Ok(true)
 }
 
 enum CopyError {

@@ -40,7 +40,7 @@ pub fn one_bit_is_wrong(name: &str, scenario: &dyn Scenario, flips_default: u64)
                 return Ok("answered rightly");
             }
             let report = store.verify(VerifyLevel::Checksums, &Control::default());
-            let reported = !report.as_ref().is_ok_and(|report| report.is_sound());
+            let reported = !report.as_ref().is_ok_and(stationdb::VerifyReport::is_sound);
             match found {
                 Err(Problem::Refused(_)) => Ok("refused to answer"),
                 _ if reported => Ok("found by verify"),

@@ -3,6 +3,7 @@
 //! `STATIONDB_CRASH_DRAWS` sets how many images each change gives (6 here, more for a night), and
 //! `STATIONDB_CRASH_SEED` the first seed.
 
+mod backup;
 mod errors;
 mod files;
 mod flips;
