@@ -1,0 +1,217 @@
+//! A week of a small lab: templates, 200 work items over five systems, scheduling with conflicts that the caller looks
+//! for by query, execution through a runner of its own, and a dashboard of counts by state at the end.
+//!
+//! ```text
+//! cargo run --example lab_week [directory]
+//! ```
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use chrono::{DateTime, Duration, Utc};
+use stationdb::prelude::*;
+use stationdb::{
+    CreateWorkItemRequest, CreateWorkItemTemplateRequest, Error, ExecutionDefinition, Identity, Job, JobExecution,
+    JobRequest, JobRunner, ManualExecution, NotebookRequest, Patch, QueryWorkItemsRequest, QueueFailure, Result,
+    SchedulePatch, ScheduleResourcesDefinition, ScheduleSystemResourceDefinition, ScheduleWorkItemRequest,
+    ScheduleWorkItemsRequest, Session, State, Store, TemplateTimelineDefinition, WorkItem, WorkItemField,
+};
+
+const ITEMS: usize = 200;
+const SYSTEMS: [&str; 5] = ["bench-1", "bench-2", "bench-3", "bench-4", "chamber"];
+const MINUTES: i64 = 60;
+
+/// The station's own runner: queues jobs under running numbers, and has one bench whose queue is full now and then.
+#[derive(Debug, Default)]
+struct StationRunner {
+    next: AtomicU32,
+}
+
+impl JobRunner for StationRunner {
+    fn queue(&self, request: &JobRequest<'_>) -> Result<Vec<String>, QueueFailure> {
+        let mut queued = Vec::new();
+        for _ in request.jobs {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if request.system_id == "chamber" && number % 7 == 0 {
+                return Err(QueueFailure { error: Error::conflict("the queue of the chamber is full"), queued });
+            }
+            queued.push(format!("{}-{number}", request.system_id));
+        }
+        Ok(queued)
+    }
+
+    fn cancel(&self, _job_ids: &[String]) -> Result<()> {
+        Ok(())
+    }
+
+    fn run_notebook(&self, request: &NotebookRequest<'_>) -> Result<String> {
+        Ok(format!("{}-{}", request.notebook_id, request.work_item_id))
+    }
+}
+
+fn main() -> Result<()> {
+    let scratch = tempfile::tempdir().map_err(|error| Error::io("making a scratch directory", error))?;
+    let directory = std::env::args().nth(1).map_or_else(|| scratch.path().join("lab"), Into::into);
+    let store = Store::options().job_runner(StationRunner::default()).open(&directory)?;
+    let session = store.session(Identity::user("ada"));
+
+    let template = make_template(&session)?;
+    let items = make_items(&session, &template)?;
+    println!("made {} work items from the template {template}", items.len());
+
+    let monday = Utc::now() + Duration::days(1);
+    let conflicts = schedule(&session, &items, monday)?;
+    println!("scheduled them; {conflicts} found their bench taken and were moved behind");
+
+    let refused = run_the_week(&session, &items)?;
+    println!("ran them; the runner refused {refused}");
+
+    println!("\nstate             items");
+    for (state, count) in counts(&session)? {
+        let bar = "#".repeat(usize::try_from(count / 4).unwrap_or_default());
+        println!("{:<17} {count:>5}  {bar}", state.as_str());
+    }
+    Ok(())
+}
+
+/// A template whose START queues two jobs on the reserved system, and whose APPROVE closes the item.
+fn make_template(session: &Session) -> Result<String> {
+    let job = |function: &str| Job {
+        functions: vec![function.to_owned()],
+        arguments: vec![vec!["<partNumber>".into(), "<id>".into()]],
+        metadata: BTreeMap::new(),
+    };
+    let manual = |action: &str| ExecutionDefinition::from(ManualExecution { action: action.to_owned() });
+    let start = JobExecution {
+        action: "START".to_owned(),
+        jobs: Some(vec![job("station.prepare"), job("station.measure")]),
+        system_id: None,
+    };
+    let request = CreateWorkItemTemplateRequest {
+        name: Some("Burn-in".to_owned()),
+        template_group: Some("Production".to_owned()),
+        r#type: Some("testplan".to_owned()),
+        test_program: Some("burn-in.seq".to_owned()),
+        timeline: Some(TemplateTimelineDefinition { estimated_duration_in_seconds: Some(45 * MINUTES) }),
+        execution_actions: Some(vec![start.into(), manual("APPROVE"), manual("ABORT")]),
+        ..Default::default()
+    };
+    let response = session.create_work_item_templates(vec![request])?;
+    let made = response.created_work_item_templates.into_iter().next();
+    made.and_then(|template| template.id).map(Into::into).ok_or_else(|| Error::invalid("the template was refused"))
+}
+
+fn make_items(session: &Session, template: &str) -> Result<Vec<WorkItem>> {
+    let requests = (0..ITEMS)
+        .map(|number| CreateWorkItemRequest {
+            name: Some(format!("Burn-in of unit {number}")),
+            template_id: Some(template.to_owned()),
+            part_number: Some(format!("PN-{}", number % 8)),
+            state: Some("REVIEWED".to_owned()),
+            ..Default::default()
+        })
+        .collect();
+    let response = session.create_work_items(requests)?;
+    if let Some(error) = response.error {
+        return Err(Error::invalid(error.message.unwrap_or_default()));
+    }
+    Ok(response.created_work_items)
+}
+
+/// Plans every item on a bench and at a time that somebody asked for; where the bench is taken then, behind what is there.
+fn schedule(session: &Session, items: &[WorkItem], monday: DateTime<Utc>) -> Result<usize> {
+    let mut conflicts = 0;
+    for (number, item) in items.iter().enumerate() {
+        let system = SYSTEMS[number % SYSTEMS.len()];
+        // Everybody asks for one of the 30 slots of the week, so they collide.
+        let mut start = monday + Duration::hours(i64::try_from(number / SYSTEMS.len() % 30).unwrap_or_default());
+        let duration = Duration::seconds(45 * MINUTES);
+        let mut moved = false;
+        while let Some(end) = taken_until(session, system, start, start + duration)? {
+            start = end;
+            moved = true;
+        }
+        conflicts += usize::from(moved);
+        let request = ScheduleWorkItemRequest {
+            id: item.id.clone().map(Into::into),
+            assigned_to: Patch::Value(format!("operator {}", number % 3)),
+            schedule: Patch::Value(SchedulePatch {
+                planned_start_date_time: Patch::Value(start),
+                planned_end_date_time: Patch::Value(start + duration),
+                planned_duration_in_seconds: Patch::Value(duration.num_seconds()),
+            }),
+            resources: Patch::Value(ScheduleResourcesDefinition {
+                systems: Patch::Value(ScheduleSystemResourceDefinition::of([system])),
+                ..Default::default()
+            }),
+        };
+        let response =
+            session.schedule_work_items(ScheduleWorkItemsRequest { work_items: vec![request], replace: Some(true) })?;
+        if let Some(error) = response.error {
+            return Err(Error::invalid(error.message.unwrap_or_default()));
+        }
+    }
+    Ok(conflicts)
+}
+
+/// When the last of the items ends that occupy the system in this interval; `None` when it is free.
+fn taken_until(
+    session: &Session,
+    system: &str,
+    from: DateTime<Utc>,
+    to: DateTime<Utc>,
+) -> Result<Option<DateTime<Utc>>> {
+    let filter = "state = \"SCHEDULED\" and resources.systems.selections.Any(s => s.id == @0) \
+                  and schedule.plannedStartDateTime < @1 and schedule.plannedEndDateTime > @2";
+    let page = session.query_work_items(QueryWorkItemsRequest {
+        filter: Some(filter.to_owned()),
+        substitutions: Some(vec![system.into(), to.to_rfc3339().into(), from.to_rfc3339().into()]),
+        projection: Some(vec![WorkItemField::SchedulePlannedEndDateTime]),
+        ..Default::default()
+    })?;
+    let ends = page.work_items.iter().filter_map(|item| item.schedule.as_ref()?.planned_end_date_time);
+    Ok(ends.max())
+}
+
+/// Starts everything, ends most of it, approves half of that and gives up on a few.
+fn run_the_week(session: &Session, items: &[WorkItem]) -> Result<usize> {
+    let mut refused = 0;
+    for (number, item) in items.iter().enumerate() {
+        let Some(id) = &item.id else { continue };
+        if number % 10 == 9 {
+            continue;
+        }
+        let answer = session.execute_work_item(id, "START")?;
+        if answer.error.is_some() {
+            refused += 1;
+            continue;
+        }
+        match number % 20 {
+            3 => drop(session.execute_work_item(id, "ABORT")?),
+            4 | 5 => {}
+            _ => {
+                session.execute_work_item(id, "END")?;
+                if number % 2 == 0 {
+                    session.execute_work_item(id, "APPROVE")?;
+                }
+            }
+        }
+    }
+    Ok(refused)
+}
+
+fn counts(session: &Session) -> Result<Vec<(State, u64)>> {
+    State::ALL
+        .iter()
+        .map(|&state| {
+            let page = session.query_work_items(QueryWorkItemsRequest {
+                filter: Some("state = @0".to_owned()),
+                substitutions: Some(vec![state.as_str().into()]),
+                take: Some(0),
+                return_count: Some(true),
+                ..Default::default()
+            })?;
+            Ok((state, page.total_count.unwrap_or_default()))
+        })
+        .collect()
+}
