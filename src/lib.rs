@@ -83,6 +83,7 @@ pub use model::{
     CreateFeedRequest, Feed, FeedId, Package, PackageId, PackageMetadata, Platform, QueryFeedsRequest,
     QueryFeedsResponse, QueryPackagesResponse, UpdateFeedRequest,
 };
+pub use services::{AssetService, ProductService, SpecificationService};
 pub use services::{FeedService, FileService};
 pub use services::{
     SearchFacet, SearchFacets, SearchHighlight, SearchHit, SearchRequest, SearchResponse, SearchService, SearchSnippet,

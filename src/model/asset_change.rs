@@ -10,7 +10,7 @@ use super::asset_parts::{
 };
 use super::asset_requests::{CreateAssetRequest, UpdateAssetRequest};
 use crate::error::{Error, Result};
-use crate::value::{RecordKey, limits};
+use crate::value::limits;
 
 fn check_count(what: &str, member: &str, count: Option<usize>) -> Result<()> {
     match count {
@@ -67,17 +67,12 @@ impl From<AssetLocationForCreate> for AssetLocation {
 }
 
 impl Asset {
-    /// The record that a create request makes; the caller still has to look whether its identity is taken.
+    /// The record that a create request makes, without an id; the caller still has to look whether its identity is taken.
     ///
     /// # Errors
     /// `InvalidArgument` when the identity is incomplete, the location or its presence is missing, or a calibration
     /// lacks a required member; `LimitExceeded` when a collection is too large.
-    pub(crate) fn create(
-        request: CreateAssetRequest,
-        key: RecordKey,
-        now: DateTime<Utc>,
-        default_workspace: &str,
-    ) -> Result<Self> {
+    pub(crate) fn create(request: CreateAssetRequest, now: DateTime<Utc>, default_workspace: &str) -> Result<Self> {
         let location = request
             .location
             .filter(|location| location.state.as_ref().is_some_and(|state| state.asset_presence.is_some()))
@@ -85,7 +80,7 @@ impl Asset {
                 Error::invalid("an asset needs a location with a presence").at_member("location.state.assetPresence")
             })?;
         let mut asset = Self {
-            id: Some(key.into()),
+            id: None,
             name: request.name,
             model_name: request.model_name,
             model_number: request.model_number,

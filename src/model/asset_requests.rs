@@ -192,8 +192,6 @@ record! {
         pub descending: Option<bool>,
         /// Whether to count all matches.
         pub return_count: Option<bool>,
-        /// Keeps the assets that can be calibrated.
-        pub calibratable_only: Option<bool>,
     }
 
     /// A page of assets.

@@ -35,7 +35,9 @@ fn request() -> Value {
 
 fn asset() -> Asset {
     let request: CreateAssetRequest = serde_json::from_value(request()).unwrap();
-    Asset::create(request, RecordKey::generate(Asset::KIND, 1, 42), at("2024-03-01T00:00:00Z"), "default").unwrap()
+    let mut asset = Asset::create(request, at("2024-03-01T00:00:00Z"), "default").unwrap();
+    asset.id = Some(RecordKey::generate(Asset::KIND, 1, 42).into());
+    asset
 }
 
 fn env(now: &str) -> Env {
@@ -109,12 +111,11 @@ fn defaults_of_a_small_request() {
         "modelName": "M", "vendorName": "V", "serialNumber": "S", "location": {"state": {"assetPresence": "UNKNOWN"}},
     }))
     .unwrap();
-    let key = RecordKey::generate(Asset::KIND, 1, 42);
-    let asset = Asset::create(request, key, at("2024-03-01T00:00:00Z"), "default").unwrap();
+    let asset = Asset::create(request, at("2024-03-01T00:00:00Z"), "default").unwrap();
     assert_eq!(
         serde_json::to_value(asset.read_at(&env("2024-03-01T00:00:00Z"))).unwrap(),
         json!({
-            "id": key.to_id(IdForm::Guid), "modelName": "M", "vendorName": "V", "serialNumber": "S",
+            "modelName": "M", "vendorName": "V", "serialNumber": "S",
             "busType": "BUILT_IN_SYSTEM", "assetType": "GENERIC", "discoveryType": "MANUAL",
             "location": {"state": {"assetPresence": "UNKNOWN"}}, "workspace": "default",
             "calibrationStatus": "OK", "lastUpdatedTimestamp": "2024-03-01T00:00:00.000Z",
@@ -146,7 +147,7 @@ fn faulty_items_are_refused() {
         let mut request = request();
         *request.pointer_mut(path).unwrap() = value;
         let request: CreateAssetRequest = serde_json::from_value(request).unwrap();
-        let created = Asset::create(request, RecordKey::generate(Asset::KIND, 1, 42), Utc::now(), "");
+        let created = Asset::create(request, Utc::now(), "");
         assert!(created.is_err(), "{path}");
     }
 }

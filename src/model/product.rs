@@ -12,7 +12,7 @@ use super::resource::{Field, Index, Resource, TextField};
 use crate::error::{Error, Result};
 use crate::value::id::{Kind, id_type};
 use crate::value::wire::record;
-use crate::value::{FieldDecl, FieldType, IdForm, RecordKey, Service};
+use crate::value::{FieldDecl, FieldType, IdForm, Service};
 
 id_type!(
     /// The id of a product.
@@ -120,21 +120,16 @@ impl Resource for Product {
 }
 
 impl Product {
-    /// The record that a create request makes.
+    /// The record that a create request makes, without an id.
     ///
     /// # Errors
     /// `InvalidArgument` when the part number is blank.
-    pub(crate) fn create(
-        request: CreateProductRequest,
-        key: RecordKey,
-        now: DateTime<Utc>,
-        default_workspace: &str,
-    ) -> Result<Self> {
+    pub(crate) fn create(request: CreateProductRequest, now: DateTime<Utc>, default_workspace: &str) -> Result<Self> {
         if request.part_number.trim().is_empty() {
             return Err(Error::invalid("a product needs a part number that is not blank").at_member("partNumber"));
         }
         Ok(Self {
-            id: Some(key.into()),
+            id: None,
             part_number: Some(request.part_number),
             name: request.name,
             family: request.family,

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::model::product_requests::*;
-use crate::value::{stored, time};
+use crate::value::{RecordKey, stored, time};
 
 fn product() -> Product {
     let request = CreateProductRequest {
@@ -15,7 +15,9 @@ fn product() -> Product {
         workspace: None,
     };
     let now = time::parse("2024-02-29T12:00:00.5Z").unwrap();
-    Product::create(request, RecordKey::generate(Product::KIND, 1, 42), now, "default").unwrap()
+    let mut product = Product::create(request, now, "default").unwrap();
+    product.id = Some(RecordKey::generate(Product::KIND, 1, 42).into());
+    product
 }
 
 #[test]
@@ -81,7 +83,7 @@ fn a_whole_product_passes_as_an_update_request_and_its_part_number_is_ignored() 
 fn blank_part_numbers_are_refused() {
     for blank in ["", " ", "\t\n"] {
         let request = CreateProductRequest { part_number: blank.into(), ..Default::default() };
-        let error = Product::create(request, RecordKey::generate(Product::KIND, 1, 42), Utc::now(), "").unwrap_err();
+        let error = Product::create(request, Utc::now(), "").unwrap_err();
         assert_eq!(error.kind(), crate::ErrorKind::InvalidArgument);
     }
 }

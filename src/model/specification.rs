@@ -17,7 +17,7 @@ use super::specification_requests::{
 use crate::error::{Error, Result};
 use crate::value::id::{Kind, id_type};
 use crate::value::wire::{record, wire_enum};
-use crate::value::{FieldDecl, FieldType, IdForm, Ops, RecordKey, Row, Service, Val};
+use crate::value::{FieldDecl, FieldType, IdForm, Ops, Row, Service, Val};
 
 id_type!(
     /// The global id of a specification.
@@ -192,14 +192,13 @@ fn missing(member: &str) -> Error {
 }
 
 impl Specification {
-    /// The record that a create request makes, at version 0.
+    /// The record that a create request makes, at version 0 and without an id.
     ///
     /// # Errors
     /// `InvalidArgument` when a required member is missing or blank, a number is out of range, or a condition
     /// contradicts itself.
     pub(crate) fn create(
         request: CreateSpecificationRequest,
-        key: RecordKey,
         now: DateTime<Utc>,
         user: &str,
         default_workspace: &str,
@@ -207,7 +206,7 @@ impl Specification {
         not_blank(&request.product_id, "productId")?;
         not_blank(&request.spec_id, "specId")?;
         Ok(Self {
-            id: Some(key.into()),
+            id: None,
             product_id: Some(request.product_id),
             spec_id: Some(request.spec_id),
             r#type: Some(request.r#type.ok_or_else(|| missing("type"))?),

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::ErrorKind;
 use crate::model::specification_requests::*;
-use crate::value::{stored, time};
+use crate::value::{RecordKey, stored, time};
 
 /// The gain of an amplifier over temperature and supply.
 fn request() -> Value {
@@ -24,8 +24,10 @@ fn request() -> Value {
 
 fn created() -> Specification {
     let request: CreateSpecificationRequest = serde_json::from_value(request()).unwrap();
-    let key = RecordKey::generate(Specification::KIND, 1, 42);
-    Specification::create(request, key, time::parse("2024-01-01T00:00:00Z").unwrap(), "ada", "default").unwrap()
+    let now = time::parse("2024-01-01T00:00:00Z").unwrap();
+    let mut spec = Specification::create(request, now, "ada", "default").unwrap();
+    spec.id = Some(RecordKey::generate(Specification::KIND, 1, 42).into());
+    spec
 }
 
 fn update(extra: Value) -> UpdateSpecificationRequest {
@@ -122,8 +124,7 @@ fn required_members_are_asked_for() {
         let mut value = request();
         value[member] = bad.clone();
         let request: CreateSpecificationRequest = serde_json::from_value(value).unwrap();
-        let key = RecordKey::generate(Specification::KIND, 1, 42);
-        let error = Specification::create(request, key, Utc::now(), "ada", "default").unwrap_err();
+        let error = Specification::create(request, Utc::now(), "ada", "default").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{member}");
         let error = updated(json!({member: bad})).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{member}");

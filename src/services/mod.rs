@@ -1,5 +1,7 @@
 //! One file a service: the public trait, and its one implementation for sessions and transactions.
 
+mod asset_store;
+mod assets;
 pub(crate) mod batch;
 mod lab;
 mod search;
@@ -28,3 +30,22 @@ pub use files::FileService;
 pub use test_plans::TestPlanService;
 pub use work_items::WorkItemService;
 pub(crate) use work_items::recover_intents;
+mod products;
+mod specifications;
+mod utilization;
+mod utilization_history;
+
+pub use assets::AssetService;
+pub use products::ProductService;
+pub use specifications::SpecificationService;
+
+#[cfg(test)]
+mod asset_tests;
+#[cfg(test)]
+mod product_tests;
+#[cfg(test)]
+mod specification_tests;
+#[cfg(test)]
+mod test_store;
+#[cfg(test)]
+mod utilization_tests;

@@ -193,6 +193,13 @@ impl<'v> Draft<'v> {
         Ok(entries.iter().filter_map(|(key, _)| split_index_key(R::KIND, key)).map(|(_, record)| record).collect())
     }
 
+    /// The keys of the records whose entries in an index start with `prefix`, in the order of the entries, with this
+    /// draft's changes.
+    pub(crate) fn index_keys<R: Resource>(&self, index: u8, prefix: &[u8]) -> Result<Vec<RecordKey>> {
+        let entries = self.raw_prefix(Space::Index, &index_prefix(R::KIND, index, prefix))?;
+        Ok(entries.iter().filter_map(|(bytes, _)| split_index_key(R::KIND, bytes)).map(|(_, key)| key).collect())
+    }
+
     /// Stores a record, its index entries and its event.
     ///
     /// # Errors
@@ -229,7 +236,8 @@ impl<'v> Draft<'v> {
         let full_key = record_key(R::KIND, key);
         // Everything that can refuse comes before the first change, so that a refused record drafts nothing.
         let value = envelope::seal(&full_key, R::KIND.code, &stored::to_bytes(record)?);
-        self.put_indexes(key, old.as_ref(), Some(record))?;
+        self.check_unique(key, old.as_ref(), record)?;
+        self.put_indexes(key, old.as_ref(), Some(record));
         self.put_raw(Space::Records, full_key, value);
         let moved_from = old.filter(|old| old.workspace() != record.workspace()).map(|old| old.workspace().to_owned());
         self.log::<R>(record, what, moved_from, detail);
@@ -251,15 +259,10 @@ impl<'v> Draft<'v> {
         Ok(())
     }
 
-    fn put_indexes<R: Resource>(&mut self, key: RecordKey, old: Option<&R>, new: Option<&R>) -> Result<()> {
-        let moved = match (old, new) {
-            (Some(old), Some(new)) => old.workspace() != new.workspace(),
-            _ => true,
-        };
-        for index in R::indexes() {
+    fn check_unique<R: Resource>(&self, key: RecordKey, old: Option<&R>, new: &R) -> Result<()> {
+        for index in R::indexes().iter().filter(|index| index.unique) {
             let before = old.map(|record| entries(record, index)).unwrap_or_default();
-            let after = new.map(|record| entries(record, index)).unwrap_or_default();
-            for entry in after.iter().filter(|entry| index.unique && !before.contains(entry)) {
+            for entry in entries(new, index).iter().filter(|entry| !before.contains(entry)) {
                 if let Some(other) = self.find::<R>(index.number, entry)?.filter(|other| *other != key) {
                     return Err(Error::conflict(format!(
                         "another {} has the same {}",
@@ -269,6 +272,18 @@ impl<'v> Draft<'v> {
                     .with_resource(R::KIND.name, other.to_id(R::KIND.id)));
                 }
             }
+        }
+        Ok(())
+    }
+
+    fn put_indexes<R: Resource>(&mut self, key: RecordKey, old: Option<&R>, new: Option<&R>) {
+        let moved = match (old, new) {
+            (Some(old), Some(new)) => old.workspace() != new.workspace(),
+            _ => true,
+        };
+        for index in R::indexes() {
+            let before = old.map(|record| entries(record, index)).unwrap_or_default();
+            let after = new.map(|record| entries(record, index)).unwrap_or_default();
             let full = |entry: &Vec<u8>| {
                 let mut bytes = index_prefix(R::KIND, index.number, entry);
                 bytes.extend_from_slice(key.as_bytes());
@@ -283,7 +298,6 @@ impl<'v> Draft<'v> {
                 }
             }
         }
-        Ok(())
     }
 
     /// Deletes a record, its index entries, and logs it; returns what was deleted, or `None` when there is no such
@@ -299,7 +313,7 @@ impl<'v> Draft<'v> {
             return Ok(None);
         };
         self.view.context().require(R::KIND.service, Action::Delete, record.workspace())?;
-        self.put_indexes(key, Some(&record), None)?;
+        self.put_indexes(key, Some(&record), None);
         self.delete_raw(Space::Records, record_key(R::KIND, key));
         self.log::<R>(&record, What::Deleted, None, None);
         Ok(Some(record))

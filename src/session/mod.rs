@@ -36,3 +36,4 @@ pub use query::{OrderTerm, Page, Plan, Query};
 pub use runner::{FreshIdRunner, JobRequest, JobRunner, NotebookRequest, QueueFailure};
 pub(crate) use text_search::{TextAnswer, TextSearch, search};
 pub use view::View;
+pub(crate) use view::split_index_key;

@@ -124,6 +124,13 @@ impl<'a> View<'a> {
         Ok(())
     }
 
+    /// A cursor over the entries of an index from `from` (included) to `to` (excluded); [`split_index_key`] splits its
+    /// keys, its values are workspaces.
+    pub(crate) fn index_range(&self, kind: Kind, index: u8, from: &[u8], to: &[u8]) -> Result<Cursor<'a>> {
+        let (from, to) = (index_prefix(kind, index, from), index_prefix(kind, index, to));
+        self.source.cursor(Space::Index, &from, Some(&to))
+    }
+
     /// Calls `f` with every record of a kind that the caller may see, in key order, until it answers false.
     pub fn for_each<R: Resource>(&self, mut f: impl FnMut(R) -> Result<bool>) -> Result<()> {
         let visibility = self.visibility(R::KIND);

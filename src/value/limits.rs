@@ -121,8 +121,8 @@ pub const ASSET_COLLECTION: usize = 1_000;
 pub const ASSETS_TAKE: i64 = 1_000;
 /// Assets of one start of a utilization.
 pub const UTILIZATION_ASSETS: usize = 100;
-/// Specifications of one create call.
-pub const SPECIFICATIONS_CREATE: usize = 1_000;
+/// Assets of a utilization history query that are looked up one by one; more are filtered out of the whole history.
+pub const UTILIZATION_LOOKUPS: usize = 16;
 /// Largest magnitude of limits and numeric conditions of a specification.
 pub const SPECIFICATION_MAGNITUDE: f64 = 7.9e28;
 /// Events that one execution history keeps.

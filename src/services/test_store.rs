@@ -1,0 +1,44 @@
+//! A store in memory with a clock that stands still, for the tests of services.
+
+use std::sync::Arc;
+
+use crate::disk::MemoryDisk;
+use crate::session::{Identity, Session};
+use crate::store::{Store, StoreOptions};
+use crate::value::{ManualClock, time};
+
+pub(super) struct TestStore {
+    disk: Arc<MemoryDisk>,
+    pub(super) clock: Arc<ManualClock>,
+    pub(super) store: Store,
+    options: fn(StoreOptions) -> StoreOptions,
+}
+
+impl TestStore {
+    pub(super) fn new() -> Self {
+        Self::with(|options| options)
+    }
+
+    pub(super) fn with(options: fn(StoreOptions) -> StoreOptions) -> Self {
+        let disk = Arc::new(MemoryDisk::new());
+        let clock = Arc::new(ManualClock::new(time::parse("2024-03-01T00:00:00Z").unwrap()));
+        let store = open(&disk, &clock, options);
+        Self { disk, clock, store, options }
+    }
+
+    pub(super) fn session(&self) -> Session {
+        self.store.session(Identity::user("ada"))
+    }
+
+    /// Closes the store and opens it again.
+    pub(super) fn reopen(self) -> Self {
+        let Self { disk, clock, store, options } = self;
+        store.close().unwrap();
+        let store = open(&disk, &clock, options);
+        Self { disk, clock, store, options }
+    }
+}
+
+fn open(disk: &Arc<MemoryDisk>, clock: &Arc<ManualClock>, options: fn(StoreOptions) -> StoreOptions) -> Store {
+    options(StoreOptions::default().seed(Some(1)).shared_clock(clock.clone())).open_on(disk.clone()).unwrap()
+}
