@@ -359,6 +359,7 @@ fn a_connection_belongs_to_the_system_and_reaches_later_assets() {
     assert_eq!((summary.total, summary.active, summary.not_active), (2, 2, 0));
     let moved = update(&session, json!([{"id": later.id, "location": {"minionId": "station-2"}}]));
     assert_eq!(moved.assets.unwrap()[0].system_connection(), None);
+    drop(session);
     let store = store.reopen();
     let session = store.session();
     assert_eq!(found(&session, "Location.AssetState.SystemConnection = \"CONNECTED\""), ["1"]);
