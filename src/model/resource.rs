@@ -29,6 +29,9 @@ pub struct Index<R: 'static> {
 }
 
 /// A field that full-text search reads.
+///
+/// One that has the path of a text field of filters as its name appends at least that field's text: filters that look
+/// for a part of it take their candidates from the text index.
 pub struct TextField<R: 'static> {
     /// Name in text queries (`name:amplifier`) and in snippets.
     pub name: &'static str,

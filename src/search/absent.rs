@@ -119,6 +119,11 @@ impl View {
         Err(absent())
     }
 
+    /// The index is no help.
+    pub fn containing(&self, _: u8, _: &str, _: &str) -> Result<Option<Vec<super::DocKey>>> {
+        Ok(None)
+    }
+
     /// Answers `Unsupported`.
     pub fn search(&self, _: &Request) -> Result<Hits> {
         Err(absent())

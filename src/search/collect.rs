@@ -85,23 +85,33 @@ pub fn collect_keys(searcher: &Searcher, query: &dyn Query, shape: &Shape) -> ta
     let weight = query.weight(EnableScoring::disabled_from_searcher(searcher))?;
     let mut found = Vec::new();
     for reader in searcher.segment_readers() {
-        let Some(keys) = reader.fast_fields().bytes(KEY)? else { continue };
         let alive = reader.alive_bitset();
-        let mut ordinals = Vec::new();
+        let mut here = Vec::new();
         weight.for_each_no_score(reader, &mut |documents| {
-            let here = documents.iter().filter(|document| alive.is_none_or(|alive| alive.is_alive(**document)));
-            ordinals.extend(here.filter_map(|document| keys.ords().first(*document)));
+            here.extend(documents.iter().filter(|document| alive.is_none_or(|alive| alive.is_alive(**document))));
         })?;
-        // In the order of the dictionary, so that its blocks are read once.
-        ordinals.sort_unstable();
-        let mut outcome = Ok(());
-        keys.dictionary().sorted_ords_to_term_cb(&ordinals, |bytes| match DocKey::from_bytes(shape, bytes) {
-            Some(key) => found.push(key),
-            None => outcome = Err(unreadable()),
-        })?;
-        outcome?;
+        push_keys(reader, &here, shape, &mut found)?;
     }
     Ok(found)
+}
+
+/// Appends the keys of documents of one segment.
+pub fn push_keys(
+    reader: &SegmentReader,
+    documents: &[u32],
+    shape: &Shape,
+    found: &mut Vec<DocKey>,
+) -> tantivy::Result<()> {
+    let Some(keys) = reader.fast_fields().bytes(KEY)? else { return Ok(()) };
+    let mut ordinals: Vec<u64> = documents.iter().filter_map(|document| keys.ords().first(*document)).collect();
+    // In the order of the dictionary, so that its blocks are read once.
+    ordinals.sort_unstable();
+    let mut outcome = Ok(());
+    keys.dictionary().sorted_ords_to_term_cb(&ordinals, |bytes| match DocKey::from_bytes(shape, bytes) {
+        Some(key) => found.push(key),
+        None => outcome = Err(unreadable()),
+    })?;
+    outcome
 }
 
 fn unreadable() -> tantivy::TantivyError {

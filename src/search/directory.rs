@@ -190,8 +190,8 @@ impl Directory for StoreDirectory {
             _ => OpenReadError::wrap_io_error(error, path.to_owned()),
         })?;
         let len = usize::try_from(entry.len).map_err(|_| missing())?;
-        // Lengths of fields, columns and terms are read by every query, postings and positions in small pieces.
-        let is_hot = ["fieldnorm", "fast", "term"].iter().any(|end| name.ends_with(end));
+        // Lengths of fields, columns, terms and postings are read by every query, positions by few.
+        let is_hot = ["fieldnorm", "fast", "term", "idx"].iter().any(|end| name.ends_with(end));
         Ok(Arc::new(Handle {
             file,
             len,

@@ -17,8 +17,9 @@ use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use tantivy::{IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Searcher, TantivyDocument, TantivyError, Term};
 
 use super::checkpoint::{Checkpoint, FileEntry};
-use super::collect::{KEY, KIND, WORKSPACE, collect, collect_keys};
+use super::collect::{KEY, KIND, WORKSPACE, collect, collect_keys, push_keys};
 use super::compile::Compiler;
+use super::contains::{candidates, parts};
 use super::directory::StoreDirectory;
 use super::document::{Change, DocKey, Document, Shape};
 use super::merge::Bounded;
@@ -618,6 +619,35 @@ impl View {
         self.overlay.search(request, &self.shape, self, &mut hits);
         keys.extend(hits.hits.iter().map(|hit| hit.key));
         Ok(keys)
+    }
+}
+
+impl View {
+    /// The documents of a kind that may contain `piece` in the field of this name, letter case ignored: none that does
+    /// is missing. `None` when the index is no help: no such field, nothing to look for, or too many.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Io` when the index is damaged.
+    pub fn containing(&self, kind: u8, field: &str, piece: &str) -> Result<Option<Vec<DocKey>>> {
+        let field = self.shape.field(field).and_then(|at| self.fields.texts.get(at));
+        let (Some(&field), Some(parts)) = (field, parts(piece)) else { return Ok(None) };
+        let found = guarded("looking words up", || {
+            // Beyond a part of all documents, reading them in order is quicker.
+            let most = usize::try_from(self.searcher.num_docs() / 8).unwrap_or(0).max(1_000);
+            let mut found = Vec::new();
+            for reader in self.searcher.segment_readers() {
+                let here = candidates(reader, field, &parts, most).map_err(failed)?;
+                let Some(here) = here else { return Ok(None) };
+                push_keys(reader, &here, &self.shape, &mut found).map_err(failed)?;
+            }
+            Ok(Some(found))
+        })?;
+        Ok(found.map(|mut found| {
+            let hidden = self.overlay.hidden();
+            found.retain(|key| key.kind == kind && !hidden.contains(key));
+            found.extend(self.overlay.keys().into_iter().filter(|key| key.kind == kind));
+            found
+        }))
     }
 }
 

@@ -23,6 +23,8 @@ mod collect;
 #[cfg(feature = "search")]
 mod compile;
 #[cfg(feature = "search")]
+mod contains;
+#[cfg(feature = "search")]
 mod directory;
 #[cfg(feature = "search")]
 mod index;

@@ -174,6 +174,18 @@ impl Overlay {
         entries.filter(|(_, entry)| !entry.is_new).map(|(key, _)| *key).collect()
     }
 
+    /// The documents that are there.
+    pub fn keys(&self) -> BTreeSet<DocKey> {
+        let mut keys = BTreeSet::new();
+        for (key, entry) in self.chunks.iter().flat_map(|chunk| &chunk.entries) {
+            match &entry.held {
+                Some(_) => keys.insert(*key),
+                None => keys.remove(key),
+            };
+        }
+        keys
+    }
+
     /// Adds the hits of these documents to `hits`: not yet cut to the page, not yet ordered.
     pub fn search(&self, request: &Request, shape: &Shape, about: &dyn Statistics, hits: &mut Hits) {
         let mut seen = BTreeSet::new();

@@ -310,6 +310,39 @@ fn long_runs_are_visible_after_their_commit() {
     assert_eq!(index.view().sequence(), 3);
 }
 
+#[test]
+fn candidates_for_a_piece_of_text_miss_nothing() {
+    let (index, _) = open(&memory(), None);
+    let texts = ["Amplifier DMM-4065/2", "preamplifiers", "am plifier", "DMM 4065", "Über-dmm", ""];
+    let changes: Vec<Change> = texts.iter().zip(1..).map(|(text, number)| put(number * 2, text, "")).collect();
+    index.apply(&changes, 1).unwrap();
+    index.commit().unwrap();
+    index.apply(&[put(20, "amplifier late", ""), put(2, "changed", "")], 2).unwrap();
+    let view = index.view();
+    let found = |piece: &str| {
+        let keys = view.containing(1, "name", piece).unwrap()?;
+        let ids: BTreeSet<u64> = keys.iter().map(|key| key.key.to_id(IdForm::Decimal).parse().unwrap()).collect();
+        Some(ids.into_iter().collect::<Vec<_>>())
+    };
+    // What is in memory only is always a candidate.
+    assert_eq!(found("mplif"), Some(vec![2, 4, 20]));
+    assert_eq!(found("m plifier"), Some(vec![2, 6, 20]));
+    assert_eq!(
+        found("MM-40"),
+        Some(vec![2, 20]).map(|mut ids| {
+            ids.insert(1, 8);
+            ids
+        })
+    );
+    assert_eq!(found("ber-"), Some(vec![2, 10, 20]));
+    assert_eq!(found("zzz"), Some(vec![2, 20]));
+    assert_eq!(found("-"), None);
+    assert_eq!(view.containing(1, "colour", "mplif").unwrap(), None);
+    index.apply(&[put(22, &"x".repeat(70), "")], 3).unwrap();
+    index.commit().unwrap();
+    assert_eq!(index.view().containing(1, "name", "mplif").unwrap(), None, "a cut word leaves it open");
+}
+
 fn any_text() -> impl Strategy<Value = String> {
     prop::collection::vec("[ab][ab]?[-]?[a-c]?", 0..6).prop_map(|words| words.join(" "))
 }

@@ -27,6 +27,8 @@ use crate::value::{RecordKey, key};
 const DIRECTORY: &str = "search";
 /// The row of [`Space::Positions`] that holds the checkpoint.
 const CHECKPOINT: &[u8] = b"text index";
+/// Commits that a filter brings the index up to date by; further behind, it does without.
+const CONTAINS_LAG: u64 = 1_000;
 /// How long work on the index may go unsaved.
 const CHECKPOINT_PERIOD: Duration = Duration::from_secs(60);
 
@@ -269,6 +271,25 @@ impl SearchOutbox {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// The keys of the records of a kind that may contain `piece` in their filter field `path`, letter case ignored:
+    /// none that does is missing. `None` when the index is no help, or not at hand: a filter never waits for it.
+    ///
+    /// A text field that is named like a filter field holds the text of that field.
+    pub(super) fn containing(&self, view: &View<'_>, kind: Kind, path: &str, piece: &str) -> Option<Vec<RecordKey>> {
+        let index = self.open_index()?;
+        let registered = self.by_code(kind.code)?;
+        let newest = view.context().engine.snapshot().sequence;
+        if newest.saturating_sub(index.sequence()) > CONTAINS_LAG
+            || !(registered.text_fields)().iter().any(|(name, _)| *name == path)
+        {
+            return None;
+        }
+        // A damaged index is no reason for a filter to fail.
+        let (_, state) = self.state_at(view).ok()?;
+        let keys = state.containing(kind.code, path, piece).ok()??;
+        Some(keys.into_iter().map(|found| found.key).collect())
     }
 
     /// Catches up, commits, and makes the index durable when that is due.

@@ -1,0 +1,140 @@
+//! Which documents may contain a piece of text in a field: candidates for filters, from the words of the index.
+//!
+//! The piece is cut like text. What stands inside it as a whole word must be a word of the document; its open ends are
+//! the end, the start or the inside of one, which the dictionary tells without reading a document. So the candidates
+//! are a superset of the documents that contain the piece, letter case ignored, and whoever asks tests them.
+
+use std::ops::ControlFlow;
+
+use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::{DocSet, SegmentReader, TERMINATED};
+
+use super::words::{WORD_CHARS, is_word_char, words};
+
+/// What a word of the document must be like.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Part {
+    /// This word.
+    Is(String),
+    /// A word that starts like this.
+    Starts(String),
+    /// A word that ends like this.
+    Ends(String),
+    /// A word that has this inside.
+    Has(String),
+}
+
+/// The parts of a piece of text; `None` when it has no letter or digit, or a run that text may cut elsewhere.
+pub fn parts(piece: &str) -> Option<Vec<Part>> {
+    let is_open_before = piece.chars().next().is_some_and(is_word_char);
+    let is_open_after = piece.chars().next_back().is_some_and(is_word_char);
+    let words: Vec<String> = words(piece).map(|word| word.text).collect();
+    if words.iter().any(|word| is_cut(word)) {
+        return None;
+    }
+    let last = words.len().checked_sub(1)?;
+    let part = |(at, word): (usize, String)| match (at == 0 && is_open_before, at == last && is_open_after) {
+        (true, true) => Part::Has(word),
+        (true, false) => Part::Ends(word),
+        (false, true) => Part::Starts(word),
+        (false, false) => Part::Is(word),
+    };
+    Some(words.into_iter().enumerate().map(part).collect())
+}
+
+/// Whether a word may be a piece of a longer run.
+fn is_cut(word: &str) -> bool {
+    word.len() >= WORD_CHARS && word.chars().count() >= WORD_CHARS
+}
+
+impl Part {
+    fn fits(&self, word: &[u8]) -> bool {
+        match self {
+            Self::Is(text) => word == text.as_bytes(),
+            Self::Starts(text) => word.starts_with(text.as_bytes()),
+            Self::Ends(text) => word.ends_with(text.as_bytes()),
+            Self::Has(text) => memchr::memmem::find(word, text.as_bytes()).is_some(),
+        }
+    }
+}
+
+/// The documents of one segment that have a word for each part in the field, ascending; `None` when that would be more
+/// than `most`, or when a long word leaves it open.
+pub fn candidates(
+    reader: &SegmentReader,
+    field: Field,
+    parts: &[Part],
+    most: usize,
+) -> tantivy::Result<Option<Vec<u32>>> {
+    let inverted = reader.inverted_index(field)?;
+    let mut found: Option<Vec<u32>> = None;
+    for part in parts {
+        let range = match part {
+            Part::Is(text) => inverted.terms().range().ge(text).le(text),
+            Part::Starts(text) => match crate::value::key::after_prefix(text.as_bytes()) {
+                Some(end) => inverted.terms().range().ge(text).lt(end),
+                None => inverted.terms().range().ge(text),
+            },
+            Part::Ends(_) | Part::Has(_) => inverted.terms().range(),
+        };
+        let mut stream = range.into_stream()?;
+        let mut fitting = Vec::new();
+        let mut count = 0usize;
+        let scan = loop {
+            let Some((word, info)) = stream.next() else { break ControlFlow::Continue(()) };
+            if part.fits(word) {
+                count += info.doc_freq as usize;
+                fitting.push(info.clone());
+            } else if std::str::from_utf8(word).is_ok_and(is_cut) {
+                // The run goes on in the next word, and the piece may lie across the cut.
+                break ControlFlow::Break(());
+            }
+            if count > most {
+                break ControlFlow::Break(());
+            }
+        };
+        if scan.is_break() {
+            return Ok(None);
+        }
+        let mut documents = Vec::with_capacity(count);
+        for info in fitting {
+            let mut postings = inverted.read_postings_from_terminfo(&info, IndexRecordOption::Basic)?;
+            while postings.doc() != TERMINATED {
+                documents.push(postings.doc());
+                postings.advance();
+            }
+        }
+        documents.sort_unstable();
+        documents.dedup();
+        found = Some(match found {
+            None => documents,
+            Some(mut earlier) => {
+                earlier.retain(|document| documents.binary_search(document).is_ok());
+                earlier
+            }
+        });
+    }
+    let alive = reader.alive_bitset();
+    Ok(found.map(|mut found| {
+        found.retain(|document| alive.is_none_or(|alive| alive.is_alive(*document)));
+        found
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_piece_is_cut_into_parts_with_open_ends() {
+        assert_eq!(parts("Plif"), Some(vec![Part::Has("plif".into())]));
+        assert_eq!(
+            parts("er DMM 40"),
+            Some(vec![Part::Ends("er".into()), Part::Is("dmm".into()), Part::Starts("40".into())])
+        );
+        assert_eq!(parts("-er-"), Some(vec![Part::Is("er".into())]));
+        assert_eq!(parts(" er"), Some(vec![Part::Starts("er".into())]));
+        assert_eq!(parts(" - "), None);
+        assert_eq!(parts(&"a".repeat(WORD_CHARS)), None);
+    }
+}
