@@ -59,8 +59,9 @@ impl Resource for Note {
         &FIELDS
     }
     fn text() -> &'static [TextField<Self>] {
-        static TEXT: [TextField<Note>; 2] = [
+        static TEXT: [TextField<Note>; 3] = [
             TextField { name: "name", weight: 4.0, get: |note, out| out.push_str(&note.title) },
+            TextField { name: "title", weight: 0.1, get: |note, out| out.push_str(&note.title) },
             TextField { name: "body", weight: 1.0, get: |note, out| out.push_str(&note.body) },
         ];
         &TEXT
@@ -441,6 +442,36 @@ fn a_filter_may_search_and_sees_the_state_of_its_view() {
         tx.read(|view| query(view, "search(\"amplifier\")"))
     });
     assert_eq!(inside.unwrap(), ["note 0", "note 2", "note 4", "later", "inside"]);
+}
+
+#[test]
+fn parts_of_texts_take_their_candidates_from_an_open_index() {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = open(&disk);
+    let session = ada(&store);
+    for number in 0..40 {
+        write(&session, &format!("{} {number}", if number < 4 { "Amplifier" } else { "Probe" }), "", "w1").unwrap();
+    }
+    let query = |view: &super::View<'_>, filter: &str| {
+        let query = super::Query { filter: Some(filter), take: 100, ..super::Query::default() };
+        let (page, plan) = view.query_with_plan::<Note>(&query)?;
+        Ok((page.items.len(), plan.records_touched.unwrap()))
+    };
+    let find = |filter: &str| session.read(|view| query(view, filter)).unwrap();
+    assert_eq!(find("title.Contains(\"mplif\")"), (4, 40), "the index is not open");
+    assert_eq!(names(&session, "probe").len(), 36);
+    store.maintain(&Control::default()).unwrap();
+    assert_eq!(find("title.Contains(\"mplif\")"), (4, 4));
+    assert_eq!(find("title.Contains(\"MPLIF\")"), (0, 4));
+    assert_eq!(find("title.ToLower().Contains(\"be 3\")"), (10, 10));
+    assert_eq!(find("title.ToUpper().Contains(\"MPLIF\")"), (4, 40));
+    write(&session, "New amplifier", "", "w1").unwrap();
+    assert_eq!(find("title.Contains(\"mplif\")"), (5, 5));
+    let inside = session.transaction(|tx| {
+        write(tx, "inside amplifier", "", "w1")?;
+        tx.read(|view| query(view, "title.Contains(\"mplif\")"))
+    });
+    assert_eq!(inside.unwrap(), (6, 6));
 }
 
 /// The names of all notes, read without the index.

@@ -2,7 +2,6 @@
 
 use super::Query;
 use super::predicate::Predicate;
-use crate::filter::Condition;
 use crate::model::{Index, Resource};
 use crate::value::id::RecordKey;
 use crate::value::key;
@@ -46,15 +45,8 @@ pub(super) fn choose<R: Resource>(query: &Query<'_>, predicate: &Predicate) -> A
         keys.dedup();
         return AccessPath::Keys(keys);
     }
-    let conjuncts = predicate.filter.iter().flat_map(|filter| filter.conjuncts());
-    let searches = conjuncts.filter_map(|condition| match condition {
-        Condition::Search(number) => predicate.searches.get(*number),
-        _ => None,
-    });
-    if let Some(found) = searches.min_by_key(|found| found.len()) {
-        let mut keys: Vec<RecordKey> = found.iter().copied().collect();
-        keys.sort_unstable();
-        return AccessPath::Keys(keys);
+    if let Some(keys) = &predicate.text_candidates {
+        return AccessPath::Keys(keys.clone());
     }
     for (path, values) in &query.restrict {
         let index = R::indexes().iter().find(|index| index.on.is_none() && index.fields.first() == Some(path));

@@ -7,6 +7,7 @@ mod access_path;
 mod plan;
 mod predicate;
 mod run;
+mod text;
 
 pub use plan::Plan;
 

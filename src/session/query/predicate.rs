@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::Query;
-use crate::error::{Error, Place, Result};
+use super::{Query, text};
+use crate::error::{Error, Result};
 use crate::filter::{self, Filter, Schema, Times};
 use crate::model::Resource;
 use crate::session::Visibility;
@@ -39,6 +39,8 @@ pub(super) struct Predicate {
     pub(super) env: Env,
     /// What each `search("...")` of the filter finds.
     pub(super) searches: Vec<HashSet<RecordKey>>,
+    /// Keys that every match is among, from the text index.
+    pub(super) text_candidates: Option<Vec<RecordKey>>,
 }
 
 impl Predicate {
@@ -60,12 +62,9 @@ impl Predicate {
         };
         let times = Times::new(view.now(), query.reference_time);
         let filter = filter::compile(query.filter, query.substitutions, &schema, &times)?;
-        let mut searches = Vec::new();
-        for search in filter.iter().flat_map(Filter::searches) {
-            let found = view.context().engine.search.matching(view, R::KIND, &search.text);
-            searches.push(found.map_err(|error| in_filter(error, search.offset))?);
-        }
-        Ok(Self { filter, visibility: view.visibility(R::KIND), restrict, env: view.env(), searches })
+        let searches = text::searches::<R>(view, filter.as_ref())?;
+        let text_candidates = text::candidates::<R>(view, filter.as_ref(), &searches);
+        Ok(Self { filter, visibility: view.visibility(R::KIND), restrict, env: view.env(), searches, text_candidates })
     }
 
     pub(super) fn matches<R: Resource>(&self, record: &R) -> bool {
@@ -91,13 +90,4 @@ impl Predicate {
         let parts: Vec<String> = restricted.chain(self.filter.as_ref().map(ToString::to_string)).collect();
         (!parts.is_empty()).then(|| parts.join(" and "))
     }
-}
-
-/// The error of a text query whose literal stands at `offset` of the filter; its own offsets start behind the quote.
-fn in_filter(error: Error, offset: usize) -> Error {
-    let within = match error.place() {
-        Some(Place::Offset(within)) => within + 1,
-        _ => 0,
-    };
-    error.at(Place::Offset(offset + within))
 }

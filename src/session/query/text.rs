@@ -1,0 +1,63 @@
+//! What the text index adds to a query: the answers of `search("...")`, and candidates for parts of texts.
+
+use std::collections::HashSet;
+
+use crate::error::{Error, Place, Result};
+use crate::filter::{Condition, Filter, Fold};
+use crate::model::Resource;
+use crate::session::view::View;
+use crate::value::RecordKey;
+
+/// What each `search("...")` of the filter finds, by its number.
+pub(super) fn searches<R: Resource>(view: &View<'_>, filter: Option<&Filter>) -> Result<Vec<HashSet<RecordKey>>> {
+    let search = |search: &crate::filter::TextSearch| {
+        let found = view.context().engine.search.matching(view, R::KIND, &search.text);
+        found.map_err(|error| in_filter(error, search.offset))
+    };
+    filter.iter().flat_map(|filter| filter.searches()).map(search).collect()
+}
+
+/// Keys in order that every match is among, when the filter asks for text: those of a search, or of a part of a text.
+pub(super) fn candidates<R: Resource>(
+    view: &View<'_>,
+    filter: Option<&Filter>,
+    searches: &[HashSet<RecordKey>],
+) -> Option<Vec<RecordKey>> {
+    let conditions = filter?.conjuncts();
+    let searched = conditions.iter().filter_map(|condition| match condition {
+        Condition::Search(number) => searches.get(*number),
+        _ => None,
+    });
+    let mut keys: Vec<RecordKey> = match searched.min_by_key(|found| found.len()) {
+        Some(found) => found.iter().copied().collect(),
+        None => conditions.iter().find_map(|condition| match condition {
+            Condition::Contains { field, text, fold } if finds_folded(text, *fold) => {
+                let path = R::fields().get(*field)?.decl.path;
+                view.context().engine.search.containing(view, R::KIND, path, text)
+            }
+            _ => None,
+        })?,
+    };
+    keys.sort_unstable();
+    keys.dedup();
+    Some(keys)
+}
+
+/// Whether the words of the index, which are in lowercase, show every text that contains `piece` after folding. Upper
+/// case has letters that become two (`ß`), and lower case one that depends on its neighbours (`Σ`).
+fn finds_folded(piece: &str, fold: Fold) -> bool {
+    match fold {
+        Fold::None => true,
+        Fold::Lower => piece.is_ascii(),
+        Fold::Upper => false,
+    }
+}
+
+/// The error of a text query whose literal stands at `offset` of the filter; its own offsets start behind the quote.
+fn in_filter(error: Error, offset: usize) -> Error {
+    let within = match error.place() {
+        Some(Place::Offset(within)) => within + 1,
+        _ => 0,
+    };
+    error.at(Place::Offset(offset + within))
+}
