@@ -4,6 +4,7 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod blobs;
+mod columnar;
 mod disk;
 mod error;
 mod filter;
@@ -36,6 +37,7 @@ pub mod prelude {
     pub use crate::services::{FileService, SearchService, TestPlanService, WorkItemService};
 }
 
+pub use columnar::kernels;
 pub use error::{ApiError, Error, ErrorKind, Place, Result};
 pub use model::dashboard::*;
 pub use model::execution::*;

@@ -25,6 +25,7 @@ pub(crate) mod upload_session;
 pub mod utilization;
 pub mod utilization_requests;
 pub mod vendor;
+pub mod table_data;
 
 pub use asset::{Asset, AssetId};
 pub use asset_identity::{AssetIdentification, Identity as AssetIdentity};

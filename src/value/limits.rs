@@ -29,6 +29,8 @@ pub const RECORD_BYTES: usize = 4 * 1024 * 1024;
 pub const BATCH_BYTES: usize = 64 * 1024 * 1024;
 /// Memory of one query, unless the options say otherwise.
 pub const QUERY_MEMORY_BYTES: usize = 256 * 1024 * 1024;
+/// Threads that one query works on.
+pub const QUERY_THREADS: usize = 2;
 /// Disk that a sort may spill to.
 pub const SPILL_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 
@@ -38,6 +40,8 @@ pub const IMPORT_MESSAGE_BYTES: usize = 256 * 1024 * 1024;
 pub const IMPORT_METADATA_BYTES: usize = 16 * 1024 * 1024;
 /// Uncompressed bytes of one Parquet page on import.
 pub const IMPORT_PAGE_BYTES: usize = 64 * 1024 * 1024;
+/// Rows of one Arrow batch on import.
+pub const IMPORT_BATCH_ROWS: usize = 16 * 1024 * 1024;
 /// Columns on import.
 pub const IMPORT_COLUMNS: usize = 10_000;
 

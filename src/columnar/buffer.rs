@@ -1,0 +1,179 @@
+//! One append as bytes, for the table buffer: small, cheap to make for a hundred rows, checked when read back.
+//!
+//! Layout, all little-endian: `SDTB`, version u8, three zero bytes, rows u32, columns u32, CRC-32 u32 of everything
+//! after it and of the 16 bytes before it; then each column: u8 1 when a validity bitmap follows, else 0; the bitmap
+//! (bit set = value, padded to whole bytes); the values: bits for BOOL, numbers of 4 or 8 bytes, for STRING rows + 1
+//! offsets of u32 and the bytes. Values under a null are written as they are.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch,
+    StringArray, TimestampMillisecondArray,
+};
+use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
+
+use super::schema::{TableSchema, UTC};
+use crate::error::{Error, Result};
+use crate::model::table_data::DataType;
+use crate::value::limits;
+
+const MAGIC: &[u8; 4] = b"SDTB";
+const VERSION: u8 = 1;
+const HEADER: usize = 20;
+
+/// The bytes of a batch that has the schema of its table.
+///
+/// # Errors
+/// `LimitExceeded` when they are more than one append may take.
+pub fn encode_batch(schema: &TableSchema, batch: &RecordBatch) -> Result<Vec<u8>> {
+    let rows = u32::try_from(batch.num_rows()).map_err(|_| Error::limit("an append has too many rows for one batch"))?;
+    let mut out = Vec::with_capacity(HEADER + batch.get_array_memory_size());
+    out.extend_from_slice(MAGIC);
+    out.extend_from_slice(&[VERSION, 0, 0, 0]);
+    out.extend_from_slice(&rows.to_le_bytes());
+    out.extend_from_slice(&(batch.num_columns() as u32).to_le_bytes());
+    out.extend_from_slice(&[0; 4]);
+    for (column, array) in schema.columns().iter().zip(batch.columns()) {
+        match array.nulls().filter(|nulls| nulls.null_count() > 0) {
+            Some(nulls) => {
+                out.push(1);
+                put_bits(nulls.inner(), &mut out);
+            }
+            None => out.push(0),
+        }
+        match column.data_type {
+            DataType::Bool => put_bits(array.as_boolean().values(), &mut out),
+            DataType::Float32 => {
+                array.as_primitive::<Float32Type>().values().iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
+            }
+            DataType::Float64 => {
+                array.as_primitive::<Float64Type>().values().iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
+            }
+            DataType::Int32 => {
+                array.as_primitive::<Int32Type>().values().iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
+            }
+            DataType::Int64 => {
+                array.as_primitive::<Int64Type>().values().iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
+            }
+            DataType::Timestamp => array
+                .as_primitive::<TimestampMillisecondType>()
+                .values()
+                .iter()
+                .for_each(|v| out.extend_from_slice(&v.to_le_bytes())),
+            DataType::String => {
+                let strings = array.as_string::<i32>();
+                let base = strings.value_offsets().first().copied().unwrap_or_default();
+                let end = strings.value_offsets().last().copied().unwrap_or_default();
+                strings.value_offsets().iter().for_each(|v| out.extend_from_slice(&(v - base).to_le_bytes()));
+                out.extend_from_slice(strings.value_data().get(base as usize..end as usize).unwrap_or_default());
+            }
+        }
+        if out.len() > limits::BATCH_BYTES {
+            return Err(Error::limit(format!(
+                "an append takes more than the {} bytes that one batch may take; split it",
+                limits::BATCH_BYTES
+            )));
+        }
+    }
+    let sum = checksum(&out);
+    if let Some(slot) = out.get_mut(16..HEADER) {
+        slot.copy_from_slice(&sum.to_le_bytes());
+    }
+    Ok(out)
+}
+
+fn put_bits(bits: &BooleanBuffer, out: &mut Vec<u8>) {
+    let bytes = bits.sliced();
+    out.extend_from_slice(bytes.as_slice().get(..bits.len().div_ceil(8)).unwrap_or_default());
+}
+
+fn checksum(bytes: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(bytes.get(..16).unwrap_or_default());
+    hasher.update(bytes.get(HEADER..).unwrap_or_default());
+    hasher.finalize()
+}
+
+struct Input<'a>(&'a [u8]);
+
+impl<'a> Input<'a> {
+    fn take(&mut self, len: usize) -> Result<&'a [u8]> {
+        let (head, rest) = self.0.split_at_checked(len).ok_or_else(damaged)?;
+        self.0 = rest;
+        Ok(head)
+    }
+
+    fn bits(&mut self, rows: usize) -> Result<BooleanBuffer> {
+        Ok(BooleanBuffer::new(Buffer::from(self.take(rows.div_ceil(8))?), 0, rows))
+    }
+
+    fn numbers<const WIDTH: usize, T>(&mut self, rows: usize, read: fn([u8; WIDTH]) -> T) -> Result<Vec<T>> {
+        let bytes = self.take(rows.checked_mul(WIDTH).ok_or_else(damaged)?)?;
+        let (chunks, _) = bytes.as_chunks::<WIDTH>();
+        Ok(chunks.iter().map(|chunk| read(*chunk)).collect())
+    }
+}
+
+fn damaged() -> Error {
+    Error::corrupt("a buffered append of a table is damaged; run verify, and restore the table from a backup")
+}
+
+/// Reads back what [`encode_batch`] wrote for a table with this schema.
+///
+/// # Errors
+/// `Corrupt` when the bytes are not what was written; `NewerFormat` for another version.
+pub fn decode_batch(schema: &TableSchema, bytes: &[u8]) -> Result<RecordBatch> {
+    let mut input = Input(bytes);
+    let header = input.take(HEADER)?;
+    let word = |at: usize| {
+        header.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes).ok_or_else(damaged)
+    };
+    if header.get(..4) != Some(MAGIC) || word(16)? != checksum(bytes) {
+        return Err(damaged());
+    }
+    if header.get(4) != Some(&VERSION) {
+        return Err(Error::new(
+            crate::error::ErrorKind::NewerFormat,
+            "a buffered append was written by another version of this library",
+        ));
+    }
+    let rows = word(8)? as usize;
+    if word(12)? as usize != schema.len() {
+        return Err(damaged());
+    }
+    let mut arrays: Vec<ArrayRef> = Vec::with_capacity(schema.len());
+    for column in schema.columns() {
+        let nulls = match input.take(1)? {
+            [0] => None,
+            [1] => Some(NullBuffer::new(input.bits(rows)?)),
+            _ => return Err(damaged()),
+        };
+        arrays.push(match column.data_type {
+            DataType::Bool => Arc::new(BooleanArray::new(input.bits(rows)?, nulls)),
+            DataType::Float32 => Arc::new(Float32Array::new(input.numbers(rows, f32::from_le_bytes)?.into(), nulls)),
+            DataType::Float64 => Arc::new(Float64Array::new(input.numbers(rows, f64::from_le_bytes)?.into(), nulls)),
+            DataType::Int32 => Arc::new(Int32Array::new(input.numbers(rows, i32::from_le_bytes)?.into(), nulls)),
+            DataType::Int64 => Arc::new(Int64Array::new(input.numbers(rows, i64::from_le_bytes)?.into(), nulls)),
+            DataType::Timestamp => {
+                let values = ScalarBuffer::from(input.numbers(rows, i64::from_le_bytes)?);
+                Arc::new(TimestampMillisecondArray::new(values, nulls).with_timezone(UTC))
+            }
+            DataType::String => {
+                let offsets = input.numbers(rows + 1, i32::from_le_bytes)?;
+                if offsets.first() != Some(&0) || offsets.windows(2).any(|pair| matches!(pair, [a, b] if a > b)) {
+                    return Err(damaged());
+                }
+                let len = offsets.last().copied().unwrap_or_default() as usize;
+                let values = Buffer::from(input.take(len)?);
+                let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+                Arc::new(StringArray::try_new(offsets, values, nulls).map_err(|error| damaged().with_source(error))?)
+            }
+        });
+    }
+    if !input.0.is_empty() {
+        return Err(damaged());
+    }
+    RecordBatch::try_new(schema.arrow().clone(), arrays).map_err(|error| damaged().with_source(error))
+}

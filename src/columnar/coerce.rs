@@ -1,0 +1,181 @@
+//! Fits Arrow batches of callers to a table: columns by name, lossless type changes, no null where none may be.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, Float32Array, PrimitiveArray, RecordBatch, TimestampMillisecondArray, new_null_array,
+};
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::{
+    ArrowPrimitiveType, DataType as Arrow, Date32Type, Date64Type, Float64Type, TimeUnit, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+};
+
+use super::schema::{TableSchema, UTC, arrow_type};
+use crate::error::{Error, Place, Result};
+use crate::model::table_data::{Column, ColumnType, DataType};
+use crate::value::time;
+
+const DAY_MS: i64 = 86_400_000;
+
+/// Fits a batch to the table. `first_row` is the position of its first row in the whole append, for error places.
+///
+/// # Errors
+/// `InvalidArgument` for an unknown, repeated or missing column, an Arrow type that does not fit, a value that does not
+/// fit, and a null in a column that is not NULLABLE; row and column are named.
+pub fn coerce_batch(schema: &TableSchema, batch: &RecordBatch, first_row: u64) -> Result<RecordBatch> {
+    if Arc::ptr_eq(schema.arrow(), batch.schema_ref()) {
+        return Ok(batch.clone());
+    }
+    let mut sources: Vec<Option<&ArrayRef>> = vec![None; schema.len()];
+    for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
+        let position = schema.position(field.name())?;
+        if let Some(slot) = sources.get_mut(position)
+            && slot.replace(array).is_some()
+        {
+            return Err(Error::invalid(format!("the batch has two columns named {:?}", field.name()))
+                .with_args([field.name().clone()]));
+        }
+    }
+    // The index first: it cannot be null, so a forged row count fails before null columns of that length are made.
+    let mut order: Vec<usize> = (0..schema.len()).collect();
+    order.swap(0, schema.index());
+    let mut arrays: Vec<Option<ArrayRef>> = vec![None; schema.len()];
+    for position in order {
+        let column = schema.column(position)?;
+        let array = match sources.get(position).copied().flatten() {
+            Some(array) => coerce_array(column, array, first_row)?,
+            None if column.column_type == ColumnType::Nullable => {
+                new_null_array(&arrow_type(column.data_type), batch.num_rows())
+            }
+            None => {
+                return Err(Error::invalid(format!(
+                    "the batch has no column {:?}; only NULLABLE columns may be left out",
+                    column.name
+                ))
+                .with_args([column.name.clone()]));
+            }
+        };
+        if let Some(slot) = arrays.get_mut(position) {
+            *slot = Some(array);
+        }
+    }
+    RecordBatch::try_new(schema.arrow().clone(), arrays.into_iter().flatten().collect())
+        .map_err(|error| Error::invalid("the batch does not fit the table").with_source(error))
+}
+
+fn coerce_array(column: &Column, array: &ArrayRef, first_row: u64) -> Result<ArrayRef> {
+    let place = |row: usize| Place::Cell { row: first_row + row as u64, column: column.name.clone() };
+    let misfit = |row: usize| {
+        let mut text = String::new();
+        super::frame::write_cells(array, row, &mut text);
+        Error::invalid(format!("the value {text} of Arrow type {} does not fit {}", array.data_type(), column.data_type))
+            .at(place(row))
+    };
+    let out = change_type(column, array, &misfit)?;
+    if column.column_type != ColumnType::Nullable
+        && let Some(nulls) = out.logical_nulls().filter(|nulls| nulls.null_count() > 0)
+    {
+        let row = (0..nulls.len()).find(|&row| nulls.is_null(row)).unwrap_or_default();
+        return Err(Error::invalid(format!("column {:?} is not NULLABLE, so it cannot hold null", column.name))
+            .at(place(row)));
+    }
+    Ok(out)
+}
+
+fn change_type(column: &Column, array: &ArrayRef, misfit: &dyn Fn(usize) -> Error) -> Result<ArrayRef> {
+    let target = arrow_type(column.data_type);
+    let source = array.data_type();
+    if *source == target {
+        if column.data_type == DataType::Timestamp {
+            return timestamps::<TimestampMillisecondType>(array, Some, misfit);
+        }
+        return Ok(array.clone());
+    }
+    if *source == Arrow::Null {
+        return Ok(new_null_array(&target, array.len()));
+    }
+    let small_int =
+        matches!(source, Arrow::Int8 | Arrow::Int16 | Arrow::UInt8 | Arrow::UInt16);
+    let int = small_int || matches!(source, Arrow::Int32 | Arrow::Int64 | Arrow::UInt32 | Arrow::UInt64);
+    let fits = match column.data_type {
+        DataType::Bool => false,
+        DataType::Int32 | DataType::Int64 => int,
+        DataType::Float32 => small_int || matches!(source, Arrow::Float16 | Arrow::Float64),
+        DataType::Float64 => {
+            small_int || matches!(source, Arrow::Float16 | Arrow::Float32 | Arrow::Int32 | Arrow::UInt32)
+        }
+        DataType::String => match source {
+            Arrow::LargeUtf8 | Arrow::Utf8View => true,
+            Arrow::Dictionary(_, values) => {
+                matches!(**values, Arrow::Utf8 | Arrow::LargeUtf8 | Arrow::Utf8View)
+            }
+            _ => false,
+        },
+        DataType::Timestamp => return to_timestamps(column, array, misfit),
+    };
+    if !fits {
+        return Err(type_error(column, source));
+    }
+    if column.data_type == DataType::Float32 && *source == Arrow::Float64 {
+        let wide = array.as_primitive::<Float64Type>();
+        let narrow: Float32Array = wide.unary(|value| value as f32);
+        let overflow = (0..wide.len())
+            .find(|&row| wide.is_valid(row) && wide.value(row).is_finite() && !narrow.value(row).is_finite());
+        return overflow.map_or_else(|| Ok(Arc::new(narrow) as ArrayRef), |row| Err(misfit(row)));
+    }
+    let out = cast_with_options(array, &target, &CastOptions { safe: true, ..CastOptions::default() })
+        .map_err(|error| type_error(column, source).with_source(error))?;
+    if out.null_count() > array.logical_null_count() {
+        let nulls = array.logical_nulls();
+        let was_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+        let row = (0..out.len()).find(|&row| out.is_null(row) && !was_null(row)).unwrap_or_default();
+        return Err(misfit(row));
+    }
+    Ok(out)
+}
+
+fn type_error(column: &Column, source: &Arrow) -> Error {
+    Error::invalid(format!(
+        "column {:?} of type {} cannot be filled from the Arrow type {source}",
+        column.name, column.data_type
+    ))
+    .with_args([column.name.clone()])
+}
+
+fn to_timestamps(column: &Column, array: &ArrayRef, misfit: &dyn Fn(usize) -> Error) -> Result<ArrayRef> {
+    match array.data_type() {
+        Arrow::Timestamp(TimeUnit::Second, _) => {
+            timestamps::<TimestampSecondType>(array, |value| value.checked_mul(1000), misfit)
+        }
+        Arrow::Timestamp(TimeUnit::Millisecond, _) => timestamps::<TimestampMillisecondType>(array, Some, misfit),
+        Arrow::Timestamp(TimeUnit::Microsecond, _) => {
+            timestamps::<TimestampMicrosecondType>(array, |value| Some(value.div_euclid(1000)), misfit)
+        }
+        Arrow::Timestamp(TimeUnit::Nanosecond, _) => {
+            timestamps::<TimestampNanosecondType>(array, |value| Some(value.div_euclid(1_000_000)), misfit)
+        }
+        Arrow::Date32 => timestamps::<Date32Type>(array, |days| Some(i64::from(days) * DAY_MS), misfit),
+        Arrow::Date64 => timestamps::<Date64Type>(array, |ms| Some(ms.div_euclid(DAY_MS) * DAY_MS), misfit),
+        source => Err(type_error(column, source)),
+    }
+}
+
+fn timestamps<T: ArrowPrimitiveType>(
+    array: &ArrayRef,
+    to_ms: impl Fn(T::Native) -> Option<i64>,
+    misfit: &dyn Fn(usize) -> Error,
+) -> Result<ArrayRef> {
+    let source: &PrimitiveArray<T> = array.as_primitive();
+    let in_range = |value| to_ms(value).filter(|ms| (time::MIN_MS..=time::MAX_MS).contains(ms));
+    let mut out = Vec::with_capacity(source.len());
+    for (row, &value) in source.values().iter().enumerate() {
+        match in_range(value) {
+            Some(ms) => out.push(ms),
+            // What stands under a null is no value.
+            None if source.is_null(row) => out.push(0),
+            None => return Err(misfit(row)),
+        }
+    }
+    Ok(Arc::new(TimestampMillisecondArray::new(out.into(), source.nulls().cloned()).with_timezone(UTC)))
+}

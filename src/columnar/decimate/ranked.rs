@@ -1,0 +1,316 @@
+//! Decimation from summaries: an interval is a range of ranks; its whole blocks answer from the summary, and an edge
+//! block is read only when its extreme could win and stands outside the interval.
+
+use std::ops::Range;
+
+use super::super::count::in_parallel;
+use super::super::fetch::Locator;
+use super::super::kernels;
+use super::super::predicate::Predicates;
+use super::super::segment::{BLOCK_ROWS, Block, ColumnSummary};
+use super::super::view::{Run, TableView};
+use super::{Best, Decimation, Level, array_extremes, flush, span_of};
+use crate::error::{Error, Result};
+use crate::model::table_data::DecimationMethod;
+use crate::value::Control;
+
+/// Equal spans beyond this many are found row by row.
+const SPANS_MAX: u64 = 100_000;
+
+/// A part of a run in the sequence of ranks.
+struct Part {
+    run: usize,
+    first_rank: u64,
+    rows: Range<usize>,
+}
+
+/// An edge of an interval that has to be read.
+struct Edge {
+    interval: usize,
+    run: usize,
+    rows: Range<usize>,
+    first_rank: u64,
+}
+
+/// The kept rows, or `None` when summaries cannot tell.
+pub(super) fn keep(
+    view: &TableView,
+    decimation: &Decimation,
+    predicates: &Predicates,
+    control: &Control,
+) -> Result<Option<Vec<Locator>>> {
+    let index = view.schema.index();
+    if decimation.x != index {
+        return Ok(None);
+    }
+    let (Some((low, high)), Some(sequence)) = (predicates.int_range(index), view.sequence()) else {
+        return Ok(None);
+    };
+    let mut parts = Vec::new();
+    let mut row_count = 0;
+    for at in sequence {
+        let run = view.run(at)?;
+        let (least, greatest) = run.index_range();
+        let from = if low > least { run.rows_before(&view.schema, low, false)? } else { 0 };
+        let to = if high < greatest { run.rows_before(&view.schema, high, true)? } else { run.row_count() };
+        if from < to {
+            parts.push(Part { run: at, first_rank: row_count, rows: from..to });
+            row_count += (to - from) as u64;
+        }
+    }
+    if row_count == 0 {
+        return Ok(Some(Vec::new()));
+    }
+    if decimation.method == DecimationMethod::Lossy {
+        let ranks = kernels::lossy(row_count, decimation.intervals);
+        return ranks.into_iter().map(|rank| locate(&parts, rank)).collect::<Result<_>>().map(Some);
+    }
+    let Some(intervals) = cut(view, decimation, &parts, row_count)? else { return Ok(None) };
+    let mut bests = Vec::with_capacity(decimation.y.len());
+    for &column in &decimation.y {
+        control.check()?;
+        bests.push(extremes_of(view, column, &parts, &intervals, control)?);
+    }
+    let mut kept = Vec::new();
+    let mut rows = Vec::new();
+    for (number, interval) in intervals.iter().enumerate() {
+        let mut ranks = Vec::new();
+        if decimation.method == DecimationMethod::EntryExit {
+            ranks.extend([interval.start, interval.end - 1]);
+        }
+        for best in bests.iter().filter_map(|bests| bests.get(number)) {
+            ranks.extend(best.min.iter().chain(&best.max).map(|(_, rank, ())| *rank));
+        }
+        for rank in ranks {
+            rows.push((rank, locate(&parts, rank)?));
+        }
+        flush(&mut rows, &mut kept);
+    }
+    Ok(Some(kept))
+}
+
+fn part_of(parts: &[Part], rank: u64) -> usize {
+    parts.partition_point(|part| part.first_rank <= rank).saturating_sub(1)
+}
+
+fn locate(parts: &[Part], rank: u64) -> Result<Locator> {
+    let part = parts
+        .get(part_of(parts, rank))
+        .ok_or_else(|| Error::corrupt("a rank outside the table was asked for; this is a defect"))?;
+    let row = part.rows.start + (rank - part.first_rank) as usize;
+    Ok(Locator { run: part.run as u32, row: row as u32 })
+}
+
+/// The non-empty intervals as ranges of ranks.
+fn cut(view: &TableView, decimation: &Decimation, parts: &[Part], row_count: u64) -> Result<Option<Vec<Range<u64>>>> {
+    if !decimation.is_equal_width() {
+        let count = decimation.intervals.min(row_count);
+        return Ok(Some((0..count).map(|number| kernels::interval(row_count, count, number)).collect()));
+    }
+    if decimation.intervals > SPANS_MAX {
+        return Ok(None);
+    }
+    let value_at = |rank: u64| -> Result<i64> {
+        let here = locate(parts, rank)?;
+        let row = here.row as usize;
+        let batch = view.run(here.run as usize)?.read(
+            &view.schema,
+            &[view.schema.index()],
+            std::slice::from_ref(&(row..row + 1)),
+        )?;
+        Ok(super::super::keys::index_values(batch.column(0))?.first().copied().unwrap_or_default())
+    };
+    let (least, greatest) = (value_at(0)?, value_at(row_count - 1)?);
+    let width = (i128::from(greatest) - i128::from(least)).cast_unsigned();
+    let count = decimation.intervals;
+    let mut bounds = vec![0];
+    for number in 1..count {
+        // The least value whose span is `number` or later.
+        let offset = (u128::from(number) * width).div_ceil(u128::from(count));
+        let value = (i128::from(least) + offset.cast_signed()) as i64;
+        debug_assert!(span_of(Level::Int(value), Level::Int(least), Level::Int(greatest), count) >= number || width == 0);
+        let mut rank = 0;
+        for part in parts {
+            let before = view.run(part.run)?.rows_before(&view.schema, value, false)?;
+            rank += before.clamp(part.rows.start, part.rows.end) - part.rows.start;
+        }
+        // Without a width everything is in the first span.
+        bounds.push(if width == 0 { row_count } else { rank as u64 });
+    }
+    bounds.push(row_count);
+    Ok(Some(
+        bounds
+            .windows(2)
+            .filter_map(|pair| match pair {
+                [from, to] if from < to => Some(*from..*to),
+                _ => None,
+            })
+            .collect(),
+    ))
+}
+
+/// Offers what a block says about the rows `inside` it, and answers whether its minimum or maximum stays unknown.
+fn offer_block<T: Copy>(
+    best: &mut Best<()>,
+    block: &Block<T>,
+    level: impl Fn(T) -> Level,
+    block_row: usize,
+    inside: &Range<usize>,
+    rank_of: &dyn Fn(usize) -> u64,
+) -> bool {
+    let mut open = false;
+    let (min_row, max_row) = (block_row + usize::from(block.min_at), block_row + usize::from(block.max_at));
+    if inside.contains(&min_row) {
+        best.offer_min(level(block.min), rank_of(min_row), ());
+    } else {
+        open = true;
+    }
+    if inside.contains(&max_row) {
+        best.offer_max(level(block.max), rank_of(max_row), ());
+    } else {
+        open = true;
+    }
+    open
+}
+
+/// Whether a block could still beat what was found: an edge that cannot is not read.
+fn could_win<T: Copy>(best: &Best<()>, block: &Block<T>, level: impl Fn(T) -> Level, first_rank: u64) -> bool {
+    let (min, max) = (level(block.min), level(block.max));
+    best.min.is_none_or(|(found, rank, ())| min < found || (min == found && first_rank < rank))
+        || best.max.is_none_or(|(found, rank, ())| max > found || (max == found && first_rank < rank))
+}
+
+fn extremes_of(
+    view: &TableView,
+    column: usize,
+    parts: &[Part],
+    intervals: &[Range<u64>],
+    control: &Control,
+) -> Result<Vec<Best<()>>> {
+    let mut bests: Vec<Best<()>> = vec![Best::default(); intervals.len()];
+    let mut edges: Vec<Edge> = Vec::new();
+    for (number, interval) in intervals.iter().enumerate() {
+        let Some(best) = bests.get_mut(number) else { continue };
+        let mut open: Vec<Edge> = Vec::new();
+        for part in parts.iter().skip(part_of(parts, interval.start)) {
+            if part.first_rank >= interval.end {
+                break;
+            }
+            let from = part.rows.start + interval.start.saturating_sub(part.first_rank) as usize;
+            let to = part.rows.end.min(part.rows.start + (interval.end - part.first_rank) as usize);
+            let rank_of = |row: usize| part.first_rank + (row - part.rows.start) as u64;
+            match view.run(part.run)? {
+                Run::Memory(run) => {
+                    let array = run.batch().column(column);
+                    if let Some(found) = array_extremes(array, from, to - from)? {
+                        best.offer_min(found.min, rank_of(from + found.min_at), ());
+                        best.offer_max(found.max, rank_of(from + found.max_at), ());
+                    }
+                }
+                Run::Segment(segment) => {
+                    let edge = |rows: Range<usize>| Edge {
+                        interval: number,
+                        run: part.run,
+                        first_rank: rank_of(rows.start),
+                        rows,
+                    };
+                    let summary = segment.summary(column)?.ok_or_else(|| {
+                        Error::corrupt("a segment lacks the summary of a numeric column; restore the table")
+                    })?;
+                    let (first_whole, last_whole) = (from.div_ceil(BLOCK_ROWS), to / BLOCK_ROWS);
+                    let mut edge_ranges = Vec::with_capacity(2);
+                    if first_whole > last_whole {
+                        // Inside one block.
+                        edge_ranges.push(from..to);
+                    } else {
+                        if from < first_whole * BLOCK_ROWS {
+                            edge_ranges.push(from..first_whole * BLOCK_ROWS);
+                        }
+                        if last_whole * BLOCK_ROWS < to {
+                            edge_ranges.push(last_whole * BLOCK_ROWS..to);
+                        }
+                    }
+                    macro_rules! answer {
+                        ($levels:expr, $level:expr) => {{
+                            if first_whole < last_whole
+                                && let Some(found) = $levels.extremes(first_whole..last_whole)
+                            {
+                                best.offer_min($level(found.min), rank_of(found.min_at), ());
+                                best.offer_max($level(found.max), rank_of(found.max_at), ());
+                            }
+                            for rows in edge_ranges {
+                                let at = rows.start / BLOCK_ROWS;
+                                let block = $levels.blocks().get(at).filter(|block| block.is_usable());
+                                if let Some(block) = block
+                                    && offer_block(best, block, $level, at * BLOCK_ROWS, &rows, &rank_of)
+                                {
+                                    open.push(edge(rows));
+                                }
+                            }
+                        }};
+                    }
+                    match summary {
+                        ColumnSummary::Int(levels) => answer!(levels, Level::Int),
+                        ColumnSummary::Float(levels) => answer!(levels, Level::Float),
+                    }
+                }
+            }
+        }
+        for edge in open {
+            let at = edge.rows.start / BLOCK_ROWS;
+            let wins = match view.run(edge.run)?.summary(column)? {
+                Some(ColumnSummary::Int(levels)) => levels
+                    .blocks()
+                    .get(at)
+                    .is_some_and(|block| could_win(best, block, Level::Int, edge.first_rank)),
+                Some(ColumnSummary::Float(levels)) => levels
+                    .blocks()
+                    .get(at)
+                    .is_some_and(|block| could_win(best, block, Level::Float, edge.first_rank)),
+                None => true,
+            };
+            if wins {
+                edges.push(edge);
+            }
+        }
+    }
+    read_edges(view, column, &edges, &mut bests, control)?;
+    Ok(bests)
+}
+
+/// Reads the edges that could win, those of one row group in one go.
+fn read_edges(
+    view: &TableView,
+    column: usize,
+    edges: &[Edge],
+    bests: &mut [Best<()>],
+    control: &Control,
+) -> Result<()> {
+    /// Edges read in one go.
+    const TOGETHER: usize = 64;
+    let groups: Vec<&[Edge]> =
+        edges.chunk_by(|a, b| a.run == b.run).flat_map(|of_run| of_run.chunks(TOGETHER)).collect();
+    let rows = edges.len() * super::super::segment::PAGE_ROWS;
+    let found = in_parallel(&groups, rows, control, |group| {
+        let Some(first) = group.first() else { return Ok(Vec::new()) };
+        let ranges: Vec<Range<usize>> = group.iter().map(|edge| edge.rows.clone()).collect();
+        let batch = view.run(first.run)?.read(&view.schema, &[column], &ranges)?;
+        let array = batch.column(0);
+        let mut at = 0;
+        group
+            .iter()
+            .map(|edge| {
+                let from = at;
+                at += edge.rows.len();
+                Ok((edge.interval, edge.first_rank, array_extremes(array, from, edge.rows.len())?))
+            })
+            .collect::<Result<Vec<_>>>()
+    })?;
+    for (interval, first_rank, found) in found.into_iter().flatten() {
+        if let (Some(best), Some(found)) = (bests.get_mut(interval), found) {
+            best.offer_min(found.min, first_rank + found.min_at as u64, ());
+            best.offer_max(found.max, first_rank + found.max_at as u64, ());
+        }
+    }
+    Ok(())
+}

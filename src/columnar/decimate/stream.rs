@@ -1,0 +1,233 @@
+//! Decimation by scan: the rows that pass go by in order of x, and each interval keeps its candidates.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{DataType as Arrow, Float32Type, Float64Type};
+
+use super::super::count::{all_units, count_rows, in_parallel};
+use super::super::fetch::{Locator, fetch_rows};
+use super::super::kernels;
+use super::super::keys::index_values;
+use super::super::order::{OrderColumn, select_rows};
+use super::super::predicate::Predicates;
+use super::super::scan::MergedScan;
+use super::super::unit;
+use super::super::view::TableView;
+use super::{Best, Decimation, Level, array_extremes, flush, span_of};
+use crate::error::Result;
+use crate::model::table_data::DecimationMethod;
+use crate::value::Control;
+
+/// Memory of one row of a sorted selection.
+const SORTED_ROW_BYTES: usize = 128;
+
+/// The kept rows in order of x.
+pub(super) fn keep(
+    view: &Arc<TableView>,
+    decimation: &Decimation,
+    predicates: &Arc<Predicates>,
+    control: &Control,
+) -> Result<Vec<Locator>> {
+    let is_index = decimation.x == view.schema.index();
+    let predicates = if is_index {
+        predicates.clone()
+    } else {
+        Arc::new(predicates.with_usable(&view.schema, decimation.x)?)
+    };
+    let row_count = count_rows(view, &predicates, control)?;
+    if row_count == 0 {
+        return Ok(Vec::new());
+    }
+    let mut keeper = Keeper::new(view, decimation, &predicates, row_count, control)?;
+    // The x column travels first, the y columns behind it.
+    let mut columns = vec![decimation.x];
+    columns.extend(&decimation.y);
+    if is_index {
+        let mut scan = MergedScan::new(view.clone(), predicates, columns, None, control.clone())?.with_locators();
+        while let Some(chunk) = scan.next_chunk()? {
+            keeper.take(&chunk.batch, &chunk.locators)?;
+        }
+    } else {
+        let order = [OrderColumn { column: decimation.x, descending: false }];
+        let at_once = (decimation.memory_bytes / SORTED_ROW_BYTES).max(64 * 1024);
+        let mut after = None;
+        loop {
+            let selected = select_rows(view, &predicates, &order, after, at_once, control)?;
+            let locators: Vec<Locator> = selected.iter().map(|row| row.locator).collect();
+            after = selected.last().map(|row| row.ordinal);
+            let batch = fetch_rows(view, &locators, &columns, control)?;
+            keeper.take(&batch, &locators)?;
+            if selected.len() < at_once {
+                break;
+            }
+        }
+    }
+    Ok(keeper.finish())
+}
+
+fn levels(array: &dyn Array) -> Result<Vec<Level>> {
+    Ok(match array.data_type() {
+        Arrow::Float32 => {
+            array.as_primitive::<Float32Type>().values().iter().map(|v| Level::Float(f64::from(*v))).collect()
+        }
+        Arrow::Float64 => array.as_primitive::<Float64Type>().values().iter().map(|v| Level::Float(*v)).collect(),
+        _ => index_values(array)?.iter().map(|v| Level::Int(*v)).collect(),
+    })
+}
+
+/// Smallest and largest x of the rows that pass.
+fn bounds(
+    view: &TableView,
+    x: usize,
+    predicates: &Predicates,
+    control: &Control,
+) -> Result<Option<(Level, Level)>> {
+    let units = all_units(view);
+    let found = in_parallel(&units, view.row_count() as usize, control, |(run, rows)| {
+        let run = view.run(*run)?;
+        let picked = unit::pick(run, &view.schema, predicates, rows.clone())?;
+        if unit::row_count(&picked.ranges) == 0 {
+            return Ok(None);
+        }
+        let batch = unit::materialise(run, &view.schema, &picked, &[x])?;
+        array_extremes(batch.column(0), 0, batch.num_rows())
+    })?;
+    let mut best: Option<(Level, Level)> = None;
+    for found in found.into_iter().flatten() {
+        best = Some(best.map_or((found.min, found.max), |(least, greatest)| {
+            (
+                if found.min < least { found.min } else { least },
+                if found.max > greatest { found.max } else { greatest },
+            )
+        }));
+    }
+    Ok(best)
+}
+
+struct Keeper<'a> {
+    decimation: &'a Decimation,
+    row_count: u64,
+    rank: u64,
+    kept: Vec<Locator>,
+    /// Ranks that LOSSY keeps, last first.
+    lossy: Vec<u64>,
+    spans: Option<(Level, Level)>,
+    interval: u64,
+    /// Rank behind the current interval of equal counts.
+    interval_end: u64,
+    bests: Vec<Best<Locator>>,
+    first: Option<(u64, Locator)>,
+    last: Option<(u64, Locator)>,
+}
+
+impl<'a> Keeper<'a> {
+    fn new(
+        view: &TableView,
+        decimation: &'a Decimation,
+        predicates: &Predicates,
+        row_count: u64,
+        control: &Control,
+    ) -> Result<Self> {
+        let lossy = if decimation.method == DecimationMethod::Lossy {
+            let mut ranks = kernels::lossy(row_count, decimation.intervals);
+            ranks.reverse();
+            ranks
+        } else {
+            Vec::new()
+        };
+        let spans =
+            if decimation.is_equal_width() { bounds(view, decimation.x, predicates, control)? } else { None };
+        let count = decimation.intervals.min(row_count);
+        Ok(Self {
+            decimation,
+            row_count,
+            rank: 0,
+            kept: Vec::new(),
+            lossy,
+            spans,
+            interval: 0,
+            interval_end: kernels::interval(row_count, count, 0).end,
+            bests: vec![Best { min: None, max: None }; decimation.y.len()],
+            first: None,
+            last: None,
+        })
+    }
+
+    /// Takes the next rows in order of x; the first column is x, the others are the y columns.
+    fn take(&mut self, batch: &RecordBatch, locators: &[Locator]) -> Result<()> {
+        let rows = batch.num_rows();
+        if self.decimation.method == DecimationMethod::Lossy {
+            while let Some(rank) = self.lossy.last().copied().filter(|rank| *rank < self.rank + rows as u64) {
+                self.lossy.pop();
+                self.kept.extend(locators.get((rank - self.rank) as usize));
+            }
+            self.rank += rows as u64;
+            return Ok(());
+        }
+        let xs = if self.spans.is_some() { levels(batch.column(0))? } else { Vec::new() };
+        let mut from = 0;
+        while from < rows {
+            let to = match self.spans {
+                None => {
+                    if self.rank == self.interval_end {
+                        self.close();
+                        self.interval += 1;
+                        let count = self.decimation.intervals.min(self.row_count);
+                        self.interval_end = kernels::interval(self.row_count, count, self.interval).end;
+                    }
+                    rows.min(from + (self.interval_end - self.rank) as usize)
+                }
+                Some((least, greatest)) => {
+                    let count = self.decimation.intervals;
+                    let span = |at: usize| xs.get(at).map(|x| span_of(*x, least, greatest, count));
+                    let here = span(from).unwrap_or_default();
+                    if here != self.interval {
+                        self.close();
+                        self.interval = here;
+                    }
+                    (from + 1..rows).find(|&at| span(at) != Some(here)).unwrap_or(rows)
+                }
+            };
+            self.take_part(batch, locators, from, to)?;
+            self.rank += (to - from) as u64;
+            from = to;
+        }
+        Ok(())
+    }
+
+    fn take_part(&mut self, batch: &RecordBatch, locators: &[Locator], from: usize, to: usize) -> Result<()> {
+        let place = |row: usize| locators.get(row).copied().unwrap_or(Locator { run: u32::MAX, row: u32::MAX });
+        if self.first.is_none() {
+            self.first = Some((self.rank, place(from)));
+        }
+        self.last = Some((self.rank + (to - from - 1) as u64, place(to - 1)));
+        for (best, array) in self.bests.iter_mut().zip(batch.columns().iter().skip(1)) {
+            if let Some(found) = array_extremes(array, from, to - from)? {
+                best.offer_min(found.min, self.rank + found.min_at as u64, place(from + found.min_at));
+                best.offer_max(found.max, self.rank + found.max_at as u64, place(from + found.max_at));
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        let mut rows: Vec<(u64, Locator)> = Vec::new();
+        if self.decimation.method == DecimationMethod::EntryExit {
+            rows.extend(self.first.iter().chain(&self.last));
+        }
+        for best in &mut self.bests {
+            rows.extend(best.min.iter().chain(&best.max).map(|(_, rank, place)| (*rank, *place)));
+            *best = Best { min: None, max: None };
+        }
+        (self.first, self.last) = (None, None);
+        flush(&mut rows, &mut self.kept);
+    }
+
+    fn finish(mut self) -> Vec<Locator> {
+        if self.decimation.method != DecimationMethod::Lossy {
+            self.close();
+        }
+        self.kept
+    }
+}

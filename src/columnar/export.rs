@@ -1,0 +1,142 @@
+//! Rows out of the store: CSV in the service's form, Parquet, Arrow IPC.
+
+use std::io::Write;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use arrow::ipc::writer::StreamWriter;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+
+use super::frame::write_cells;
+use crate::error::{Error, Result};
+
+fn io(error: std::io::Error) -> Error {
+    Error::io("writing an export", error)
+}
+
+fn push_field(text: &str, out: &mut String) {
+    let plain = !text.is_empty() && !text.bytes().any(|byte| matches!(byte, b',' | b'"' | b'\r' | b'\n'));
+    if plain {
+        out.push_str(text);
+        return;
+    }
+    out.push('"');
+    for part in text.split_inclusive('"') {
+        out.push_str(part);
+        if part.ends_with('"') {
+            out.push('"');
+        }
+    }
+    out.push('"');
+}
+
+/// The header line of a CSV export.
+#[must_use]
+pub fn csv_header(schema: &SchemaRef) -> String {
+    let mut line = String::new();
+    for (at, field) in schema.fields().iter().enumerate() {
+        if at > 0 {
+            line.push(',');
+        }
+        push_field(field.name(), &mut line);
+    }
+    line.push('\n');
+    line
+}
+
+/// Appends the lines of a batch.
+///
+/// Null is nothing between the separators, the empty string is `""`. A null in a table of one column is an empty line,
+/// which readers that skip blank lines lose.
+pub fn csv_rows(batch: &RecordBatch, out: &mut String) {
+    let mut cell = String::new();
+    for row in 0..batch.num_rows() {
+        for (at, array) in batch.columns().iter().enumerate() {
+            if at > 0 {
+                out.push(',');
+            }
+            cell.clear();
+            if write_cells(array, row, &mut cell) {
+                push_field(&cell, out);
+            }
+        }
+        out.push('\n');
+    }
+}
+
+/// Writes rows as CSV, and returns how many.
+///
+/// # Errors
+/// `Io` and `NoSpace` of the writer, and the errors of the rows.
+pub fn export_csv(
+    schema: &SchemaRef,
+    rows: impl Iterator<Item = Result<RecordBatch>>,
+    out: &mut dyn Write,
+) -> Result<u64> {
+    /// Lines are handed to the writer in pieces of at least this size.
+    const PIECE_BYTES: usize = 64 * 1024;
+    /// Rows turned into text at once.
+    const PIECE_ROWS: usize = 1024;
+    let mut text = csv_header(schema);
+    let mut count = 0;
+    for batch in rows {
+        let batch = batch?;
+        for at in (0..batch.num_rows()).step_by(PIECE_ROWS) {
+            csv_rows(&batch.slice(at, PIECE_ROWS.min(batch.num_rows() - at)), &mut text);
+            if text.len() >= PIECE_BYTES {
+                out.write_all(text.as_bytes()).map_err(io)?;
+                text.clear();
+            }
+        }
+        count += batch.num_rows() as u64;
+    }
+    out.write_all(text.as_bytes()).map_err(io)?;
+    out.flush().map_err(io)?;
+    Ok(count)
+}
+
+/// Writes rows as a Parquet file, and returns how many.
+///
+/// # Errors
+/// As [`export_csv`].
+pub fn export_parquet(
+    schema: &SchemaRef,
+    rows: impl Iterator<Item = Result<RecordBatch>>,
+    out: &mut (dyn Write + Send),
+) -> Result<u64> {
+    let failed = |error| Error::new(crate::error::ErrorKind::Io, "writing a Parquet export").with_source::<parquet::errors::ParquetError>(error);
+    let properties =
+        WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
+    let mut writer = ArrowWriter::try_new(out, schema.clone(), Some(properties)).map_err(failed)?;
+    let mut count = 0;
+    for batch in rows {
+        let batch = batch?;
+        writer.write(&batch).map_err(failed)?;
+        count += batch.num_rows() as u64;
+    }
+    writer.close().map_err(failed)?;
+    Ok(count)
+}
+
+/// Writes rows as an Arrow IPC stream, and returns how many.
+///
+/// # Errors
+/// As [`export_csv`].
+pub fn export_ipc(
+    schema: &SchemaRef,
+    rows: impl Iterator<Item = Result<RecordBatch>>,
+    out: &mut dyn Write,
+) -> Result<u64> {
+    let failed = |error| Error::new(crate::error::ErrorKind::Io, "writing an Arrow export").with_source::<arrow::error::ArrowError>(error);
+    let mut writer = StreamWriter::try_new(out, schema).map_err(failed)?;
+    let mut count = 0;
+    for batch in rows {
+        let batch = batch?;
+        writer.write(&batch).map_err(failed)?;
+        count += batch.num_rows() as u64;
+    }
+    writer.finish().map_err(failed)?;
+    Ok(count)
+}

@@ -1,0 +1,59 @@
+//! Rows by position, in any order.
+
+use std::ops::Range;
+
+use arrow::array::{RecordBatch, UInt32Array};
+use arrow::compute::{concat_batches, take_record_batch};
+
+use super::view::TableView;
+use crate::error::{Error, Result};
+use crate::value::Control;
+
+pub use super::view::Locator;
+
+/// Ascending row numbers as ranges.
+pub(super) fn to_ranges(rows: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
+    let mut out: Vec<Range<usize>> = Vec::new();
+    for row in rows {
+        match out.last_mut() {
+            Some(last) if last.end == row => last.end += 1,
+            _ => out.push(row..row + 1),
+        }
+    }
+    out
+}
+
+/// The rows at these positions, in this order, each position once.
+///
+/// # Errors
+/// `Corrupt`, `Io`; `DeadlineExceeded` and `Cancelled` from the control.
+pub fn fetch_rows(view: &TableView, locators: &[Locator], columns: &[usize], control: &Control) -> Result<RecordBatch> {
+    let misfit = |error| Error::corrupt("rows of one table have different columns").with_source(error);
+    let schema = view.schema.project(columns);
+    let mut sorted: Vec<(Locator, u32)> = locators.iter().copied().zip(0..).collect();
+    let is_sorted = sorted.is_sorted();
+    sorted.sort_unstable();
+    let mut parts = Vec::new();
+    for of_run in sorted.chunk_by(|a, b| a.0.run == b.0.run) {
+        let Some((first, _)) = of_run.first() else { continue };
+        control.check()?;
+        let run = view.run(first.run as usize)?;
+        let ranges = to_ranges(of_run.iter().map(|(locator, _)| locator.row as usize));
+        parts.push(run.read(&view.schema, columns, &ranges)?);
+    }
+    let whole = match &parts[..] {
+        [] => RecordBatch::new_empty(schema),
+        [one] => one.clone(),
+        _ => concat_batches(&schema, &parts).map_err(misfit)?,
+    };
+    if is_sorted {
+        return Ok(whole);
+    }
+    let mut inverse = vec![0; locators.len()];
+    for (at, (_, place)) in sorted.iter().enumerate() {
+        if let Some(slot) = inverse.get_mut(*place as usize) {
+            *slot = at as u32;
+        }
+    }
+    take_record_batch(&whole, &UInt32Array::from(inverse)).map_err(misfit)
+}

@@ -1,0 +1,139 @@
+//! Frames of cells to and from record batches.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanBuilder, Float32Builder, Float64Builder, Int32Builder, Int64Builder, RecordBatch,
+    StringBuilder, TimestampMillisecondBuilder,
+};
+use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
+
+use super::cells;
+use super::schema::{TableSchema, UTC};
+use crate::error::{Error, Place, Result};
+use crate::model::table_data::{Column, ColumnType, DataFrame, DataType};
+
+/// Reads a frame into one batch with every column of the table.
+///
+/// # Errors
+/// `InvalidArgument` for an unknown or repeated column, a column that is left out but not NULLABLE, a row of another
+/// length than the columns, or a cell that is no value of its column; row and column are named.
+pub fn frame_to_batch(schema: &TableSchema, frame: &DataFrame) -> Result<RecordBatch> {
+    let positions = match frame.columns.as_deref() {
+        None => (0..schema.len()).collect(),
+        Some([]) if !frame.data.is_empty() || schema.len() == 0 => Vec::new(),
+        Some([]) => (0..schema.len()).collect(),
+        Some(names) => schema.projection(Some(names), "frame.columns")?,
+    };
+    if let Some((row, cells)) = frame.data.iter().enumerate().find(|(_, cells)| cells.len() != positions.len()) {
+        return Err(Error::invalid(format!(
+            "row {row} has {} values for {} columns",
+            cells.len(),
+            positions.len()
+        ))
+        .at_member(format!("frame.data[{row}]")));
+    }
+    let mut source = vec![None; schema.len()];
+    for (place, &position) in positions.iter().enumerate() {
+        if let Some(slot) = source.get_mut(position) {
+            *slot = Some(place);
+        }
+    }
+    let arrays = schema
+        .columns()
+        .iter()
+        .zip(source)
+        .map(|(column, place)| match place {
+            Some(place) => column_of_cells(column, frame, place),
+            None if column.column_type == ColumnType::Nullable || frame.data.is_empty() => {
+                Ok(arrow::array::new_null_array(&super::schema::arrow_type(column.data_type), frame.data.len()))
+            }
+            None => Err(Error::invalid(format!(
+                "column {:?} is not NULLABLE, so every append must hold its values",
+                column.name
+            ))
+            .with_args([column.name.clone()])
+            .at_member("frame.columns")),
+        })
+        .collect::<Result<Vec<_>>>()?;
+    RecordBatch::try_new(schema.arrow().clone(), arrays)
+        .map_err(|error| Error::invalid("the rows do not fit the table").with_source(error))
+}
+
+fn column_of_cells(column: &Column, frame: &DataFrame, place: usize) -> Result<ArrayRef> {
+    let bad = |row: usize, text: Option<&str>| {
+        let what = match text {
+            Some(text) => format!("{text:?} is not a {} value", column.data_type),
+            None => format!("column {:?} is not NULLABLE, so it cannot hold null", column.name),
+        };
+        Error::invalid(what).at(Place::Cell { row: row as u64, column: column.name.clone() })
+    };
+    macro_rules! build {
+        ($builder:expr, $parse:expr) => {{
+            let mut builder = $builder;
+            for (row, cells) in frame.data.iter().enumerate() {
+                match cells.get(place).and_then(Option::as_deref) {
+                    Some(text) => match $parse(text) {
+                        Some(value) => builder.append_value(value),
+                        None => return Err(bad(row, Some(text))),
+                    },
+                    None if column.column_type == ColumnType::Nullable => builder.append_null(),
+                    None => return Err(bad(row, None)),
+                }
+            }
+            Ok(Arc::new(builder.finish()) as ArrayRef)
+        }};
+    }
+    let rows = frame.data.len();
+    match column.data_type {
+        DataType::Bool => build!(BooleanBuilder::with_capacity(rows), cells::parse_bool),
+        DataType::Float32 => build!(Float32Builder::with_capacity(rows), cells::parse_f32),
+        DataType::Float64 => build!(Float64Builder::with_capacity(rows), cells::parse_f64),
+        DataType::Int32 => build!(Int32Builder::with_capacity(rows), cells::parse_i32),
+        DataType::Int64 => build!(Int64Builder::with_capacity(rows), cells::parse_i64),
+        DataType::String => build!(StringBuilder::new(), |text| Some::<&str>(text)),
+        DataType::Timestamp => {
+            build!(TimestampMillisecondBuilder::with_capacity(rows).with_timezone(UTC), cells::parse_timestamp)
+        }
+    }
+}
+
+/// Appends the canonical text of one cell, and says whether there is a value.
+///
+/// Values of types that no table column has count as null; batches of this room have none.
+pub fn write_cells(array: &dyn Array, row: usize, out: &mut String) -> bool {
+    use arrow::datatypes::{DataType as Arrow, TimeUnit};
+    if row >= array.len() || array.is_null(row) {
+        return false;
+    }
+    match array.data_type() {
+        Arrow::Boolean => cells::write_bool(array.as_boolean().value(row), out),
+        Arrow::Float32 => cells::write_f32(array.as_primitive::<Float32Type>().value(row), out),
+        Arrow::Float64 => cells::write_f64(array.as_primitive::<Float64Type>().value(row), out),
+        Arrow::Int32 => cells::write_int(i64::from(array.as_primitive::<Int32Type>().value(row)), out),
+        Arrow::Int64 => cells::write_int(array.as_primitive::<Int64Type>().value(row), out),
+        Arrow::Utf8 => out.push_str(array.as_string::<i32>().value(row)),
+        Arrow::Timestamp(TimeUnit::Millisecond, _) => {
+            cells::write_timestamp(array.as_primitive::<TimestampMillisecondType>().value(row), out);
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// The rows of a batch as cells.
+#[must_use]
+pub fn batch_rows(batch: &RecordBatch) -> Vec<Vec<Option<String>>> {
+    (0..batch.num_rows())
+        .map(|row| {
+            batch
+                .columns()
+                .iter()
+                .map(|array| {
+                    let mut text = String::new();
+                    write_cells(array, row, &mut text).then_some(text)
+                })
+                .collect()
+        })
+        .collect()
+}

@@ -1,0 +1,209 @@
+//! Reads Arrow IPC streams from callers, with every declared length checked before memory is taken for it.
+//!
+//! The parser below may still panic on forged metadata, so it runs behind `catch_unwind`, here and nowhere else.
+
+use std::io::Read;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use arrow::array::RecordBatch;
+use arrow::buffer::Buffer;
+use arrow::ipc::reader::StreamDecoder;
+use arrow::ipc::{MessageHeader, RecordBatch as IpcBatch, root_as_message};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::value::limits;
+
+const CONTINUATION: u32 = u32::MAX;
+/// Memory is taken in steps of this size, so that a forged length costs no more than what was really sent.
+const READ_STEP: usize = 1024 * 1024;
+
+/// Hands every batch of the stream to `each`, and returns how many there were.
+///
+/// # Errors
+/// `InvalidArgument` for bytes that are no Arrow IPC stream or end too early, `LimitExceeded` for a message, metadata or
+/// batch beyond the import limits, and whatever `each` and the reader return.
+pub fn read_stream(input: &mut dyn Read, mut each: impl FnMut(RecordBatch) -> Result<()>) -> Result<usize> {
+    let mut decoder = StreamDecoder::new();
+    let mut batch_count = 0;
+    let mut is_first = true;
+    while let Some(message) = read_message(input, is_first)? {
+        is_first = false;
+        let mut buffer = Buffer::from_vec(message);
+        while !buffer.is_empty() {
+            let decoded = catch_unwind(AssertUnwindSafe(|| decoder.decode(&mut buffer)))
+                .map_err(|_| malformed("its metadata contradicts its contents"))?
+                .map_err(|error| malformed("a message cannot be decoded").with_source(error))?;
+            if let Some(batch) = decoded {
+                batch_count += 1;
+                let checked = catch_unwind(AssertUnwindSafe(|| check_batch(&batch)))
+                    .map_err(|_| malformed("a batch contradicts its metadata"))?;
+                checked?;
+                each(batch)?;
+            }
+        }
+    }
+    if is_first {
+        return Err(malformed("it is empty"));
+    }
+    Ok(batch_count)
+}
+
+fn check_batch(batch: &RecordBatch) -> Result<()> {
+    for array in batch.columns() {
+        array.to_data().validate_full().map_err(|error| malformed("a column is not valid").with_source(error))?;
+    }
+    Ok(())
+}
+
+fn malformed(what: &str) -> Error {
+    Error::invalid(format!("the bytes are not a complete Arrow IPC stream: {what}"))
+}
+
+fn read_word(input: &mut dyn Read) -> Result<Option<u32>> {
+    let mut word = [0; 4];
+    let mut filled = 0;
+    while let Some(rest) = word.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match input.read(rest) {
+            Ok(0) if filled == 0 => return Ok(None),
+            Ok(0) => return Err(malformed("it ends inside a length")),
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(Error::io("reading the Arrow stream", error)),
+        }
+    }
+    Ok(Some(u32::from_le_bytes(word)))
+}
+
+fn read_into(input: &mut dyn Read, out: &mut Vec<u8>, len: usize) -> Result<()> {
+    let mut rest = len;
+    while rest > 0 {
+        let step = rest.min(READ_STEP);
+        let from = out.len();
+        out.resize(from + step, 0);
+        let target = out.get_mut(from..).unwrap_or_default();
+        input.read_exact(target).map_err(|error| match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => malformed("it ends inside a message"),
+            _ => Error::io("reading the Arrow stream", error),
+        })?;
+        rest -= step;
+    }
+    Ok(())
+}
+
+/// One encapsulated message with its framing, or `None` at the end of the stream.
+fn read_message(input: &mut dyn Read, is_first: bool) -> Result<Option<Vec<u8>>> {
+    let Some(word) = read_word(input)? else {
+        // A stream may end without its marker, as the format has it; what is cut inside a message is found above.
+        return Ok(None);
+    };
+    let metadata_len = if word == CONTINUATION {
+        read_word(input)?.ok_or_else(|| malformed("it ends inside a length"))?
+    } else {
+        word
+    } as usize;
+    if metadata_len == 0 {
+        return if is_first { Err(malformed("it has no schema")) } else { Ok(None) };
+    }
+    if metadata_len > limits::IMPORT_METADATA_BYTES {
+        return Err(Error::limit(format!(
+            "the metadata of an Arrow message takes {metadata_len} bytes, more than the {} that an import may have; \
+             or the bytes are not an Arrow IPC stream",
+            limits::IMPORT_METADATA_BYTES
+        )));
+    }
+    let mut message = Vec::with_capacity(metadata_len.min(READ_STEP) + 8);
+    message.extend_from_slice(&CONTINUATION.to_le_bytes());
+    message.extend_from_slice(&(metadata_len as u32).to_le_bytes());
+    read_into(input, &mut message, metadata_len)?;
+    let (body_len, is_compressed) = {
+        let header = root_as_message(message.get(8..).unwrap_or_default())
+            .map_err(|error| malformed("a message header is damaged").with_source(error))?;
+        let body_len = usize::try_from(header.bodyLength()).map_err(|_| malformed("a body has a negative length"))?;
+        if body_len > limits::IMPORT_MESSAGE_BYTES {
+            return Err(too_large(body_len as u64));
+        }
+        let batch = batch_of(&header);
+        if let Some(batch) = &batch {
+            check_header(batch, body_len)?;
+        }
+        (body_len, batch.is_some_and(|batch| batch.compression().is_some()))
+    };
+    read_into(input, &mut message, body_len)?;
+    if is_compressed {
+        check_inflated(&message, metadata_len + 8)?;
+    }
+    Ok(Some(message))
+}
+
+fn too_large(bytes: u64) -> Error {
+    Error::limit(format!(
+        "an Arrow message takes {bytes} bytes, more than the {} that one may take; use smaller batches",
+        limits::IMPORT_MESSAGE_BYTES
+    ))
+}
+
+fn batch_of<'a>(message: &arrow::ipc::Message<'a>) -> Option<IpcBatch<'a>> {
+    match message.header_type() {
+        MessageHeader::RecordBatch => message.header_as_record_batch(),
+        MessageHeader::DictionaryBatch => message.header_as_dictionary_batch().and_then(|batch| batch.data()),
+        _ => None,
+    }
+}
+
+fn check_header(batch: &IpcBatch<'_>, body_len: usize) -> Result<()> {
+    let bound = limits::IMPORT_BATCH_ROWS as i64;
+    let nodes = batch.nodes().into_iter().flatten();
+    for length in nodes.map(arrow::ipc::FieldNode::length).chain([batch.length()]) {
+        if length < 0 {
+            return Err(malformed("a batch has a negative length"));
+        }
+        if length > bound {
+            return Err(Error::limit(format!("an Arrow batch has {length} rows, more than the {bound} that one may have")));
+        }
+    }
+    for buffer in batch.buffers().into_iter().flatten() {
+        let end = buffer.offset().checked_add(buffer.length());
+        let inside = buffer.offset() >= 0
+            && buffer.length() >= 0
+            && end.and_then(|end| usize::try_from(end).ok()).is_some_and(|end| end <= body_len);
+        if !inside {
+            return Err(malformed("a buffer lies outside its message"));
+        }
+    }
+    Ok(())
+}
+
+/// Adds up the inflated lengths that compressed buffers declare in their first eight bytes.
+fn check_inflated(message: &[u8], body_at: usize) -> Result<()> {
+    let header = root_as_message(message.get(8..body_at).unwrap_or_default())
+        .map_err(|error| malformed("a message header is damaged").with_source(error))?;
+    let body = message.get(body_at..).unwrap_or_default();
+    let mut total = 0u64;
+    for buffer in batch_of(&header).and_then(|batch| batch.buffers()).into_iter().flatten() {
+        let at = buffer.offset() as usize;
+        if buffer.length() == 0 {
+            continue;
+        }
+        let declared = body
+            .get(at..at + 8)
+            .and_then(|bytes| bytes.try_into().ok())
+            .map(i64::from_le_bytes)
+            .ok_or_else(|| malformed("a compressed buffer is too short"))?;
+        // -1 stands for a buffer that was left uncompressed.
+        if declared < -1 {
+            return Err(malformed("a compressed buffer has a negative length"));
+        }
+        total = total.saturating_add(declared.max(0) as u64);
+    }
+    if total > limits::IMPORT_MESSAGE_BYTES as u64 { Err(too_large(total)) } else { Ok(()) }
+}
+
+/// Runs a parser of foreign bytes, and turns a panic into an error.
+///
+/// # Errors
+/// What `work` returns, and `InvalidArgument` when it panics.
+pub fn guarded<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        Err(Error::new(ErrorKind::InvalidArgument, format!("{what} cannot be read: its parts contradict each other")))
+    })
+}

@@ -1,0 +1,47 @@
+//! Measured rows: schema, cells, the append buffer, sorted Parquet segments with summaries, scans, decimation, export.
+//!
+//! This room knows rows and files, and nothing of records, services or filter text. What must hold: rows are immutable
+//! and have an append ordinal that never changes; a run (a segment, or the buffer) holds a contiguous range of
+//! ordinals, sorted by the index column, equal values in append order; and no byte of a segment reaches the Parquet
+//! parser before its checksum was verified.
+
+mod buffer;
+mod cells;
+mod coerce;
+mod count;
+mod decimate;
+mod export;
+mod fetch;
+mod frame;
+mod ipc;
+pub mod kernels;
+mod keys;
+mod memory_run;
+mod order;
+mod predicate;
+mod rows;
+mod scan;
+mod schema;
+mod segment;
+mod unit;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+pub use buffer::{decode_batch, encode_batch};
+pub use coerce::coerce_batch;
+pub use count::count_rows;
+pub use decimate::{Decimation, decimate};
+pub use export::{csv_header, csv_rows, export_csv, export_ipc, export_parquet};
+pub use frame::{batch_rows, frame_to_batch};
+pub use ipc::read_stream;
+pub use keys::index_values;
+pub use memory_run::MemoryRun;
+pub use order::OrderColumn;
+pub use predicate::Predicates;
+pub use rows::{RowPage, RowQuery, RowStream, read_page};
+pub use scan::MergedScan;
+pub use schema::TableSchema;
+pub use segment::{Segment, SegmentMeta, SegmentWriter, data_name, summary_name};
+pub use view::{Run, TableView};

@@ -1,0 +1,211 @@
+//! Rows in another order than the index's: the first `count` of them by a bounded heap, any number by repeating that.
+//!
+//! A sort larger than its memory is a sequence of selections, each behind the last row of the one before: nothing is
+//! spilled, and the price is one more pass over the key columns for each selection.
+
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, Float32Array, Float64Array, Int32Array, Int64Array, TimestampMillisecondArray};
+use arrow::compute::SortOptions;
+use arrow::datatypes::{Float32Type, Float64Type};
+use arrow::row::{RowConverter, SortField};
+
+use super::count::{all_units, in_parallel};
+use super::fetch::Locator;
+use super::predicate::Predicates;
+use super::schema::{TableSchema, UTC, arrow_type};
+use super::segment::ColumnSummary;
+use super::unit;
+use super::view::TableView;
+use crate::error::{Error, Result};
+use crate::model::table_data::DataType;
+use crate::value::{Control, limits};
+
+/// One column of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderColumn {
+    /// Position of the column.
+    pub column: usize,
+    /// Largest first; nulls come last either way.
+    pub descending: bool,
+}
+
+/// A selected row: its order key, its append ordinal, and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Selected {
+    key: Box<[u8]>,
+    /// Append ordinal; breaks ties of the key.
+    pub ordinal: u64,
+    /// Where the row stands in the view.
+    pub locator: Locator,
+}
+
+fn converter(schema: &TableSchema, order: &[OrderColumn]) -> Result<RowConverter> {
+    let fields = order
+        .iter()
+        .map(|term| {
+            let options = SortOptions { descending: term.descending, nulls_first: false };
+            Ok(SortField::new_with_options(arrow_type(schema.column(term.column)?.data_type), options))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    RowConverter::new(fields).map_err(bad_key)
+}
+
+fn bad_key(error: arrow::error::ArrowError) -> Error {
+    Error::corrupt("the order does not fit its columns; this is a defect").with_source(error)
+}
+
+/// Zeros of either sign are one key, and so are all NaNs, which sort behind infinity.
+fn normalise(array: &ArrayRef) -> ArrayRef {
+    match array.data_type() {
+        arrow::datatypes::DataType::Float64 => {
+            let values: Float64Array =
+                array.as_primitive::<Float64Type>().unary(|v: f64| if v.is_nan() { f64::NAN } else { v + 0.0 });
+            Arc::new(values)
+        }
+        arrow::datatypes::DataType::Float32 => {
+            let values: Float32Array =
+                array.as_primitive::<Float32Type>().unary(|v: f32| if v.is_nan() { f32::NAN } else { v + 0.0 });
+            Arc::new(values)
+        }
+        _ => array.clone(),
+    }
+}
+
+/// The best key that a unit can hold in its first order column, as the prefix of a key; `None` when unknown.
+fn best_of(view: &TableView, first: OrderColumn, run: usize, rows: &std::ops::Range<usize>) -> Result<Option<Vec<u8>>> {
+    let blocks = rows.start / super::segment::BLOCK_ROWS..rows.end.div_ceil(super::segment::BLOCK_ROWS);
+    let data_type = view.schema.column(first.column)?.data_type;
+    let array: ArrayRef = match view.run(run)?.summary(first.column)? {
+        Some(ColumnSummary::Int(levels)) => {
+            let Some(found) = levels.extremes(blocks) else { return Ok(None) };
+            let value = if first.descending { found.max } else { found.min };
+            match data_type {
+                DataType::Int32 => Arc::new(Int32Array::from(vec![value as i32])),
+                DataType::Int64 => Arc::new(Int64Array::from(vec![value])),
+                _ => Arc::new(TimestampMillisecondArray::from(vec![value]).with_timezone(UTC)),
+            }
+        }
+        Some(ColumnSummary::Float(levels)) => {
+            let has_nan = levels.blocks().get(blocks.clone()).is_none_or(|all| all.iter().any(|b| b.nans > 0));
+            let Some(found) = levels.extremes(blocks) else { return Ok(None) };
+            if first.descending && has_nan {
+                return Ok(None);
+            }
+            let value = if first.descending { found.max } else { found.min };
+            match data_type {
+                DataType::Float32 => Arc::new(Float32Array::from(vec![value as f32])),
+                _ => Arc::new(Float64Array::from(vec![value])),
+            }
+        }
+        None => return Ok(None),
+    };
+    let converter = converter(&view.schema, &[first])?;
+    let rows = converter.convert_columns(&[normalise(&array)]).map_err(bad_key)?;
+    Ok(Some(rows.row(0).as_ref().to_vec()))
+}
+
+/// The key of one row.
+fn key_of(view: &TableView, order: &[OrderColumn], ordinal: u64) -> Result<Selected> {
+    let locator = view.locate(ordinal)?.ok_or_else(|| {
+        Error::invalid("the continuation token does not belong to this table").at_member("continuationToken")
+    })?;
+    let row = locator.row as usize;
+    let columns: Vec<usize> = order.iter().map(|term| term.column).collect();
+    let arrays = columns
+        .iter()
+        .map(|&column| {
+            let run = view.run(locator.run as usize)?;
+            let batch = run.read(&view.schema, &[column], std::slice::from_ref(&(row..row + 1)))?;
+            Ok(normalise(batch.column(0)))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let rows = converter(&view.schema, order)?.convert_columns(&arrays).map_err(bad_key)?;
+    Ok(Selected { key: rows.row(0).as_ref().into(), ordinal, locator })
+}
+
+/// The first `count` rows that pass, by `order` and then by append order, behind the row with the ordinal `after`.
+///
+/// # Errors
+/// `Corrupt`, `Io`; `DeadlineExceeded` and `Cancelled` from the control.
+pub fn select_rows(
+    view: &TableView,
+    predicates: &Predicates,
+    order: &[OrderColumn],
+    after: Option<u64>,
+    count: usize,
+    control: &Control,
+) -> Result<Vec<Selected>> {
+    let after = after.map(|ordinal| key_of(view, order, ordinal)).transpose()?;
+    let Some(&first) = order.first() else {
+        return Err(Error::invalid("an order without columns was asked for; this is a defect"));
+    };
+    let mut units = Vec::new();
+    for (run, rows) in all_units(view) {
+        units.push((best_of(view, first, run, &rows)?, run, rows));
+    }
+    // Most promising first: the sooner the heap is good, the more units are ruled out unread. Unknown ones lead.
+    units.sort_by(|a, b| a.0.cmp(&b.0));
+    let rows = view.row_count() as usize;
+    let mut shares: Vec<Vec<_>> = (0..limits::QUERY_THREADS).map(|_| Vec::new()).collect();
+    let share_count = shares.len();
+    for (at, unit) in units.into_iter().enumerate() {
+        if let Some(share) = shares.get_mut(at % share_count) {
+            share.push(unit);
+        }
+    }
+    let heaps = in_parallel(&shares, rows, control, |share| {
+        let mut heap: BinaryHeap<Selected> = BinaryHeap::new();
+        let converter = converter(&view.schema, order)?;
+        let mut columns: Vec<usize> = Vec::new();
+        for term in order {
+            if !columns.contains(&term.column) {
+                columns.push(term.column);
+            }
+        }
+        for (best, run_at, rows) in share {
+            control.check()?;
+            let worst = if heap.len() >= count { heap.peek() } else { None };
+            if let (Some(best), Some(worst)) = (best, worst)
+                && best[..] > *worst.key.get(..best.len()).unwrap_or(&worst.key)
+            {
+                continue;
+            }
+            let run = view.run(*run_at)?;
+            let picked = unit::pick(run, &view.schema, predicates, rows.clone())?;
+            if unit::row_count(&picked.ranges) == 0 {
+                continue;
+            }
+            let batch = unit::materialise(run, &view.schema, &picked, &columns)?;
+            let arrays: Vec<ArrayRef> = order
+                .iter()
+                .filter_map(|term| columns.iter().position(|column| *column == term.column))
+                .filter_map(|at| batch.columns().get(at).map(normalise))
+                .collect();
+            let keys = converter.convert_columns(&arrays).map_err(bad_key)?;
+            let ordinals = run.ordinals(&picked.ranges)?;
+            let rows = picked.ranges.iter().flat_map(Clone::clone);
+            for ((key, ordinal), row) in keys.iter().zip(ordinals).zip(rows) {
+                let bytes = key.as_ref();
+                let is_behind = |other: &Selected| (bytes, ordinal) > (&other.key[..], other.ordinal);
+                if after.as_ref().is_some_and(|after| !is_behind(after)) {
+                    continue;
+                }
+                if heap.len() >= count {
+                    if heap.peek().is_none_or(is_behind) {
+                        continue;
+                    }
+                    heap.pop();
+                }
+                let locator = Locator { run: *run_at as u32, row: row as u32 };
+                heap.push(Selected { key: bytes.into(), ordinal, locator });
+            }
+        }
+        Ok(heap.into_vec())
+    })?;
+    let mut all: Vec<Selected> = heaps.into_iter().flatten().collect();
+    all.sort_unstable();
+    all.truncate(count);
+    Ok(all)
+}

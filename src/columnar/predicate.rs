@@ -1,0 +1,362 @@
+//! Column filters: checked against the schema once, then evaluated on arrays and on summaries.
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::buffer::BooleanBuffer;
+use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
+
+use super::cells;
+use super::schema::TableSchema;
+use super::segment::Block;
+use crate::error::{Error, Result};
+use crate::model::table_data::{Column, ColumnFilter, DataType, FilterOperation};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Compare {
+    Equal,
+    NotEqual,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+}
+
+#[derive(Clone, Debug)]
+enum Test {
+    IsNull,
+    IsNotNull,
+    IsNotNan,
+    Bool(Compare, bool),
+    Int(Compare, i64),
+    Float(Compare, f64),
+    Text { value: String, contains: bool, negate: bool },
+}
+
+/// What a summary says about a test over a block of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Verdict {
+    /// No row passes.
+    None,
+    /// Rows have to be looked at.
+    Some,
+    /// Every row passes.
+    All,
+}
+
+/// One checked filter.
+#[derive(Clone, Debug)]
+pub(super) struct Predicate {
+    pub column: usize,
+    test: Test,
+}
+
+/// Checked filters; a row must pass all of them.
+#[derive(Clone, Debug, Default)]
+pub struct Predicates(Vec<Predicate>);
+
+impl Predicates {
+    /// Checks filters against the columns of a table.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an unknown column, an operation that the column's type does not have, or a value that is
+    /// none of that type.
+    pub fn new(schema: &TableSchema, filters: &[ColumnFilter]) -> Result<Self> {
+        let mut predicates = filters
+            .iter()
+            .enumerate()
+            .map(|(at, filter)| {
+                let member = |name: &str| format!("filters[{at}].{name}");
+                let column = schema.position(&filter.column).map_err(|error| error.at_member(member("column")))?;
+                let test = check(schema.column(column)?, filter, &member)?;
+                Ok(Predicate { column, test })
+            })
+            .collect::<Result<Vec<_>>>()?;
+        // Cheap columns first: what they drop need not be decoded from the others.
+        predicates.sort_by_key(|predicate| match predicate.test {
+            _ if predicate.column == schema.index() => 0,
+            Test::Text { .. } => 2,
+            _ => 1,
+        });
+        Ok(Self(predicates))
+    }
+
+    /// These filters, and that `column` is neither null nor NaN.
+    pub(super) fn with_usable(&self, schema: &TableSchema, column: usize) -> Result<Self> {
+        let mut predicates = self.0.clone();
+        let declared = schema.column(column)?;
+        if declared.column_type == crate::model::table_data::ColumnType::Nullable {
+            predicates.push(Predicate { column, test: Test::IsNotNull });
+        }
+        if declared.data_type.is_float() {
+            predicates.push(Predicate { column, test: Test::IsNotNan });
+        }
+        Ok(Self(predicates))
+    }
+
+    /// Whether every row passes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The range of integer values that can pass, when each test is an order or equality of integers on `column`.
+    pub(super) fn int_range(&self, column: usize) -> Option<(i64, i64)> {
+        let (mut low, mut high) = (i64::MIN, i64::MAX);
+        for predicate in &self.0 {
+            match (&predicate.test, predicate.column == column) {
+                (Test::IsNotNull, true) => {}
+                (Test::Int(compare, value), true) => match compare {
+                    Compare::Equal => (low, high) = (low.max(*value), high.min(*value)),
+                    Compare::GreaterEqual => low = low.max(*value),
+                    Compare::LessEqual => high = high.min(*value),
+                    Compare::Greater => match value.checked_add(1) {
+                        Some(next) => low = low.max(next),
+                        None => return Some((1, 0)),
+                    },
+                    Compare::Less => match value.checked_sub(1) {
+                        Some(next) => high = high.min(next),
+                        None => return Some((1, 0)),
+                    },
+                    Compare::NotEqual => return None,
+                },
+                _ => return None,
+            }
+        }
+        Some((low, high))
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Predicate> {
+        self.0.iter()
+    }
+}
+
+fn check(column: &Column, filter: &ColumnFilter, member: &dyn Fn(&str) -> String) -> Result<Test> {
+    use FilterOperation as Op;
+    let data_type = column.data_type;
+    let is_text = data_type == DataType::String;
+    let compare = match filter.operation {
+        Op::Equals => Some(Compare::Equal),
+        Op::NotEquals => Some(Compare::NotEqual),
+        Op::LessThan => Some(Compare::Less),
+        Op::LessThanEquals => Some(Compare::LessEqual),
+        Op::GreaterThan => Some(Compare::Greater),
+        Op::GreaterThanEquals => Some(Compare::GreaterEqual),
+        Op::Contains | Op::NotContains => None,
+    };
+    let is_order = !matches!(compare, Some(Compare::Equal | Compare::NotEqual) | None);
+    if (is_text && is_order) || (!is_text && compare.is_none()) {
+        return Err(Error::invalid(format!(
+            "{} cannot be used on the column {:?} of type {data_type}",
+            filter.operation, column.name
+        ))
+        .at_member(member("operation")));
+    }
+    let Some(value) = filter.value.as_deref() else {
+        return match filter.operation {
+            Op::Equals => Ok(Test::IsNull),
+            Op::NotEquals => Ok(Test::IsNotNull),
+            other => Err(Error::invalid(format!("{other} needs a value; null can only be tested for (in)equality"))
+                .at_member(member("value"))),
+        };
+    };
+    let negate = matches!(filter.operation, Op::NotEquals | Op::NotContains);
+    let Some(compare) = compare else {
+        return Ok(Test::Text { value: value.to_owned(), contains: true, negate });
+    };
+    let bad = || {
+        Error::invalid(format!("{value:?} is not a {data_type} value, which column {:?} has", column.name))
+            .at_member(member("value"))
+    };
+    let float = |parsed: Option<f64>| {
+        let parsed = parsed.ok_or_else(bad)?;
+        if !parsed.is_nan() {
+            return Ok(Test::Float(compare, parsed));
+        }
+        if compare == Compare::NotEqual {
+            return Ok(Test::IsNotNan);
+        }
+        Err(Error::invalid("NaN can only be tested with NOT_EQUALS").at_member(member("value")))
+    };
+    match data_type {
+        DataType::String => Ok(Test::Text { value: value.to_owned(), contains: false, negate }),
+        DataType::Bool => cells::parse_bool(value).map(|value| Test::Bool(compare, value)).ok_or_else(bad),
+        DataType::Int32 => {
+            cells::parse_i32(value).map(|value| Test::Int(compare, i64::from(value))).ok_or_else(bad)
+        }
+        DataType::Int64 => cells::parse_i64(value).map(|value| Test::Int(compare, value)).ok_or_else(bad),
+        DataType::Timestamp => cells::parse_timestamp(value).map(|value| Test::Int(compare, value)).ok_or_else(bad),
+        DataType::Float32 => float(cells::parse_f32(value).map(f64::from)),
+        DataType::Float64 => float(cells::parse_f64(value)),
+    }
+}
+
+fn compare_all<N: Copy + PartialOrd>(values: &[N], compare: Compare, value: N) -> BooleanBuffer {
+    let len = values.len();
+    // One loop for each comparison, so that each of them becomes vector instructions.
+    macro_rules! each {
+        ($op:tt) => {{
+            let mut words = Vec::with_capacity(len.div_ceil(8));
+            let (chunks, rest) = values.as_chunks::<8>();
+            for chunk in chunks {
+                let mut byte = 0u8;
+                for (bit, other) in chunk.iter().enumerate() {
+                    byte |= u8::from(*other $op value) << bit;
+                }
+                words.push(byte);
+            }
+            if !rest.is_empty() {
+                let mut byte = 0u8;
+                for (bit, other) in rest.iter().enumerate() {
+                    byte |= u8::from(*other $op value) << bit;
+                }
+                words.push(byte);
+            }
+            BooleanBuffer::new(words.into(), 0, len)
+        }};
+    }
+    match compare {
+        Compare::Equal => each!(==),
+        Compare::NotEqual => each!(!=),
+        Compare::Less => each!(<),
+        Compare::LessEqual => each!(<=),
+        Compare::Greater => each!(>),
+        Compare::GreaterEqual => each!(>=),
+    }
+}
+
+impl Predicate {
+    /// Which rows of an array of the column pass.
+    pub(super) fn evaluate(&self, array: &ArrayRef) -> BooleanBuffer {
+        let len = array.len();
+        let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
+        // What a null cell answers: only the negative tests let it pass.
+        let (mask, null_passes) = match &self.test {
+            Test::IsNull => {
+                return nulls.map_or_else(|| BooleanBuffer::new_unset(len), |nulls| !nulls.inner());
+            }
+            Test::IsNotNull => {
+                return nulls.map_or_else(|| BooleanBuffer::new_set(len), |nulls| nulls.inner().clone());
+            }
+            Test::IsNotNan => {
+                let mask = match array.data_type() {
+                    arrow::datatypes::DataType::Float32 => {
+                        let values = array.as_primitive::<Float32Type>().values();
+                        BooleanBuffer::collect_bool(len, |at| values.get(at).is_some_and(|value| !value.is_nan()))
+                    }
+                    _ => {
+                        let values = array.as_primitive::<Float64Type>().values();
+                        BooleanBuffer::collect_bool(len, |at| values.get(at).is_some_and(|value| !value.is_nan()))
+                    }
+                };
+                (mask, true)
+            }
+            Test::Bool(compare, value) => {
+                let values = array.as_boolean().values();
+                let mask = match (compare, value) {
+                    (Compare::Equal, true) | (Compare::NotEqual | Compare::Greater, false)
+                    | (Compare::GreaterEqual, true) => values.clone(),
+                    (Compare::Equal, false) | (Compare::NotEqual | Compare::Less, true)
+                    | (Compare::LessEqual, false) => !values,
+                    (Compare::Less, false) | (Compare::Greater, true) => BooleanBuffer::new_unset(len),
+                    (Compare::LessEqual, true) | (Compare::GreaterEqual, false) => BooleanBuffer::new_set(len),
+                };
+                (mask, *compare == Compare::NotEqual)
+            }
+            Test::Int(compare, value) => {
+                let mask = match array.data_type() {
+                    arrow::datatypes::DataType::Int32 => {
+                        // A value of an INT32 filter was read as a 32-bit integer.
+                        compare_all(array.as_primitive::<Int32Type>().values(), *compare, *value as i32)
+                    }
+                    arrow::datatypes::DataType::Int64 => {
+                        compare_all(array.as_primitive::<Int64Type>().values(), *compare, *value)
+                    }
+                    _ => compare_all(array.as_primitive::<TimestampMillisecondType>().values(), *compare, *value),
+                };
+                (mask, *compare == Compare::NotEqual)
+            }
+            Test::Float(compare, value) => {
+                let mask = match array.data_type() {
+                    arrow::datatypes::DataType::Float32 => {
+                        compare_all(array.as_primitive::<Float32Type>().values(), *compare, *value as f32)
+                    }
+                    _ => compare_all(array.as_primitive::<Float64Type>().values(), *compare, *value),
+                };
+                (mask, *compare == Compare::NotEqual)
+            }
+            Test::Text { value, contains, negate } => {
+                let strings = array.as_string::<i32>();
+                let mask = if *contains {
+                    let finder = memchr::memmem::Finder::new(value);
+                    BooleanBuffer::collect_bool(len, |at| {
+                        finder.find(strings.value(at).as_bytes()).is_some() != *negate
+                    })
+                } else {
+                    BooleanBuffer::collect_bool(len, |at| (strings.value(at) == value) != *negate)
+                };
+                (mask, *negate)
+            }
+        };
+        match nulls {
+            None => mask,
+            Some(nulls) if null_passes => &mask | &!nulls.inner(),
+            Some(nulls) => &mask & nulls.inner(),
+        }
+    }
+
+    /// What the summary of a block of integers says.
+    pub(super) fn judge_int(&self, block: &Block<i64>) -> Verdict {
+        match &self.test {
+            Test::Int(compare, value) => judge(*compare, *value, block),
+            other => judge_nulls(other, block),
+        }
+    }
+
+    /// What the summary of a block of floats says.
+    pub(super) fn judge_float(&self, block: &Block<f64>) -> Verdict {
+        match &self.test {
+            Test::Float(compare, value) => judge(*compare, *value, block),
+            other => judge_nulls(other, block),
+        }
+    }
+}
+
+fn judge_nulls<T>(test: &Test, block: &Block<T>) -> Verdict {
+    let all_or = |count: u16, full: Verdict, none: Verdict| match count {
+        0 => none,
+        count if count == block.rows => full,
+        _ => Verdict::Some,
+    };
+    match test {
+        Test::IsNull => all_or(block.nulls, Verdict::All, Verdict::None),
+        Test::IsNotNull => all_or(block.nulls, Verdict::None, Verdict::All),
+        Test::IsNotNan => all_or(block.nans, Verdict::None, Verdict::All),
+        _ => Verdict::Some,
+    }
+}
+
+fn judge<T: Copy + PartialOrd>(compare: Compare, value: T, block: &Block<T>) -> Verdict {
+    let (min, max) = (block.min, block.max);
+    let usable = block.is_usable();
+    let (any, every) = match compare {
+        Compare::Equal => (min <= value && value <= max, min == value && max == value),
+        Compare::NotEqual => (min != value || max != value, value < min || value > max),
+        Compare::Less => (min < value, max < value),
+        Compare::LessEqual => (min <= value, max <= value),
+        Compare::Greater => (max > value, min > value),
+        Compare::GreaterEqual => (max >= value, min >= value),
+    };
+    let others = block.nulls + block.nans;
+    if compare == Compare::NotEqual {
+        // Nulls and NaNs are not equal to any value.
+        return match (usable && any, others > 0) {
+            _ if !usable || every => Verdict::All,
+            (false, false) => Verdict::None,
+            _ => Verdict::Some,
+        };
+    }
+    match usable && any {
+        false => Verdict::None,
+        true if every && others == 0 => Verdict::All,
+        true => Verdict::Some,
+    }
+}

@@ -1,0 +1,338 @@
+//! Rows in index order: a merge of sorted runs, opened one after the other as the order reaches them.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::compute::interleave_record_batch;
+
+use super::count::in_parallel;
+use super::fetch::Locator;
+use super::keys::index_values;
+use super::predicate::Predicates;
+use super::unit;
+use super::view::TableView;
+use crate::error::{Error, Result};
+use crate::value::Control;
+
+/// Rows of a batch that was put together from several runs.
+const MERGED_ROWS: usize = 8 * 1024;
+/// Rows that the first look at a run takes; each later look takes twice as many, up to a unit.
+const FIRST_ROWS: usize = 4 * 1024;
+/// Units that are decoded ahead, together.
+const AHEAD: usize = 2;
+
+/// A batch of the stream.
+#[derive(Debug)]
+pub struct ScanChunk {
+    /// The rows.
+    pub batch: RecordBatch,
+    /// Where they stand.
+    pub locators: Vec<Locator>,
+}
+
+struct Piece {
+    /// The wanted columns.
+    batch: RecordBatch,
+    /// Index values; empty when runs follow each other.
+    keys: Vec<i64>,
+    rows: Vec<u32>,
+    at: usize,
+}
+
+struct Cursor {
+    run: usize,
+    next_row: usize,
+    end_row: usize,
+    step: usize,
+    /// No row that is still to come has a smaller index value.
+    least: i64,
+    pieces: VecDeque<Piece>,
+}
+
+/// The rows of a view that pass, in index order, equal index values in append order.
+pub struct MergedScan {
+    view: Arc<TableView>,
+    predicates: Arc<Predicates>,
+    columns: Vec<usize>,
+    with_locators: bool,
+    in_sequence: bool,
+    cursors: Vec<Cursor>,
+    control: Control,
+    rows_done: u64,
+}
+
+impl MergedScan {
+    /// A scan of all rows, or of those behind the row with the append ordinal `after`.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn new(
+        view: Arc<TableView>,
+        predicates: Arc<Predicates>,
+        columns: Vec<usize>,
+        after: Option<u64>,
+        control: Control,
+    ) -> Result<Self> {
+        let sequence = view.sequence();
+        let in_sequence = sequence.is_some();
+        let order = sequence.unwrap_or_else(|| (0..view.runs().len()).collect());
+        let position = match after {
+            None => None,
+            Some(ordinal) => Some(position_of(&view, ordinal)?),
+        };
+        let index_range = predicates.int_range(view.schema.index());
+        let mut cursors = Vec::with_capacity(order.len());
+        for at in order {
+            let run = view.run(at)?;
+            let (least, greatest) = run.index_range();
+            let mut next_row = match position {
+                None => 0,
+                Some((here, _)) if here.run as usize == at => here.row as usize + 1,
+                // Rows of equal index value stand behind the position when they were appended later.
+                Some((here, value)) => run.rows_before(&view.schema, value, at < here.run as usize)?,
+            };
+            let mut end_row = run.row_count();
+            if let Some((low, high)) = index_range {
+                if low > least {
+                    next_row = next_row.max(run.rows_before(&view.schema, low, false)?);
+                }
+                if high < greatest {
+                    end_row = run.rows_before(&view.schema, high, true)?;
+                }
+            }
+            if next_row < end_row {
+                cursors.push(Cursor { run: at, next_row, end_row, step: FIRST_ROWS, least, pieces: VecDeque::new() });
+            }
+        }
+        Ok(Self {
+            view,
+            predicates,
+            columns,
+            with_locators: false,
+            in_sequence,
+            cursors,
+            control,
+            rows_done: 0,
+        })
+    }
+
+    /// Adds the positions of the rows to each chunk.
+    #[must_use]
+    pub fn with_locators(mut self) -> Self {
+        self.with_locators = true;
+        self
+    }
+
+    /// Sizes the first look at each run for a caller that wants about this many rows.
+    #[must_use]
+    pub fn expecting(mut self, row_count: usize) -> Self {
+        for cursor in &mut self.cursors {
+            cursor.step = row_count.max(1024);
+        }
+        self
+    }
+
+    /// The next rows; `None` at the end.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`; `DeadlineExceeded` and `Cancelled` from the control.
+    pub fn next_chunk(&mut self) -> Result<Option<ScanChunk>> {
+        self.control.check()?;
+        let chunk = if self.in_sequence { self.next_in_sequence()? } else { self.next_merged()? };
+        if let Some(chunk) = &chunk {
+            self.rows_done += chunk.batch.num_rows() as u64;
+            self.control.report(self.rows_done, None, "rows");
+        }
+        Ok(chunk)
+    }
+
+    fn next_in_sequence(&mut self) -> Result<Option<ScanChunk>> {
+        while !self.cursors.is_empty() {
+            if self.fill(0)? {
+                let Some(cursor) = self.cursors.first_mut() else { return Ok(None) };
+                let run = cursor.run as u32;
+                if let Some(piece) = cursor.pieces.pop_front() {
+                    let locators = piece.rows.iter().map(|&row| Locator { run, row }).collect();
+                    return Ok(Some(ScanChunk { batch: piece.batch, locators }));
+                }
+            }
+            self.cursors.remove(0);
+        }
+        Ok(None)
+    }
+
+    /// Makes the cursor have a piece with rows left; false when its run is at its end.
+    fn fill(&mut self, at: usize) -> Result<bool> {
+        let Some(cursor) = self.cursors.get_mut(at) else { return Ok(false) };
+        while cursor.pieces.front().is_some_and(|piece| piece.at >= piece.batch.num_rows()) {
+            cursor.pieces.pop_front();
+        }
+        let run = self.view.run(cursor.run)?;
+        while cursor.pieces.is_empty() {
+            if cursor.next_row >= cursor.end_row {
+                return Ok(false);
+            }
+            self.control.check()?;
+            let mut looks: Vec<Range<usize>> = Vec::new();
+            let units = run.units();
+            let first = units.partition_point(|unit| unit.end <= cursor.next_row);
+            for unit in units.iter().skip(first) {
+                let from = unit.start.max(cursor.next_row);
+                let to = unit.end.min(cursor.end_row).min(from.saturating_add(cursor.step));
+                if from >= to {
+                    break;
+                }
+                looks.push(from..to);
+                cursor.next_row = to;
+                // Only whole units are decoded ahead: before that, the caller may want few rows.
+                if to < unit.end || cursor.step < unit.len() || looks.len() == AHEAD {
+                    break;
+                }
+            }
+            cursor.step = cursor.step.saturating_mul(2);
+            let rows = looks.iter().map(ExactSizeIterator::len).sum();
+            let (schema, predicates, columns) = (&self.view.schema, &self.predicates, &self.columns);
+            let (with_keys, with_rows) = (!self.in_sequence, self.with_locators);
+            let pieces = in_parallel(&looks, rows, &self.control, |look| {
+                let picked = unit::pick(run, schema, predicates, look.clone())?;
+                if picked.ranges.is_empty() || unit::row_count(&picked.ranges) == 0 {
+                    return Ok(None);
+                }
+                let index = schema.index();
+                let mut wanted = columns.clone();
+                let key_at = wanted.iter().position(|&column| column == index).unwrap_or_else(|| {
+                    wanted.push(index);
+                    wanted.len() - 1
+                });
+                if !with_keys {
+                    wanted.truncate(columns.len());
+                }
+                let whole = unit::materialise(run, schema, &picked, &wanted)?;
+                let keys =
+                    if with_keys { index_values(whole.column(key_at))?.into_owned() } else { Vec::new() };
+                let misfit = |error| Error::corrupt("a projection failed; this is a defect").with_source(error);
+                let batch = if wanted.len() == columns.len() {
+                    whole
+                } else {
+                    whole.project(&(0..columns.len()).collect::<Vec<_>>()).map_err(misfit)?
+                };
+                let rows = if with_rows {
+                    picked.ranges.iter().flat_map(|range| range.start as u32..range.end as u32).collect()
+                } else {
+                    Vec::new()
+                };
+                Ok(Some(Piece { batch, keys, rows, at: 0 }))
+            })?;
+            cursor.pieces.extend(pieces.into_iter().flatten());
+        }
+        if let Some(key) = cursor.pieces.front().and_then(|piece| piece.keys.get(piece.at)) {
+            cursor.least = *key;
+        }
+        Ok(true)
+    }
+
+    /// The cursors whose next rows come first and second, by index value, then by run.
+    fn leaders(&self) -> (Option<usize>, Option<(i64, usize)>) {
+        let mut best: Option<(i64, usize, usize)> = None;
+        let mut second: Option<(i64, usize)> = None;
+        for (at, cursor) in self.cursors.iter().enumerate() {
+            let rank = (cursor.least, cursor.run);
+            match best {
+                Some((key, run, _)) if (key, run) <= rank => {
+                    if second.is_none_or(|second| rank < second) {
+                        second = Some(rank);
+                    }
+                }
+                _ => {
+                    second = best.map(|(key, run, _)| (key, run));
+                    best = Some((rank.0, rank.1, at));
+                }
+            }
+        }
+        (best.map(|(_, _, at)| at), second)
+    }
+
+    fn next_merged(&mut self) -> Result<Option<ScanChunk>> {
+        let mut sources: Vec<RecordBatch> = Vec::new();
+        let mut source_ids: Vec<(usize, usize)> = Vec::new();
+        let mut picks: Vec<(usize, usize)> = Vec::new();
+        let mut locators = Vec::new();
+        while picks.len() < MERGED_ROWS {
+            let (Some(at), second) = self.leaders() else { break };
+            let before = self.cursors.get(at).map(|cursor| cursor.least);
+            if !self.fill(at)? {
+                self.cursors.remove(at);
+                continue;
+            }
+            let Some(cursor) = self.cursors.get_mut(at) else { break };
+            if before != Some(cursor.least) {
+                // The bound was only a bound: another run may come first.
+                continue;
+            }
+            let run = cursor.run;
+            let Some(piece) = cursor.pieces.front_mut() else { continue };
+            let rest = piece.keys.get(piece.at..).unwrap_or_default();
+            let free = match second {
+                None => rest.len(),
+                Some((key, other)) => rest.partition_point(|&mine| mine < key || (mine == key && run < other)),
+            };
+            let count = free.max(1).min(rest.len());
+            if picks.is_empty() && count >= MERGED_ROWS / 2 {
+                let batch = piece.batch.slice(piece.at, count);
+                let rows = piece.rows.get(piece.at..piece.at + count).unwrap_or_default();
+                let locators = rows.iter().map(|&row| Locator { run: run as u32, row }).collect();
+                piece.at += count;
+                self.after(at, before);
+                return Ok(Some(ScanChunk { batch, locators }));
+            }
+            let count = count.min(MERGED_ROWS - picks.len());
+            let id = (run, piece.batch.columns().first().map_or(0, |array| Arc::as_ptr(array).cast::<u8>() as usize));
+            let source = source_ids.iter().position(|other| *other == id).unwrap_or_else(|| {
+                source_ids.push(id);
+                sources.push(piece.batch.clone());
+                sources.len() - 1
+            });
+            picks.extend((piece.at..piece.at + count).map(|row| (source, row)));
+            if self.with_locators {
+                let rows = piece.rows.get(piece.at..piece.at + count).unwrap_or_default();
+                locators.extend(rows.iter().map(|&row| Locator { run: run as u32, row }));
+            }
+            piece.at += count;
+            self.after(at, before);
+        }
+        if picks.is_empty() {
+            return Ok(None);
+        }
+        let refs: Vec<&RecordBatch> = sources.iter().collect();
+        let batch = if self.columns.is_empty() {
+            let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(picks.len()));
+            RecordBatch::try_new_with_options(self.view.schema.project(&[]), Vec::new(), &options)
+        } else {
+            interleave_record_batch(&refs, &picks)
+        };
+        let batch = batch.map_err(|error| Error::corrupt("runs of one table do not fit together").with_source(error))?;
+        Ok(Some(ScanChunk { batch, locators }))
+    }
+
+    /// Moves the bound of a cursor on to its next row, where that is known.
+    fn after(&mut self, at: usize, before: Option<i64>) {
+        if let (Some(cursor), Some(before)) = (self.cursors.get_mut(at), before) {
+            let next = cursor.pieces.front().and_then(|piece| piece.keys.get(piece.at));
+            cursor.least = next.copied().unwrap_or(cursor.least.max(before));
+        }
+    }
+}
+
+/// Where the row with this ordinal stands, and its index value.
+fn position_of(view: &TableView, ordinal: u64) -> Result<(Locator, i64)> {
+    let here = view.locate(ordinal)?.ok_or_else(|| {
+        Error::invalid("the continuation token does not belong to this table").at_member("continuationToken")
+    })?;
+    let row = here.row as usize;
+    let run = view.run(here.run as usize)?;
+    let batch = run.read(&view.schema, &[view.schema.index()], std::slice::from_ref(&(row..row + 1)))?;
+    let value = index_values(batch.column(0))?.first().copied().unwrap_or_default();
+    Ok((here, value))
+}

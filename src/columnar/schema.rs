@@ -1,0 +1,177 @@
+//! The schema of a table, and the Arrow schema that its rows have in memory and in files.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef, TimeUnit};
+
+use crate::error::{Error, Result};
+use crate::model::table_data::{Column, ColumnType, DataType};
+use crate::value::limits;
+
+/// The time zone of every timestamp column.
+pub(crate) const UTC: &str = "UTC";
+
+/// The columns of a table, checked: names unique, exactly one index.
+#[derive(Clone, Debug)]
+pub struct TableSchema {
+    columns: Vec<Column>,
+    by_name: HashMap<String, usize>,
+    index: usize,
+    arrow: SchemaRef,
+}
+
+impl TableSchema {
+    /// Checks the columns of a new or stored table.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for no columns, an empty or repeated name, no index or several, or an index of a type that
+    /// cannot be one; `LimitExceeded` for more than `max_columns`.
+    pub fn new(columns: Vec<Column>, max_columns: usize) -> Result<Self> {
+        if columns.is_empty() {
+            return Err(Error::invalid("a table needs columns, one of them its INDEX").at_member("columns"));
+        }
+        if columns.len() > max_columns {
+            return Err(Error::limit(format!(
+                "the table has {} columns, more than the {max_columns} that one table may have",
+                columns.len()
+            ))
+            .at_member("columns"));
+        }
+        let mut by_name = HashMap::with_capacity(columns.len());
+        let mut index = None;
+        for (position, column) in columns.iter().enumerate() {
+            let place = |member: &str| format!("columns[{position}].{member}");
+            if column.name.is_empty() {
+                return Err(Error::invalid("a column needs a name").at_member(place("name")));
+            }
+            if by_name.insert(column.name.clone(), position).is_some() {
+                return Err(Error::invalid(format!("two columns have the name {:?}", column.name))
+                    .with_args([column.name.clone()])
+                    .at_member(place("name")));
+            }
+            if column.column_type == ColumnType::Index {
+                if !column.data_type.can_be_index() {
+                    return Err(Error::invalid(format!(
+                        "column {:?} of type {} cannot be the INDEX; use INT32, INT64 or TIMESTAMP",
+                        column.name, column.data_type
+                    ))
+                    .at_member(place("dataType")));
+                }
+                if index.replace(position).is_some() {
+                    return Err(Error::invalid("a table has exactly one INDEX column; this is a second one")
+                        .at_member(place("columnType")));
+                }
+            }
+        }
+        let index = index.ok_or_else(|| {
+            Error::invalid("a table needs exactly one INDEX column of type INT32, INT64 or TIMESTAMP")
+                .at_member("columns")
+        })?;
+        let fields: Vec<Field> = columns.iter().map(arrow_field).collect();
+        Ok(Self { columns, by_name, index, arrow: Arc::new(Schema::new(fields)) })
+    }
+
+    /// Checks the columns of a table with the default bound on their number.
+    ///
+    /// # Errors
+    /// As [`TableSchema::new`].
+    pub fn with_default_limit(columns: Vec<Column>) -> Result<Self> {
+        Self::new(columns, limits::TABLE_COLUMNS)
+    }
+
+    /// The columns in order of creation.
+    #[must_use]
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// Number of columns.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Position of the index column.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// The Arrow schema of whole rows.
+    #[must_use]
+    pub fn arrow(&self) -> &SchemaRef {
+        &self.arrow
+    }
+
+    /// The column at a position that this schema gave.
+    ///
+    /// # Errors
+    /// `Corrupt` when there is none.
+    pub(crate) fn column(&self, position: usize) -> Result<&Column> {
+        self.columns.get(position).ok_or_else(|| Error::corrupt(format!("the table has no column {position}")))
+    }
+
+    /// Position of a column.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when there is no column with this name.
+    pub fn position(&self, name: &str) -> Result<usize> {
+        self.by_name.get(name).copied().ok_or_else(|| {
+            Error::invalid(format!("the table has no column {name:?}")).with_args([name])
+        })
+    }
+
+    /// Positions of the named columns; all of them, in order of creation, for no names.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an unknown or repeated name; `member` is the path of the list in the request.
+    pub fn projection(&self, names: Option<&[String]>, member: &str) -> Result<Vec<usize>> {
+        let names = match names {
+            None | Some([]) => return Ok((0..self.columns.len()).collect()),
+            Some(names) => names,
+        };
+        let mut seen = vec![false; self.columns.len()];
+        names
+            .iter()
+            .enumerate()
+            .map(|(place, name)| {
+                let position = self.position(name).map_err(|error| error.at_member(format!("{member}[{place}]")))?;
+                match seen.get_mut(position) {
+                    Some(seen) if !*seen => *seen = true,
+                    _ => {
+                        return Err(Error::invalid(format!("column {name:?} is listed twice"))
+                            .with_args([name.clone()])
+                            .at_member(format!("{member}[{place}]")));
+                    }
+                }
+                Ok(position)
+            })
+            .collect()
+    }
+
+    /// The Arrow schema of the columns at these positions.
+    #[must_use]
+    pub fn project(&self, positions: &[usize]) -> SchemaRef {
+        let fields: Vec<_> = positions.iter().filter_map(|&at| self.arrow.fields().get(at).cloned()).collect();
+        Arc::new(Schema::new(fields))
+    }
+}
+
+fn arrow_field(column: &Column) -> Field {
+    Field::new(&column.name, arrow_type(column.data_type), column.column_type == ColumnType::Nullable)
+}
+
+/// The Arrow type that values of `data_type` have in memory.
+#[must_use]
+pub fn arrow_type(data_type: DataType) -> ArrowType {
+    match data_type {
+        DataType::Bool => ArrowType::Boolean,
+        DataType::Float32 => ArrowType::Float32,
+        DataType::Float64 => ArrowType::Float64,
+        DataType::Int32 => ArrowType::Int32,
+        DataType::Int64 => ArrowType::Int64,
+        DataType::String => ArrowType::Utf8,
+        DataType::Timestamp => ArrowType::Timestamp(TimeUnit::Millisecond, Some(UTC.into())),
+    }
+}

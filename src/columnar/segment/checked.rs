@@ -1,0 +1,140 @@
+//! Files with a CRC-32 for every block of 16 KiB: hashed while written, checked while read.
+
+use std::io::{self, Write};
+
+use bytes::Bytes;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::disk::DiskFile;
+use crate::error::{Error, Result};
+use crate::value::id::hex;
+
+/// Bytes under one checksum: small enough that reading one page does not mean checking a megabyte.
+pub(super) const CRC_BLOCK: usize = 16 * 1024;
+const WRITE_BYTES: usize = 1024 * 1024;
+
+/// Writes a new file front to back.
+pub(super) struct HashingFile {
+    file: Box<dyn DiskFile>,
+    name: String,
+    pending: Vec<u8>,
+    written: u64,
+    hasher: Xxh3,
+    crcs: Vec<u32>,
+}
+
+/// What is known of a file that was written completely.
+pub(super) struct Written {
+    pub len: u64,
+    pub hash: String,
+    pub crcs: Vec<u32>,
+    pub file: Box<dyn DiskFile>,
+}
+
+impl HashingFile {
+    pub(super) fn new(file: Box<dyn DiskFile>, name: String) -> Self {
+        Self { file, name, pending: Vec::with_capacity(WRITE_BYTES), written: 0, hasher: Xxh3::new(), crcs: Vec::new() }
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.written + self.pending.len() as u64
+    }
+
+    fn flush_blocks(&mut self, all: bool) -> io::Result<()> {
+        let len = if all { self.pending.len() } else { self.pending.len() / CRC_BLOCK * CRC_BLOCK };
+        let (head, rest) = self.pending.split_at(len);
+        if head.is_empty() {
+            return Ok(());
+        }
+        self.hasher.update(head);
+        self.crcs.extend(head.chunks(CRC_BLOCK).map(crc32fast::hash));
+        self.file.write_all_at(head, self.written)?;
+        self.written += len as u64;
+        let rest = rest.to_vec();
+        self.pending.clear();
+        self.pending.extend_from_slice(&rest);
+        Ok(())
+    }
+
+    /// Writes what is left and syncs the file.
+    pub(super) fn finish(mut self) -> Result<Written> {
+        let outcome = self.flush_blocks(true).and_then(|()| self.file.sync_all());
+        outcome.map_err(|error| Error::io(format_args!("writing the segment file {}", self.name), error))?;
+        Ok(Written {
+            len: self.written,
+            hash: hex(&self.hasher.digest128().to_be_bytes()),
+            crcs: self.crcs,
+            file: self.file,
+        })
+    }
+
+    /// The checksums of what was written so far, as if the file ended here.
+    pub(super) fn crcs_so_far(&self) -> Vec<u32> {
+        let mut crcs = self.crcs.clone();
+        crcs.extend(self.pending.chunks(CRC_BLOCK).map(crc32fast::hash));
+        crcs
+    }
+}
+
+impl Write for HashingFile {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        self.pending.extend_from_slice(data);
+        if self.pending.len() >= WRITE_BYTES {
+            self.flush_blocks(false)?;
+        }
+        Ok(data.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Reads a file whose checksums are known.
+#[derive(Debug)]
+pub(super) struct CheckedFile {
+    file: Box<dyn DiskFile>,
+    name: String,
+    len: u64,
+    crcs: Vec<u32>,
+}
+
+impl CheckedFile {
+    pub(super) fn new(file: Box<dyn DiskFile>, name: String, len: u64, crcs: Vec<u32>) -> Result<Self> {
+        if crcs.len() as u64 != len.div_ceil(CRC_BLOCK as u64) {
+            return Err(Error::corrupt(format!("the checksums of {name} do not cover the file")));
+        }
+        Ok(Self { file, name, len, crcs })
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// The bytes from `start` on, after their blocks were checked.
+    pub(super) fn read(&self, start: u64, len: usize) -> Result<Bytes> {
+        let end = start.checked_add(len as u64).filter(|&end| end <= self.len).ok_or_else(|| {
+            Error::corrupt(format!("{} refers to bytes beyond its end", self.name))
+        })?;
+        let block = CRC_BLOCK as u64;
+        let from = start / block * block;
+        let to = end.div_ceil(block).saturating_mul(block).min(self.len);
+        let mut bytes = vec![0; (to - from) as usize];
+        self.file.read_exact_at(&mut bytes, from).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => Error::corrupt(format!("{} is shorter than it was written", self.name)),
+            _ => Error::io(format_args!("reading {}", self.name), error),
+        })?;
+        let crcs = self.crcs.iter().skip((from / block) as usize);
+        for (number, (chunk, crc)) in bytes.chunks(CRC_BLOCK).zip(crcs).enumerate() {
+            if crc32fast::hash(chunk) != *crc {
+                return Err(Error::corrupt(format!(
+                    "{} is damaged near byte {}: a checksum does not match; restore the table from a backup",
+                    self.name,
+                    from + number as u64 * block
+                )));
+            }
+        }
+        let skip = (start - from) as usize;
+        Ok(Bytes::from(bytes).slice(skip..skip + len))
+    }
+}

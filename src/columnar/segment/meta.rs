@@ -1,0 +1,29 @@
+//! What the manifest of a table keeps of a segment.
+
+use crate::value::wire::record;
+
+record! {
+    /// A sealed segment; made by the segment writer alone, once both files are written and synced.
+    pub struct SegmentMeta {
+        /// Number of the segment, never used again in the same store.
+        pub id: u64,
+        /// Rows.
+        pub row_count: u64,
+        /// Append ordinal of the first appended row; the segment holds the `row_count` ordinals from here on.
+        pub first_ordinal: u64,
+        /// Smallest index value.
+        pub min_index: i64,
+        /// Largest index value.
+        pub max_index: i64,
+        /// Length of the Parquet file.
+        pub data_bytes: u64,
+        /// XXH3-128 of the Parquet file, as 32 hexadecimal digits.
+        pub data_hash: String,
+        /// Length of the summary file.
+        pub summary_bytes: u64,
+        /// XXH3-128 of the summary file.
+        pub summary_hash: String,
+        /// CRC-32 of the summary file's footer, on which the checksums of all other bytes hang.
+        pub summary_crc: u32,
+    }
+}

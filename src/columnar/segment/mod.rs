@@ -1,0 +1,34 @@
+//! Sealed rows: one Parquet file sorted by the index column, and a summary file beside it.
+//!
+//! What must hold: a segment is written once and never changed; its manifest entry exists only after both files were
+//! synced; every byte that is read back is checked first, against checksums that hang on the manifest entry.
+
+mod checked;
+mod encoding;
+mod meta;
+mod reader;
+mod summary;
+mod summary_file;
+mod writer;
+
+pub use meta::SegmentMeta;
+pub use reader::Segment;
+pub use summary::{Block, ColumnSummary, Summarizer};
+pub use writer::SegmentWriter;
+
+/// Rows of one summary block.
+pub const BLOCK_ROWS: usize = 1024;
+/// Rows of one Parquet page.
+pub const PAGE_ROWS: usize = 4096;
+
+/// Name of the Parquet file of a segment.
+#[must_use]
+pub fn data_name(id: u64) -> String {
+    format!("{id:016x}.parquet")
+}
+
+/// Name of the summary file of a segment.
+#[must_use]
+pub fn summary_name(id: u64) -> String {
+    format!("{id:016x}.summary")
+}

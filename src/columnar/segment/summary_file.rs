@@ -1,0 +1,201 @@
+//! The summary file of a segment, byte for byte.
+//!
+//! Body: the append ordinals of the rows, if they are not in order (u32 offsets from the segment's first ordinal), then
+//! the blocks of each numeric column (min, max as 8 bytes, min_at, max_at, rows, nulls, nans as u16: 26 bytes each).
+//! Footer: `SDSM`, version u16, ordinal flag u8, zero u8, row count u64, column count u32; for each column its position
+//! u32, kind u8 (0 integer, 1 float), offset u64, block count u32; then the CRC-32s of the body's 16 KiB blocks (count
+//! u32, values) and those of the Parquet file (count u32, values). Trailer: footer length u32, footer CRC-32 u32. All
+//! little-endian. The footer's CRC-32 stands in the manifest as well.
+
+use std::io::Write;
+
+use super::BLOCK_ROWS;
+use super::checked::{CheckedFile, HashingFile};
+use super::meta::SegmentMeta;
+use super::summary::{Block, ColumnSummary, Levels};
+use crate::disk::DiskFile;
+use crate::error::{Error, Result};
+
+const MAGIC: &[u8; 4] = b"SDSM";
+const VERSION: u16 = 1;
+pub(super) const BLOCK_BYTES: usize = 26;
+const TRAILER: usize = 8;
+
+/// Where the blocks of a column stand.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Section {
+    pub position: usize,
+    is_float: bool,
+    offset: u64,
+    block_count: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct SummaryFile {
+    pub has_ordinals: bool,
+    pub sections: Vec<Section>,
+    pub data_crcs: Vec<u32>,
+    body: CheckedFile,
+}
+
+fn put_block(out: &mut Vec<u8>, value_bytes: [[u8; 8]; 2], counts: [u16; 5]) {
+    value_bytes.iter().for_each(|bytes| out.extend_from_slice(bytes));
+    counts.iter().for_each(|count| out.extend_from_slice(&count.to_le_bytes()));
+}
+
+/// Appends columns and footer to a file whose ordinals are already written, and returns the footer's CRC-32.
+pub(super) fn write_rest(
+    file: &mut HashingFile,
+    has_ordinals: bool,
+    row_count: u64,
+    columns: &[(usize, ColumnSummary)],
+    data_crcs: &[u32],
+) -> std::io::Result<u32> {
+    let mut footer = Vec::new();
+    footer.extend_from_slice(MAGIC);
+    footer.extend_from_slice(&VERSION.to_le_bytes());
+    footer.extend_from_slice(&[u8::from(has_ordinals), 0]);
+    footer.extend_from_slice(&row_count.to_le_bytes());
+    footer.extend_from_slice(&(columns.len() as u32).to_le_bytes());
+    let mut body = Vec::new();
+    for (position, summary) in columns {
+        body.clear();
+        footer.extend_from_slice(&(*position as u32).to_le_bytes());
+        footer.push(u8::from(matches!(summary, ColumnSummary::Float(_))));
+        footer.extend_from_slice(&file.len().to_le_bytes());
+        let count = match summary {
+            ColumnSummary::Int(levels) => {
+                for b in levels.blocks() {
+                    let values = [b.min.to_le_bytes(), b.max.to_le_bytes()];
+                    put_block(&mut body, values, [b.min_at, b.max_at, b.rows, b.nulls, b.nans]);
+                }
+                levels.blocks().len()
+            }
+            ColumnSummary::Float(levels) => {
+                for b in levels.blocks() {
+                    let values = [b.min.to_le_bytes(), b.max.to_le_bytes()];
+                    put_block(&mut body, values, [b.min_at, b.max_at, b.rows, b.nulls, b.nans]);
+                }
+                levels.blocks().len()
+            }
+        };
+        footer.extend_from_slice(&(count as u32).to_le_bytes());
+        file.write_all(&body)?;
+    }
+    for crcs in [&file.crcs_so_far()[..], data_crcs] {
+        footer.extend_from_slice(&(crcs.len() as u32).to_le_bytes());
+        crcs.iter().for_each(|crc| footer.extend_from_slice(&crc.to_le_bytes()));
+    }
+    let crc = crc32fast::hash(&footer);
+    file.write_all(&footer)?;
+    file.write_all(&(footer.len() as u32).to_le_bytes())?;
+    file.write_all(&crc.to_le_bytes())?;
+    Ok(crc)
+}
+
+struct Cursor<'a>(&'a [u8]);
+
+impl Cursor<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*head)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    fn crcs(&mut self) -> Option<Vec<u32>> {
+        let count = self.u32()? as usize;
+        let (head, rest) = self.0.split_at_checked(count.checked_mul(4)?)?;
+        self.0 = rest;
+        let (words, _) = head.as_chunks::<4>();
+        Some(words.iter().map(|word| u32::from_le_bytes(*word)).collect())
+    }
+}
+
+impl SummaryFile {
+    /// Opens the file, and checks its footer against the manifest entry.
+    pub(super) fn open(file: Box<dyn DiskFile>, name: String, meta: &SegmentMeta) -> Result<Self> {
+        let damaged = || Error::corrupt(format!("{name} is damaged; restore the table from a backup"));
+        let io = |error: std::io::Error| Error::io(format_args!("reading {name}"), error);
+        let len = file.len().map_err(io)?;
+        if len != meta.summary_bytes || len < TRAILER as u64 {
+            return Err(damaged());
+        }
+        let mut trailer = [0; TRAILER];
+        file.read_exact_at(&mut trailer, len - TRAILER as u64).map_err(io)?;
+        let mut cursor = Cursor(&trailer);
+        let footer_len = cursor.u32().ok_or_else(damaged)?;
+        let body_len = len.checked_sub(TRAILER as u64 + u64::from(footer_len)).ok_or_else(damaged)?;
+        let mut footer = vec![0; footer_len as usize];
+        file.read_exact_at(&mut footer, body_len).map_err(io)?;
+        if crc32fast::hash(&footer) != meta.summary_crc || cursor.u32() != Some(meta.summary_crc) {
+            return Err(damaged());
+        }
+        let mut cursor = Cursor(&footer);
+        let (magic, version) = (cursor.take::<4>(), cursor.take::<2>().map(u16::from_le_bytes));
+        if magic != Some(*MAGIC) {
+            return Err(damaged());
+        }
+        if version != Some(VERSION) {
+            return Err(Error::new(
+                crate::error::ErrorKind::NewerFormat,
+                format!("{name} was written by another version of this library"),
+            ));
+        }
+        let parsed = Self::sections(&mut cursor, meta);
+        let (has_ordinals, sections, body_crcs, data_crcs) = parsed.ok_or_else(damaged)?;
+        let body = CheckedFile::new(file, name.clone(), body_len, body_crcs)?;
+        Ok(Self { has_ordinals, sections, data_crcs, body })
+    }
+
+    #[expect(clippy::type_complexity, reason = "taken apart at once by its one caller")]
+    fn sections(cursor: &mut Cursor<'_>, meta: &SegmentMeta) -> Option<(bool, Vec<Section>, Vec<u32>, Vec<u32>)> {
+        let [has_ordinals, _] = cursor.take::<2>()?;
+        if u64::from_le_bytes(cursor.take()?) != meta.row_count {
+            return None;
+        }
+        let count = cursor.u32()?;
+        let mut sections = Vec::new();
+        for _ in 0..count {
+            let section = Section {
+                position: cursor.u32()? as usize,
+                is_float: cursor.take::<1>()? == [1],
+                offset: u64::from_le_bytes(cursor.take()?),
+                block_count: cursor.u32()?,
+            };
+            if u64::from(section.block_count) != meta.row_count.div_ceil(BLOCK_ROWS as u64) {
+                return None;
+            }
+            sections.push(section);
+        }
+        Some((has_ordinals == 1, sections, cursor.crcs()?, cursor.crcs()?))
+    }
+
+    /// Reads the blocks of one column.
+    pub(super) fn column(&self, section: &Section) -> Result<ColumnSummary> {
+        let bytes = self.body.read(section.offset, section.block_count as usize * BLOCK_BYTES)?;
+        let (chunks, _) = bytes.as_chunks::<BLOCK_BYTES>();
+        Ok(if section.is_float {
+            ColumnSummary::Float(Levels::new(chunks.iter().filter_map(|c| block(c, f64::from_le_bytes)).collect()))
+        } else {
+            ColumnSummary::Int(Levels::new(chunks.iter().filter_map(|c| block(c, i64::from_le_bytes)).collect()))
+        })
+    }
+
+    /// Reads the ordinal offsets of these rows.
+    pub(super) fn ordinals(&self, from: usize, len: usize) -> Result<Vec<u32>> {
+        let bytes = self.body.read(from as u64 * 4, len * 4)?;
+        let (words, _) = bytes.as_chunks::<4>();
+        Ok(words.iter().map(|word| u32::from_le_bytes(*word)).collect())
+    }
+}
+
+fn block<T>(bytes: &[u8; BLOCK_BYTES], read: fn([u8; 8]) -> T) -> Option<Block<T>> {
+    let mut cursor = Cursor(bytes);
+    let (min, max) = (read(cursor.take()?), read(cursor.take()?));
+    let mut count = || cursor.take().map(u16::from_le_bytes);
+    Some(Block { min, max, min_at: count()?, max_at: count()?, rows: count()?, nulls: count()?, nans: count()? })
+}

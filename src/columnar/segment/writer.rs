@@ -1,0 +1,179 @@
+//! Writes a segment: sorted rows in, a manifest entry out, and only once both files are on disk.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use parquet::arrow::ArrowWriter;
+
+use super::checked::HashingFile;
+use super::encoding::properties;
+use super::summary::Summarizer;
+use super::summary_file;
+use super::{SegmentMeta, data_name, summary_name};
+use crate::columnar::keys::index_values;
+use crate::columnar::schema::TableSchema;
+use crate::disk::{Mode, SharedDisk};
+use crate::error::{Error, Result};
+
+const ORDINALS_STEP: u32 = 64 * 1024;
+
+/// A segment that is being written.
+///
+/// Dropped before [`SegmentWriter::finish`] it leaves files that no manifest names, which the next open sweeps.
+pub struct SegmentWriter {
+    schema: Arc<TableSchema>,
+    disk: SharedDisk,
+    dir: String,
+    id: u64,
+    first_ordinal: u64,
+    data: Option<ArrowWriter<HashingFile>>,
+    summary: HashingFile,
+    summarizer: Summarizer,
+    row_count: u64,
+    has_ordinals: bool,
+    index_range: Option<(i64, i64)>,
+}
+
+fn create(disk: &SharedDisk, path: &str) -> Result<HashingFile> {
+    let file = disk
+        .open(path, Mode::CreateNew)
+        .map_err(|error| Error::io(format_args!("creating the segment file {path}"), error))?;
+    Ok(HashingFile::new(file, path.to_owned()))
+}
+
+fn write_error(error: parquet::errors::ParquetError) -> Error {
+    match error {
+        parquet::errors::ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
+            Ok(io) => Error::io("writing a segment", *io),
+            Err(other) => Error::new(crate::error::ErrorKind::Io, format!("writing a segment: {other}")),
+        },
+        other => Error::new(crate::error::ErrorKind::Io, "writing a segment").with_source(other),
+    }
+}
+
+impl SegmentWriter {
+    /// Creates the files of segment `id` in `dir`, which exists. The rows have the ordinals from `first_ordinal` on.
+    ///
+    /// # Errors
+    /// `Io` and `NoSpace`.
+    pub fn new(disk: SharedDisk, dir: &str, id: u64, schema: Arc<TableSchema>, first_ordinal: u64) -> Result<Self> {
+        let summary = create(&disk, &format!("{dir}/{}", summary_name(id)))?;
+        let summarizer = Summarizer::new(schema.columns().iter().map(|column| column.data_type));
+        Ok(Self {
+            schema,
+            disk,
+            dir: dir.to_owned(),
+            id,
+            first_ordinal,
+            data: None,
+            summary,
+            summarizer,
+            row_count: 0,
+            has_ordinals: false,
+            index_range: None,
+        })
+    }
+
+    /// Rows written so far.
+    #[must_use]
+    pub fn row_count(&self) -> u64 {
+        self.row_count
+    }
+
+    /// Adds rows that follow the ones before in index order, equal index values in order of ordinal. `ordinals` are
+    /// offsets from the first ordinal; `None` when they count on from the rows before.
+    ///
+    /// # Errors
+    /// `Io` and `NoSpace`; `InvalidArgument` when the rows are out of order, which is a fault of the caller.
+    pub fn write(&mut self, batch: &RecordBatch, ordinals: Option<&[u32]>) -> Result<()> {
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        let values = index_values(batch.column(self.schema.index()))?;
+        let first = values.first().copied().unwrap_or_default();
+        let last = values.last().copied().unwrap_or_default();
+        if self.index_range.is_some_and(|(_, before)| before > first) || !values.is_sorted() {
+            return Err(Error::invalid("rows were handed to a segment out of index order; this is a defect"));
+        }
+        self.index_range = Some((self.index_range.map_or(first, |(min, _)| min), last));
+        self.write_ordinals(batch.num_rows(), ordinals)?;
+        self.summarizer.push(batch.columns());
+        let writer = match &mut self.data {
+            Some(writer) => writer,
+            None => {
+                let file = create(&self.disk, &format!("{}/{}", self.dir, data_name(self.id)))?;
+                let writer = ArrowWriter::try_new(
+                    file,
+                    self.schema.arrow().clone(),
+                    Some(properties(&self.schema, batch)),
+                )
+                .map_err(write_error)?;
+                self.data.insert(writer)
+            }
+        };
+        writer.write(batch).map_err(write_error)?;
+        self.row_count += batch.num_rows() as u64;
+        Ok(())
+    }
+
+    fn write_ordinals(&mut self, rows: usize, ordinals: Option<&[u32]>) -> Result<()> {
+        let start = u32::try_from(self.row_count)
+            .ok()
+            .filter(|start| start.checked_add(rows as u32).is_some())
+            .ok_or_else(|| Error::limit("a segment holds at most 4,294,967,295 rows"))?;
+        let in_order = ordinals.is_none_or(|ordinals| ordinals.iter().zip(start..).all(|(a, b)| *a == b));
+        if in_order && !self.has_ordinals {
+            return Ok(());
+        }
+        let io = |error| Error::io("writing a segment's summary", error);
+        let mut bytes = Vec::new();
+        let mut put = |file: &mut HashingFile, values: &mut dyn Iterator<Item = u32>| {
+            bytes.clear();
+            values.for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()));
+            file.write_all(&bytes).map_err(io)
+        };
+        if !self.has_ordinals {
+            self.has_ordinals = true;
+            for from in (0..start).step_by(ORDINALS_STEP as usize) {
+                put(&mut self.summary, &mut (from..start.min(from.saturating_add(ORDINALS_STEP))))?;
+            }
+        }
+        match ordinals {
+            Some(ordinals) => put(&mut self.summary, &mut ordinals.iter().copied()),
+            None => put(&mut self.summary, &mut (start..start + rows as u32)),
+        }
+    }
+
+    /// Completes and syncs both files and their directory; only then there is something that a manifest may name.
+    ///
+    /// # Errors
+    /// `Io` and `NoSpace`; `InvalidArgument` when no row was written.
+    pub fn finish(mut self) -> Result<SegmentMeta> {
+        let (Some(writer), Some((min_index, max_index))) = (self.data.take(), self.index_range) else {
+            return Err(Error::invalid("a segment without rows cannot be finished; this is a defect"));
+        };
+        let data = writer.into_inner().map_err(write_error)?.finish()?;
+        let columns = self.summarizer.finish();
+        let summary_crc =
+            summary_file::write_rest(&mut self.summary, self.has_ordinals, self.row_count, &columns, &data.crcs)
+                .map_err(|error| Error::io("writing a segment's summary", error))?;
+        let summary = self.summary.finish()?;
+        drop((data.file, summary.file));
+        self.disk
+            .sync_dir(&self.dir)
+            .map_err(|error| Error::io(format_args!("syncing the directory {}", self.dir), error))?;
+        Ok(SegmentMeta {
+            id: self.id,
+            row_count: self.row_count,
+            first_ordinal: self.first_ordinal,
+            min_index,
+            max_index,
+            data_bytes: data.len,
+            data_hash: data.hash,
+            summary_bytes: summary.len,
+            summary_hash: summary.hash,
+            summary_crc,
+        })
+    }
+}

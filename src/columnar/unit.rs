@@ -1,0 +1,155 @@
+//! One unit of reading: prune by summaries, filter on the fewest columns, decode the rest for what is left.
+
+use std::ops::Range;
+
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::filter;
+
+use super::predicate::{Predicates, Verdict};
+use super::schema::TableSchema;
+use super::segment::{BLOCK_ROWS, ColumnSummary};
+use super::view::Run;
+use crate::error::{Error, Result};
+
+/// Rows that passed, and the columns that were decoded on the way.
+pub(super) struct Picked {
+    /// Ascending, disjoint ranges of rows of the run.
+    pub ranges: Vec<Range<usize>>,
+    columns: Vec<(usize, ArrayRef)>,
+}
+
+pub(super) fn row_count(ranges: &[Range<usize>]) -> usize {
+    ranges.iter().map(ExactSizeIterator::len).sum()
+}
+
+/// The ranges of `rows` that summaries do not rule out, and for each predicate whether it still has to be evaluated.
+fn prune(run: &Run, predicates: &Predicates, rows: Range<usize>) -> Result<(Vec<Range<usize>>, Vec<bool>)> {
+    let first = rows.start / BLOCK_ROWS;
+    let count = rows.end.div_ceil(BLOCK_ROWS) - first;
+    let mut open = vec![true; count];
+    let mut judged: Vec<Option<Vec<Verdict>>> = Vec::new();
+    for predicate in predicates.iter() {
+        let verdicts: Option<Vec<Verdict>> = match run.summary(predicate.column)? {
+            None => None,
+            Some(ColumnSummary::Int(levels)) => levels
+                .blocks()
+                .get(first..first + count)
+                .map(|blocks| blocks.iter().map(|block| predicate.judge_int(block)).collect()),
+            Some(ColumnSummary::Float(levels)) => levels
+                .blocks()
+                .get(first..first + count)
+                .map(|blocks| blocks.iter().map(|block| predicate.judge_float(block)).collect()),
+        };
+        for (open, verdict) in open.iter_mut().zip(verdicts.iter().flatten()) {
+            *open &= *verdict != Verdict::None;
+        }
+        judged.push(verdicts);
+    }
+    let needed = judged
+        .iter()
+        .map(|verdicts| {
+            verdicts.as_ref().is_none_or(|verdicts| {
+                verdicts.iter().zip(&open).any(|(verdict, open)| *open && *verdict != Verdict::All)
+            })
+        })
+        .collect();
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for (at, _) in open.iter().enumerate().filter(|(_, open)| **open) {
+        let from = ((first + at) * BLOCK_ROWS).max(rows.start);
+        let to = ((first + at + 1) * BLOCK_ROWS).min(rows.end);
+        match ranges.last_mut() {
+            Some(last) if last.end == from => last.end = to,
+            _ => ranges.push(from..to),
+        }
+    }
+    Ok((ranges, needed))
+}
+
+/// The parts of `ranges` that a mask over their rows selects.
+fn narrow(ranges: &[Range<usize>], mask: &BooleanBuffer) -> Vec<Range<usize>> {
+    let mut out: Vec<Range<usize>> = Vec::new();
+    let mut ranges = ranges.iter();
+    let mut current = ranges.next();
+    let mut base = 0;
+    for (from, to) in mask.set_slices() {
+        let mut from = from;
+        while from < to {
+            let Some(range) = current else { return out };
+            if from >= base + range.len() {
+                base += range.len();
+                current = ranges.next();
+                continue;
+            }
+            let end = to.min(base + range.len());
+            out.push(range.start + (from - base)..range.start + (end - base));
+            from = end;
+        }
+    }
+    out
+}
+
+/// The rows of `rows` that pass.
+pub(super) fn pick(run: &Run, schema: &TableSchema, predicates: &Predicates, rows: Range<usize>) -> Result<Picked> {
+    if predicates.is_empty() || rows.is_empty() {
+        return Ok(Picked { ranges: vec![rows], columns: Vec::new() });
+    }
+    let (mut ranges, needed) = prune(run, predicates, rows)?;
+    let mut columns: Vec<(usize, ArrayRef)> = Vec::new();
+    for (predicate, _) in predicates.iter().zip(needed).filter(|(_, needed)| *needed) {
+        if ranges.is_empty() {
+            break;
+        }
+        let known = columns.iter().find(|(column, _)| *column == predicate.column);
+        let array = match known {
+            Some((_, array)) => array.clone(),
+            None => {
+                let batch = run.read(schema, &[predicate.column], &ranges)?;
+                let array = batch.column(0).clone();
+                columns.push((predicate.column, array.clone()));
+                array
+            }
+        };
+        let mask = predicate.evaluate(&array);
+        let passed = mask.count_set_bits();
+        if passed == mask.len() {
+            continue;
+        }
+        ranges = narrow(&ranges, &mask);
+        let mask = BooleanArray::new(mask, None);
+        for (_, array) in &mut columns {
+            *array = filter(array, &mask).map_err(|error| {
+                Error::corrupt("a filter does not fit its column; this is a defect").with_source(error)
+            })?;
+        }
+    }
+    Ok(Picked { ranges, columns })
+}
+
+/// The number of rows of `rows` that pass, without decoding more than the tests need.
+pub(super) fn count(run: &Run, schema: &TableSchema, predicates: &Predicates, rows: Range<usize>) -> Result<usize> {
+    Ok(row_count(&pick(run, schema, predicates, rows)?.ranges))
+}
+
+/// Decodes the columns of picked rows that were not decoded yet.
+pub(super) fn materialise(run: &Run, schema: &TableSchema, picked: &Picked, columns: &[usize]) -> Result<RecordBatch> {
+    let missing: Vec<usize> =
+        columns.iter().copied().filter(|column| picked.columns.iter().all(|(known, _)| known != column)).collect();
+    if missing.len() == columns.len() {
+        return run.read(schema, columns, &picked.ranges);
+    }
+    let read = if missing.is_empty() { None } else { Some(run.read(schema, &missing, &picked.ranges)?) };
+    let arrays = columns
+        .iter()
+        .filter_map(|column| {
+            let known = picked.columns.iter().find(|(known, _)| known == column).map(|(_, array)| array.clone());
+            known.or_else(|| {
+                let at = missing.iter().position(|other| other == column)?;
+                read.as_ref()?.columns().get(at).cloned()
+            })
+        })
+        .collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(row_count(&picked.ranges)));
+    RecordBatch::try_new_with_options(schema.project(columns), arrays, &options)
+        .map_err(|error| Error::corrupt("the columns of a table do not fit together").with_source(error))
+}
