@@ -10,7 +10,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
 use super::frame::write_cells;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 fn io(error: std::io::Error) -> Error {
     Error::io("writing an export", error)
@@ -106,7 +106,9 @@ pub fn export_parquet(
     rows: impl Iterator<Item = Result<RecordBatch>>,
     out: &mut (dyn Write + Send),
 ) -> Result<u64> {
-    let failed = |error| Error::new(crate::error::ErrorKind::Io, "writing a Parquet export").with_source::<parquet::errors::ParquetError>(error);
+    let failed = |error: parquet::errors::ParquetError| {
+        Error::new(ErrorKind::Io, format!("writing a Parquet export: {error}")).with_source(error)
+    };
     let properties =
         WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
     let mut writer = ArrowWriter::try_new(out, schema.clone(), Some(properties)).map_err(failed)?;
@@ -129,7 +131,9 @@ pub fn export_ipc(
     rows: impl Iterator<Item = Result<RecordBatch>>,
     out: &mut dyn Write,
 ) -> Result<u64> {
-    let failed = |error| Error::new(crate::error::ErrorKind::Io, "writing an Arrow export").with_source::<arrow::error::ArrowError>(error);
+    let failed = |error: arrow::error::ArrowError| {
+        Error::new(ErrorKind::Io, format!("writing an Arrow export: {error}")).with_source(error)
+    };
     let mut writer = StreamWriter::try_new(out, schema).map_err(failed)?;
     let mut count = 0;
     for batch in rows {

@@ -117,7 +117,7 @@ fn read_message(input: &mut dyn Read, is_first: bool) -> Result<Option<Vec<u8>>>
     read_into(input, &mut message, metadata_len)?;
     let (body_len, is_compressed) = {
         let header = root_as_message(message.get(8..).unwrap_or_default())
-            .map_err(|error| malformed("a message header is damaged").with_source(error))?;
+            .map_err(|error| malformed(&format!("a message header is damaged: {error}")))?;
         let body_len = usize::try_from(header.bodyLength()).map_err(|_| malformed("a body has a negative length"))?;
         if body_len > limits::IMPORT_MESSAGE_BYTES {
             return Err(too_large(body_len as u64));
@@ -176,7 +176,7 @@ fn check_header(batch: &IpcBatch<'_>, body_len: usize) -> Result<()> {
 /// Adds up the inflated lengths that compressed buffers declare in their first eight bytes.
 fn check_inflated(message: &[u8], body_at: usize) -> Result<()> {
     let header = root_as_message(message.get(8..body_at).unwrap_or_default())
-        .map_err(|error| malformed("a message header is damaged").with_source(error))?;
+        .map_err(|error| malformed(&format!("a message header is damaged: {error}")))?;
     let body = message.get(body_at..).unwrap_or_default();
     let mut total = 0u64;
     for buffer in batch_of(&header).and_then(|batch| batch.buffers()).into_iter().flatten() {
