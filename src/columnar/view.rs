@@ -214,6 +214,39 @@ impl TableView {
         disjoint.then_some(order)
     }
 
+    /// Append ordinals of rows, in the order of their positions here.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn ordinals(&self, locators: &[Locator]) -> Result<Vec<u64>> {
+        let mut out = Vec::with_capacity(locators.len());
+        let mut blocks: std::collections::HashMap<(u32, u32), Vec<u64>> = std::collections::HashMap::new();
+        for locator in locators {
+            let run = self.run(locator.run as usize)?;
+            let first = run.first_ordinal();
+            match run {
+                Run::Segment(segment) if !segment.is_append_ordered() => {
+                    let block = locator.row / BLOCK_ROWS as u32;
+                    let from = block as usize * BLOCK_ROWS;
+                    let known = match blocks.entry((locator.run, block)) {
+                        std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
+                        std::collections::hash_map::Entry::Vacant(entry) => {
+                            let to = (from + BLOCK_ROWS).min(run.row_count());
+                            entry.insert(run.ordinals(std::slice::from_ref(&(from..to)))?)
+                        }
+                    };
+                    out.extend(known.get(locator.row as usize - from));
+                }
+                Run::Memory(memory) => {
+                    let offset = memory.ordinals().and_then(|all| all.get(locator.row as usize).copied());
+                    out.push(first + u64::from(offset.unwrap_or(locator.row)));
+                }
+                Run::Segment(_) => out.push(first + u64::from(locator.row)),
+            }
+        }
+        Ok(out)
+    }
+
     /// The position of the row with this append ordinal.
     pub(super) fn locate(&self, ordinal: u64) -> Result<Option<Locator>> {
         for (at, run) in self.runs.iter().enumerate() {

@@ -25,6 +25,7 @@ pub(crate) mod upload_session;
 pub mod utilization;
 pub mod utilization_requests;
 pub mod vendor;
+pub mod table;
 pub mod table_data;
 
 pub use asset::{Asset, AssetId};
@@ -110,6 +111,7 @@ registry::registry! {
     Feed,
     PackageRecord,
     UploadSessionRecord,
+    table::TableMetadata,
     work_item::WorkItem,
     work_item_template::WorkItemTemplate,
     test_plan::TestPlan,

@@ -33,6 +33,7 @@ pub(crate) struct Engine {
     /// Key of continuation tokens, drawn when the store was created.
     pub(crate) token_key: [u8; 32],
     pub(crate) search: SearchOutbox,
+    pub(crate) tables: super::table_store::TableCache,
     published: RwLock<Arc<Snapshot>>,
     live: Mutex<VecDeque<Weak<Snapshot>>>,
     sequence: AtomicU64,
@@ -95,6 +96,7 @@ impl Engine {
             seed,
             token_key,
             search: SearchOutbox::default(),
+            tables: super::table_store::TableCache::default(),
             live: Mutex::new(VecDeque::from([Arc::downgrade(&published)])),
             published: RwLock::new(published),
             sequence: AtomicU64::new(sequence),

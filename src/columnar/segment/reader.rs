@@ -167,6 +167,7 @@ impl Segment {
         let order: Vec<usize> = {
             let mut sorted = columns.to_vec();
             sorted.sort_unstable();
+            sorted.dedup();
             columns.iter().map(|column| sorted.partition_point(|other| other < column)).collect()
         };
         let whole = match &parts[..] {
