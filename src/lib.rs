@@ -34,16 +34,18 @@ pub mod fuzz;
 pub use blobs::ContentReader;
 /// The service traits: what a session and a transaction can do.
 pub mod prelude {
-    pub use crate::services::{FileService, SearchService, TestPlanService, WorkItemService};
+    pub use crate::services::{FileService, SearchService, TableService, TestPlanService, WorkItemService};
 }
 
-pub use columnar::kernels;
+pub use columnar::{RowStream, kernels};
 pub use error::{ApiError, Error, ErrorKind, Place, Result};
 pub use model::dashboard::*;
 pub use model::execution::*;
 pub use model::execution_event::*;
 pub use model::resources::*;
 pub use model::state::*;
+pub use model::table::*;
+pub use model::table_data::*;
 pub use model::test_plan::*;
 pub use model::test_plan_requests::*;
 pub use model::test_plan_template::*;
@@ -87,6 +89,7 @@ pub use model::{
 };
 pub use services::{AssetService, ProductService, SpecificationService};
 pub use services::{FeedService, FileService};
+pub use services::{PagedTableRows, Rows, TableRows, TableService};
 pub use services::{
     SearchFacet, SearchFacets, SearchHighlight, SearchHit, SearchRequest, SearchResponse, SearchService, SearchSnippet,
 };

@@ -5,6 +5,13 @@ mod assets;
 pub(crate) mod batch;
 mod lab;
 mod search;
+mod table_append;
+mod table_metadata;
+mod table_read;
+mod table_rows;
+mod tables;
+#[cfg(test)]
+mod tables_tests;
 pub mod test_plans;
 pub mod work_items;
 
@@ -27,6 +34,8 @@ mod files_tests;
 pub(crate) use content::{sweep as sweep_contents, verify as verify_contents};
 pub use feeds::FeedService;
 pub use files::FileService;
+pub use table_rows::{PagedTableRows, Rows, TableRows};
+pub use tables::TableService;
 pub use test_plans::TestPlanService;
 pub use work_items::WorkItemService;
 pub(crate) use work_items::recover_intents;

@@ -320,7 +320,7 @@ pub(crate) fn seal(session: &Session, id: &str, control: &Control) -> Result<boo
     control.check()?;
     let key = key_of(id)?;
     let Some((schema, batches, run)) = session.read(|view| {
-        let Some(table) = view.get::<TableMetadata>(id)? else { return Ok(None) };
+        let Some(table) = view.any_by_key::<TableMetadata>(key)? else { return Ok(None) };
         let batches = view.raw_prefix(Space::TableBuffer, key.as_bytes())?;
         if batches.is_empty() {
             return Ok(None);
@@ -402,7 +402,7 @@ pub(crate) fn merge(session: &Session, id: &str, control: &Control) -> Result<bo
     let key = key_of(id)?;
     let dir = directory(id);
     let found = session.read(|view| {
-        let Some(table) = view.get::<TableMetadata>(id)? else { return Ok(None) };
+        let Some(table) = view.any_by_key::<TableMetadata>(key)? else { return Ok(None) };
         let mut metas = manifest(view, key.as_bytes())?;
         metas.sort_by_key(|meta| meta.first_ordinal);
         let Some(group) = mergeable(&metas) else { return Ok(None) };

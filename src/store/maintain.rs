@@ -27,6 +27,8 @@ const TRIM_BATCH: usize = 10_000;
 pub struct MaintenanceReport {
     /// Files removed that no record names any more.
     pub files_removed: u64,
+    /// Segments of tables written: buffers sealed, overlapping segments merged.
+    pub segments_written: u64,
     /// Entries dropped from the change log.
     pub log_entries_dropped: u64,
 }
@@ -43,8 +45,9 @@ impl Store {
 
 pub(super) fn maintain(engine: &Arc<Engine>, control: &Control) -> Result<MaintenanceReport> {
     let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
+    let segments_written = crate::session::table_store::maintain(&session, false, control)?;
     let mut report =
-        MaintenanceReport { files_removed: remove_forgotten(engine, &session, control)?, ..Default::default() };
+        MaintenanceReport { segments_written, files_removed: remove_forgotten(engine, &session, control)?, ..Default::default() };
     control.check()?;
     engine.search.maintain(&session)?;
     let position = engine.search.position(&session)?;

@@ -227,6 +227,7 @@ impl StoreOptions {
         let records = RecordFile::open(&disk, options)?;
         let engine = Arc::new(Engine::start(self.settings, disk, records, lock)?);
         crate::services::sweep_contents(&engine)?;
+        crate::session::table_store::sweep(&engine)?;
         let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
         session.write(recover_intents)?;
         drop(session);

@@ -1,0 +1,143 @@
+//! Appends: small ones into the buffer of the table, large ones straight into segments; each is one commit.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use serde_json::json;
+
+use super::table_metadata::found;
+use crate::columnar::{SegmentMeta, TableSchema, encode_batch};
+use crate::error::{Error, Result};
+use crate::model::Resource;
+use crate::model::table::TableMetadata;
+use crate::session::table_store::{self, SORT_ROWS, SegmentSink};
+use crate::session::{Access, Identity, Session, What};
+use crate::value::Control;
+
+/// Rows of one encoded batch of the buffer.
+const BATCH_ROWS: usize = 16 * 1024;
+/// Bytes in memory above which an append goes straight to segments.
+const LARGE_BYTES: usize = 32 * 1024 * 1024;
+/// A buffer this many times as large as it should be is sealed by the append itself.
+const LATE_FACTOR: u64 = 4;
+
+/// The rows of one append while they come in.
+pub(super) struct Rest<'a, A> {
+    access: &'a A,
+    id: &'a str,
+    schema: Arc<TableSchema>,
+    rows: u64,
+    bytes: usize,
+    batches: Vec<RecordBatch>,
+    sink: Option<SegmentSink<'a, A>>,
+}
+
+impl<A: Access> Rest<'_, A> {
+    pub(super) fn push(&mut self, batch: RecordBatch) -> Result<()> {
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        self.rows += batch.num_rows() as u64;
+        if let Some(sink) = &mut self.sink {
+            return sink.push(batch);
+        }
+        self.bytes += batch.get_array_memory_size();
+        self.batches.push(batch);
+        // Inside a transaction everything is buffered: a segment file could not be taken back with it.
+        let is_large = self.rows >= SORT_ROWS as u64 || self.bytes >= LARGE_BYTES;
+        if is_large && !self.access.is_transaction() {
+            let mut sink = SegmentSink::new(self.access, self.id, self.schema.clone());
+            for batch in std::mem::take(&mut self.batches) {
+                sink.push(batch)?;
+            }
+            self.sink = Some(sink);
+        }
+        Ok(())
+    }
+}
+
+/// Refuses an Arrow append that brings nothing at all.
+pub(super) fn require_batches(count: usize, end_of_data: Option<bool>) -> Result<()> {
+    if count == 0 && end_of_data.is_none() {
+        return Err(Error::invalid("an append without batches must say whether the data ends").at_member("endOfData"));
+    }
+    Ok(())
+}
+
+fn check_open(table: &TableMetadata) -> Result<()> {
+    if table.supports_append == Some(false) {
+        return Err(Error::conflict("the table is closed: its end of data was declared, so rows cannot be appended")
+            .with_name("DataFrame.TableClosed", None)
+            .with_resource(TableMetadata::KIND.name, table.id()));
+    }
+    Ok(())
+}
+
+/// Appends what `fill` pushes, and closes the table when asked.
+pub(super) fn append<'a, A: Access>(
+    access: &'a A,
+    id: &'a str,
+    end_of_data: bool,
+    fill: impl FnOnce(&TableSchema, &mut Rest<'a, A>) -> Result<()>,
+) -> Result<()> {
+    let table = access.read(|view| found(id, view.get::<TableMetadata>(id)?))?;
+    check_open(&table)?;
+    let schema = table_store::schema_of(&table)?;
+    let mut rest =
+        Rest { access, id: table.id.as_deref().map_or(id, |_| id), schema: schema.clone(), rows: 0, bytes: 0, batches: Vec::new(), sink: None };
+    fill(&schema, &mut rest)?;
+    let rows = rest.rows;
+    if rows == 0 && !end_of_data {
+        return Ok(());
+    }
+    let segments: Vec<SegmentMeta> = rest.sink.take().map(SegmentSink::finish).transpose()?.unwrap_or_default();
+    let mut encoded = Vec::new();
+    for batch in &rest.batches {
+        for at in (0..batch.num_rows()).step_by(BATCH_ROWS) {
+            let part = batch.slice(at, BATCH_ROWS.min(batch.num_rows() - at));
+            encoded.push((part.num_rows() as u64, encode_batch(&schema, &part)?));
+        }
+    }
+    let table_id = id.to_owned();
+    let buffered = access.write(move |draft| {
+        let mut table = found(&table_id, draft.get::<TableMetadata>(&table_id)?)?;
+        check_open(&table)?;
+        let settings = draft.context().settings();
+        let (row_limit, seal_rows, seal_bytes) = (settings.table_rows_max, settings.seal_rows, settings.seal_bytes);
+        let is_threaded = settings.maintenance_thread;
+        let total = table.row_count.unwrap_or_default().unsigned_abs().saturating_add(rows);
+        if total > row_limit {
+            return Err(Error::limit(format!(
+                "the table would have {total} rows, more than the {row_limit} that one table may have"
+            ))
+            .with_resource(TableMetadata::KIND.name, table.id()));
+        }
+        let mut is_due = false;
+        if !segments.is_empty() {
+            table_store::add_segments(draft, &table, segments)?;
+        } else if !encoded.is_empty() {
+            let state = table_store::buffer_batches(draft, &table, encoded)?;
+            let factor = if is_threaded { LATE_FACTOR } else { 1 };
+            is_due = state.buffered_rows >= seal_rows.saturating_mul(factor)
+                || state.buffered_bytes >= seal_bytes.saturating_mul(factor);
+        }
+        if rows > 0 {
+            table.row_count = Some(i64::try_from(total).unwrap_or(i64::MAX));
+            table.rows_modified_at = table.rows_modified_at.max(Some(draft.now()));
+        }
+        if end_of_data {
+            table.supports_append = Some(false);
+        }
+        let what = if rows > 0 { What::RowsAppended } else { What::Closed };
+        draft.put_with(&table, what, (rows > 0).then(|| json!({ "rowCount": rows })))?;
+        Ok(is_due)
+    })?;
+    if (buffered || end_of_data) && !access.is_transaction() {
+        // The rows are safe already: what fails here is done again by maintenance.
+        let session = Session::new(access.context().engine.clone(), Identity::user("stationdb"));
+        let control = Control::default();
+        let _ = table_store::seal(&session, id, &control)
+            .and_then(|_| if end_of_data { table_store::merge(&session, id, &control) } else { Ok(false) });
+    }
+    Ok(())
+}

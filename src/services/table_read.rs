@@ -1,0 +1,211 @@
+//! Reading rows: requests checked against the table, then handed to the columnar room.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use super::table_metadata::found;
+use super::table_rows::{PagedTableRows, Rows, TableRows};
+use crate::columnar::{
+    Decimation, OrderColumn, Predicates, RowQuery, RowStream, TableSchema, TableView, count_rows, decimate, export_csv,
+    export_ipc, export_parquet, read_page,
+};
+use crate::error::{Error, Result};
+use crate::model::table::TableMetadata;
+use crate::model::table_data::{
+    ColumnFilter, ColumnOrderBy, DecimationMethod, ExportFormat, QueryDecimatedDataRequest, QueryTableDataRequest,
+    ScanRequest,
+};
+use crate::session::table_store::open_table;
+use crate::session::token::{self, Fingerprint};
+use crate::session::{Access, Context};
+use crate::value::{Control, limits};
+
+/// Rows of a page when the caller does not say.
+const DEFAULT_TAKE: u64 = 500;
+/// Intervals when the caller does not say.
+const DEFAULT_INTERVALS: i64 = 1000;
+
+/// The columns of `get_table_data`, which knows one direction for all.
+pub(super) fn same_direction(columns: Vec<String>, descending: bool) -> Vec<ColumnOrderBy> {
+    columns.into_iter().map(|column| ColumnOrderBy { column, descending }).collect()
+}
+
+fn control_of(context: &Context) -> Control {
+    context.deadline.map_or_else(Control::default, |deadline| Control::default().with_deadline(deadline))
+}
+
+fn open<A: Access>(access: &A, id: &str) -> Result<Arc<TableView>> {
+    access.read(|view| open_table(view, &found(id, view.get::<TableMetadata>(id)?)?))
+}
+
+fn check_take(take: Option<i64>, max: Option<u64>) -> Result<Option<u64>> {
+    let Some(take) = take else { return Ok(None) };
+    let checked = u64::try_from(take)
+        .map_err(|_| Error::invalid(format!("take is {take}; it cannot be negative")).at_member("take"))?;
+    match max {
+        Some(max) if checked > max => {
+            Err(Error::invalid(format!("take is {take}, more than the {max} rows of one page")).at_member("take"))
+        }
+        _ => Ok(Some(checked)),
+    }
+}
+
+fn check_query(
+    access: &impl Access,
+    schema: &TableSchema,
+    columns: Option<&[String]>,
+    filters: Option<&[ColumnFilter]>,
+    order_by: Option<&[ColumnOrderBy]>,
+) -> Result<RowQuery> {
+    let order = order_by
+        .unwrap_or_default()
+        .iter()
+        .enumerate()
+        .map(|(at, term)| {
+            let column =
+                schema.position(&term.column).map_err(|error| error.at_member(format!("orderBy[{at}].column")))?;
+            Ok(OrderColumn { column, descending: term.descending })
+        })
+        .collect::<Result<_>>()?;
+    Ok(RowQuery {
+        columns: schema.projection(columns, "columns")?,
+        predicates: Arc::new(Predicates::new(schema, filters.unwrap_or_default())?),
+        order,
+        take: None,
+        memory_bytes: access.context().settings().query_memory_bytes,
+    })
+}
+
+fn fingerprint(operation: &str, id: &str, request: &QueryTableDataRequest) -> Fingerprint {
+    let mut print = Fingerprint::new(operation).with(id.to_ascii_lowercase().as_bytes());
+    for column in request.columns.iter().flatten() {
+        print = print.with(b"column").with(column.as_bytes());
+    }
+    for filter in request.filters.iter().flatten() {
+        print = print.with(b"filter").with(filter.column.as_bytes()).with(filter.operation.as_str().as_bytes());
+        print = match &filter.value {
+            Some(value) => print.with(b"value").with(value.as_bytes()),
+            None => print.with(b"null"),
+        };
+    }
+    for term in request.order_by.iter().flatten() {
+        print = print.with(b"order").with(term.column.as_bytes()).with(&[u8::from(term.descending)]);
+    }
+    print
+}
+
+/// One page. The token holds the append ordinal of the page's last row, which stays the same while rows are appended,
+/// sealed and merged; so each row that was there at the start of a walk comes exactly once.
+pub(super) fn page<A: Access>(
+    access: &A,
+    id: &str,
+    operation: &str,
+    request: &QueryTableDataRequest,
+) -> Result<PagedTableRows> {
+    let take = check_take(request.take, Some(u64::from(limits::ROWS_TAKE)))?.unwrap_or(DEFAULT_TAKE);
+    let view = open(access, id)?;
+    let mut query = check_query(
+        access,
+        &view.schema,
+        request.columns.as_deref(),
+        request.filters.as_deref(),
+        request.order_by.as_deref(),
+    )?;
+    query.take = Some(take);
+    let print = fingerprint(operation, id, request);
+    let key = &access.context().engine.token_key;
+    let after = token::open(key, &print, request.continuation_token.as_deref())?
+        .map(|position| {
+            <[u8; 8]>::try_from(position.as_slice()).map(u64::from_be_bytes).map_err(|_| {
+                Error::invalid("the continuation token is malformed").at_member("continuationToken")
+            })
+        })
+        .transpose()?;
+    let control = control_of(access.context());
+    let total_row_count = count_rows(&view, &query.predicates, &control)?;
+    let page = read_page(&view, &query, after, &control)?;
+    let continuation_token =
+        page.next_after.map(|ordinal| token::seal(key, &print, &ordinal.to_be_bytes())).transpose()?;
+    Ok(PagedTableRows { frame: Rows::new(page.batch), total_row_count, continuation_token })
+}
+
+/// Rows as a stream.
+pub(super) fn scan<A: Access>(access: &A, id: &str, request: ScanRequest, control: &Control) -> Result<RowStream> {
+    let take = check_take(request.take, None)?;
+    let view = open(access, id)?;
+    let mut query = check_query(
+        access,
+        &view.schema,
+        request.columns.as_deref(),
+        request.filters.as_deref(),
+        request.order_by.as_deref(),
+    )?;
+    query.take = take;
+    let control = match (control.deadline(), access.context().deadline) {
+        (None, Some(deadline)) => control.clone().with_deadline(deadline),
+        _ => control.clone(),
+    };
+    RowStream::new(view, query, control)
+}
+
+/// Writes a stream in a form.
+pub(super) fn export(rows: RowStream, format: ExportFormat, out: &mut (dyn Write + Send)) -> Result<u64> {
+    let schema = rows.schema();
+    match format {
+        ExportFormat::Csv => export_csv(&schema, rows, out),
+        ExportFormat::Parquet => export_parquet(&schema, rows, out),
+        ExportFormat::ArrowStream => export_ipc(&schema, rows, out),
+    }
+}
+
+fn axis(schema: &TableSchema, name: &str, member: &str) -> Result<usize> {
+    let position = schema.position(name).map_err(|error| error.at_member(member))?;
+    let data_type = schema.column(position)?.data_type;
+    if !data_type.is_numeric() {
+        return Err(Error::invalid(format!("column {name:?} of type {data_type} is not numeric, so it cannot be decimated"))
+            .with_args([name])
+            .at_member(member));
+    }
+    Ok(position)
+}
+
+/// Thinned out rows.
+pub(super) fn decimated<A: Access>(access: &A, id: &str, request: &QueryDecimatedDataRequest) -> Result<TableRows> {
+    let view = open(access, id)?;
+    let schema = &view.schema;
+    let query = check_query(access, schema, request.columns.as_deref(), request.filters.as_deref(), None)?;
+    let options = request.decimation.clone().unwrap_or_default();
+    let x = match &options.x_column {
+        Some(name) => axis(schema, name, "decimation.xColumn")?,
+        None => schema.index(),
+    };
+    let y = options
+        .y_columns
+        .iter()
+        .flatten()
+        .enumerate()
+        .map(|(at, name)| axis(schema, name, &format!("decimation.yColumns[{at}]")))
+        .collect::<Result<Vec<_>>>()?;
+    if options.method != DecimationMethod::Lossy && y.is_empty() {
+        return Err(Error::invalid(format!("{} needs y columns, whose extremes it keeps", options.method))
+            .at_member("decimation.yColumns"));
+    }
+    let intervals = options.intervals.unwrap_or(DEFAULT_INTERVALS);
+    let intervals = u64::try_from(intervals).ok().filter(|count| (1..=u64::from(u32::MAX)).contains(count)).ok_or_else(
+        || {
+            Error::invalid(format!("{intervals} intervals are not possible; ask for at least one"))
+                .at_member("decimation.intervals")
+        },
+    )?;
+    let decimation = Decimation {
+        x,
+        y,
+        intervals,
+        method: options.method,
+        distribution: options.distribution,
+        memory_bytes: query.memory_bytes,
+    };
+    let control = control_of(access.context());
+    let batch = decimate(&view, &decimation, &query.predicates, &query.columns, &control)?;
+    Ok(TableRows { frame: Rows::new(batch) })
+}

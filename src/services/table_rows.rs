@@ -1,0 +1,62 @@
+//! Answers with rows: Arrow inside, the string-encoded data frame on the wire.
+
+use arrow::array::RecordBatch;
+use serde::{Serialize, Serializer};
+
+use crate::columnar::batch_rows;
+use crate::model::table_data::DataFrame;
+
+/// Rows as Arrow batches; serializes as the data frame.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rows {
+    /// The rows.
+    pub batches: Vec<RecordBatch>,
+    /// Names of the columns, in order.
+    pub columns: Vec<String>,
+}
+
+impl Rows {
+    pub(super) fn new(batch: RecordBatch) -> Self {
+        let columns = batch.schema_ref().fields().iter().map(|field| field.name().clone()).collect();
+        Self { batches: vec![batch], columns }
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn row_count(&self) -> usize {
+        self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+
+    /// The rows as text, every cell in its canonical spelling.
+    #[must_use]
+    pub fn to_data_frame(&self) -> DataFrame {
+        DataFrame { columns: Some(self.columns.clone()), data: self.batches.iter().flat_map(batch_rows).collect() }
+    }
+}
+
+impl Serialize for Rows {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Serialize::serialize(&self.to_data_frame(), serializer)
+    }
+}
+
+/// A page of rows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PagedTableRows {
+    /// The rows.
+    pub frame: Rows,
+    /// Rows that match, over all pages.
+    pub total_row_count: u64,
+    /// Where the next page starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub continuation_token: Option<String>,
+}
+
+/// Rows of a decimated read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TableRows {
+    /// The rows.
+    pub frame: Rows,
+}

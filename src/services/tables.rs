@@ -1,0 +1,313 @@
+//! The table service.
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::error::ArrowError;
+
+use super::table_append::{self, Rest};
+use super::table_metadata as metadata;
+use super::table_read as read;
+use super::table_rows::{PagedTableRows, TableRows};
+use crate::columnar::{RowStream, coerce_batch, frame_to_batch, read_stream};
+use crate::error::{Error, Result};
+use crate::model::Operation;
+use crate::model::table::{
+    CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest, ModifyTableRequest, ModifyTablesPartialSuccess,
+    ModifyTablesRequest, PagedTables, QueryTablesRequest, TableApiInfo, TableId, TableMetadata, TableOperations,
+};
+use crate::model::table_data::{
+    AppendTableDataRequest, ExportTableDataRequest, GetTableDataRequest, QueryDecimatedDataRequest,
+    QueryTableDataRequest, ScanRequest,
+};
+use crate::session::Access;
+use crate::value::Control;
+
+/// Tables of measured rows.
+///
+/// Implementing this trait outside the crate is meant for fakes and decorators; methods may be added until 1.0.
+///
+/// ```
+/// # fn main() -> stationdb::Result<()> {
+/// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
+/// use stationdb::{
+///     AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType, GetTableDataRequest,
+///     Identity, Store, TableService,
+/// };
+///
+/// let store = Store::open(dir.path())?;
+/// let session = store.session(Identity::user("ada"));
+/// let index = Column { name: "t".into(), data_type: DataType::Int64, column_type: ColumnType::Index, ..Default::default() };
+/// let volts = Column { name: "v".into(), data_type: DataType::Float64, ..Default::default() };
+/// let id = session.create_table(CreateTableRequest { columns: vec![index, volts], ..Default::default() })?;
+///
+/// let cell = |text: &str| Some(text.to_owned());
+/// let frame = DataFrame { columns: None, data: vec![vec![cell("2"), cell("0.5")], vec![cell("1"), cell("0.25")]] };
+/// session.append_table_data(&id, AppendTableDataRequest { frame: Some(frame), end_of_data: None })?;
+///
+/// let page = session.get_table_data(&id, GetTableDataRequest::default())?;
+/// assert_eq!(page.total_row_count, 2);
+/// assert_eq!(page.frame.to_data_frame().data[0], [cell("1"), cell("0.25")]);
+/// # Ok(())
+/// # }
+/// ```
+pub trait TableService {
+    /// Which operations there are, and in which versions.
+    ///
+    /// # Errors
+    /// None of its own.
+    fn api_info(&self) -> Result<TableApiInfo>;
+
+    /// A page of tables, all or by id and workspace.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a bad `take` or token.
+    fn list_tables(&self, request: ListTablesRequest) -> Result<PagedTables>;
+
+    /// Creates a table.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for columns without exactly one index, or with empty or repeated names; `LimitExceeded` for too
+    /// many columns.
+    fn create_table(&self, request: CreateTableRequest) -> Result<TableId>;
+
+    /// A page of the tables that match a filter.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a bad filter, with its position, a bad `take` or token.
+    fn query_tables(&self, request: QueryTablesRequest) -> Result<PagedTables>;
+
+    /// What is known of a table.
+    ///
+    /// # Errors
+    /// `NotFound`; `InvalidArgument` for a malformed id.
+    fn get_table_metadata(&self, id: &str) -> Result<TableMetadata>;
+
+    /// Changes the metadata of a table.
+    ///
+    /// # Errors
+    /// `NotFound`; `Conflict` when the revision is not the current one plus 1; `InvalidArgument` for an unknown column.
+    fn modify_table(&self, id: &str, request: ModifyTableRequest) -> Result<()>;
+
+    /// Changes the metadata of several tables; `None` when all went well.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when a table is listed twice.
+    fn modify_tables(&self, request: ModifyTablesRequest) -> Result<Option<ModifyTablesPartialSuccess>>;
+
+    /// Deletes a table with its rows.
+    ///
+    /// # Errors
+    /// `NotFound`; `InvalidArgument` for a malformed id.
+    fn delete_table(&self, id: &str) -> Result<()>;
+
+    /// Deletes tables; `None` when all went well.
+    ///
+    /// # Errors
+    /// Only what concerns the store as a whole.
+    fn delete_tables(&self, ids: Vec<String>) -> Result<Option<DeleteTablesPartialSuccess>>;
+
+    /// A page of rows.
+    ///
+    /// # Errors
+    /// `NotFound`; `InvalidArgument` for an unknown or repeated column, a bad `take` or token.
+    fn get_table_data(&self, id: &str, request: GetTableDataRequest) -> Result<PagedTableRows>;
+
+    /// Appends rows of text cells, closes the table, or both.
+    ///
+    /// # Errors
+    /// `NotFound`; `Conflict` when the table is closed; `InvalidArgument` naming row and column of a bad cell;
+    /// `LimitExceeded` beyond the rows of a table.
+    fn append_table_data(&self, id: &str, request: AppendTableDataRequest) -> Result<()>;
+
+    /// Appends the batches of an Arrow IPC stream: all of them or none.
+    ///
+    /// # Errors
+    /// As [`TableService::append_table_data`]; `InvalidArgument` for a damaged stream, and for one without batches when
+    /// `end_of_data` is not given.
+    fn append_arrow(&self, id: &str, stream: &mut dyn Read, end_of_data: Option<bool>) -> Result<()>;
+
+    /// Appends batches, for example of a `RecordBatchReader`: all of them or none.
+    ///
+    /// # Errors
+    /// As [`TableService::append_arrow`].
+    fn append_batches(
+        &self,
+        id: &str,
+        batches: &mut dyn Iterator<Item = Result<RecordBatch, ArrowError>>,
+        end_of_data: Option<bool>,
+    ) -> Result<()>;
+
+    /// A page of the rows that pass filters.
+    ///
+    /// # Errors
+    /// As [`TableService::get_table_data`]; `InvalidArgument` for a filter that its column does not have.
+    fn query_table_data(&self, id: &str, request: QueryTableDataRequest) -> Result<PagedTableRows>;
+
+    /// Writes rows to `out`, and returns how many.
+    ///
+    /// # Errors
+    /// As [`TableService::query_table_data`]; what `out` fails with; what `control` says.
+    fn export_table_data(
+        &self,
+        id: &str,
+        request: ExportTableDataRequest,
+        out: &mut (dyn Write + Send),
+        control: &Control,
+    ) -> Result<u64>;
+
+    /// Thinned out rows in order of an axis.
+    ///
+    /// # Errors
+    /// As [`TableService::query_table_data`]; `InvalidArgument` for an axis or y column that is not numeric.
+    fn query_decimated_data(&self, id: &str, request: QueryDecimatedDataRequest) -> Result<TableRows>;
+
+    /// Rows as a stream of batches over one consistent state.
+    ///
+    /// # Errors
+    /// As [`TableService::query_table_data`].
+    fn scan(&self, id: &str, request: ScanRequest, control: &Control) -> Result<RowStream>;
+}
+
+impl<A: Access> TableService for A {
+    fn api_info(&self) -> Result<TableApiInfo> {
+        let operation = |version| Operation { available: true, version };
+        Ok(TableApiInfo {
+            operations: TableOperations {
+                create_tables: operation(2),
+                delete_tables: operation(1),
+                modify_metadata: operation(2),
+                list_tables: operation(2),
+                read_data: operation(4),
+                write_data: operation(2),
+            },
+        })
+    }
+
+    fn list_tables(&self, request: ListTablesRequest) -> Result<PagedTables> {
+        self.read(|view| metadata::list(view, &request))
+    }
+
+    fn create_table(&self, request: CreateTableRequest) -> Result<TableId> {
+        self.write(move |draft| metadata::create(draft, request))
+    }
+
+    fn query_tables(&self, request: QueryTablesRequest) -> Result<PagedTables> {
+        self.read(|view| metadata::query(view, &request))
+    }
+
+    fn get_table_metadata(&self, id: &str) -> Result<TableMetadata> {
+        self.read(|view| metadata::found(id, view.get(id)?))
+    }
+
+    fn modify_table(&self, id: &str, request: ModifyTableRequest) -> Result<()> {
+        let id = id.to_owned();
+        self.write(move |draft| metadata::modify(draft, &id, request))
+    }
+
+    fn modify_tables(&self, request: ModifyTablesRequest) -> Result<Option<ModifyTablesPartialSuccess>> {
+        self.write(move |draft| metadata::modify_many(draft, request))
+    }
+
+    fn delete_table(&self, id: &str) -> Result<()> {
+        let id = id.to_owned();
+        self.write(move |draft| metadata::delete(draft, &id))
+    }
+
+    fn delete_tables(&self, ids: Vec<String>) -> Result<Option<DeleteTablesPartialSuccess>> {
+        self.write(move |draft| metadata::delete_many(draft, ids))
+    }
+
+    fn get_table_data(&self, id: &str, request: GetTableDataRequest) -> Result<PagedTableRows> {
+        let descending = request.order_by_descending;
+        let order_by = request.order_by.map(|columns| read::same_direction(columns, descending));
+        let request = QueryTableDataRequest {
+            columns: request.columns,
+            filters: None,
+            order_by,
+            take: request.take,
+            continuation_token: request.continuation_token,
+        };
+        read::page(self, id, "get_table_data", &request)
+    }
+
+    fn append_table_data(&self, id: &str, request: AppendTableDataRequest) -> Result<()> {
+        let end_of_data = request.end_of_data.unwrap_or_default();
+        let Some(frame) = request.frame else {
+            if !end_of_data {
+                return Err(Error::invalid("an append needs a frame, unless endOfData is true").at_member("frame"));
+            }
+            return table_append::append(self, id, end_of_data, |_, _| Ok(()));
+        };
+        table_append::append(self, id, end_of_data, |schema, rest: &mut Rest<'_, A>| {
+            rest.push(frame_to_batch(schema, &frame)?)
+        })
+    }
+
+    fn append_arrow(&self, id: &str, stream: &mut dyn Read, end_of_data: Option<bool>) -> Result<()> {
+        table_append::append(self, id, end_of_data.unwrap_or_default(), |schema, rest| {
+            let mut first_row = 0;
+            let count = read_stream(stream, |batch| {
+                let rows = batch.num_rows() as u64;
+                rest.push(coerce_batch(schema, &batch, first_row)?)?;
+                first_row += rows;
+                Ok(())
+            })?;
+            table_append::require_batches(count, end_of_data)
+        })
+    }
+
+    fn append_batches(
+        &self,
+        id: &str,
+        batches: &mut dyn Iterator<Item = Result<RecordBatch, ArrowError>>,
+        end_of_data: Option<bool>,
+    ) -> Result<()> {
+        table_append::append(self, id, end_of_data.unwrap_or_default(), |schema, rest| {
+            let (mut first_row, mut count) = (0, 0);
+            for batch in batches {
+                let batch = batch.map_err(|error| {
+                    Error::invalid(format!("the batches to append cannot be read: {error}")).with_source(error)
+                })?;
+                count += 1;
+                let rows = batch.num_rows() as u64;
+                rest.push(coerce_batch(schema, &batch, first_row)?)?;
+                first_row += rows;
+            }
+            table_append::require_batches(count, end_of_data)
+        })
+    }
+
+    fn query_table_data(&self, id: &str, request: QueryTableDataRequest) -> Result<PagedTableRows> {
+        read::page(self, id, "query_table_data", &request)
+    }
+
+    fn export_table_data(
+        &self,
+        id: &str,
+        request: ExportTableDataRequest,
+        out: &mut (dyn Write + Send),
+        control: &Control,
+    ) -> Result<u64> {
+        let format = request.response_format;
+        let scan = ScanRequest {
+            columns: request.columns,
+            filters: request.filters,
+            order_by: request.order_by,
+            take: request.take,
+        };
+        read::export(read::scan(self, id, scan, control)?, format, out)
+    }
+
+    fn query_decimated_data(&self, id: &str, request: QueryDecimatedDataRequest) -> Result<TableRows> {
+        read::decimated(self, id, &request)
+    }
+
+    fn scan(&self, id: &str, request: ScanRequest, control: &Control) -> Result<RowStream> {
+        read::scan(self, id, request, control)
+    }
+}
+
+// A server holds the service behind a pointer.
+const _: fn(Arc<dyn TableService>) = |_| {};
