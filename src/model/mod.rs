@@ -87,6 +87,8 @@ pub mod dashboard;
 pub mod execution;
 pub mod execution_event;
 pub(crate) mod fields;
+#[cfg(test)]
+mod lab_wire_tests;
 pub mod resources;
 pub mod state;
 pub mod test_plan;

@@ -321,7 +321,7 @@ pub fn project_test_plan(item: &TestPlan, fields: &[TestPlanField]) -> TestPlan 
             F::Id => out.id.clone_from(&item.id),
             F::TemplateId => out.template_id.clone_from(&item.template_id),
             F::Name => out.name.clone_from(&item.name),
-            F::State => out.state.clone_from(&item.state),
+            F::State => out.state = item.state,
             F::Substate => out.substate.clone_from(&item.substate),
             F::Description => out.description.clone_from(&item.description),
             F::AssignedTo => out.assigned_to.clone_from(&item.assigned_to),
@@ -336,15 +336,15 @@ pub fn project_test_plan(item: &TestPlan, fields: &[TestPlanField]) -> TestPlan 
             F::UpdatedBy => out.updated_by.clone_from(&item.updated_by),
             F::SystemId => out.system_id.clone_from(&item.system_id),
             F::FixtureIds => out.fixture_ids.clone_from(&item.fixture_ids),
-            F::PlannedStartDateTime => out.planned_start_date_time.clone_from(&item.planned_start_date_time),
-            F::EstimatedEndDateTime => out.estimated_end_date_time.clone_from(&item.estimated_end_date_time),
+            F::PlannedStartDateTime => out.planned_start_date_time = item.planned_start_date_time,
+            F::EstimatedEndDateTime => out.estimated_end_date_time = item.estimated_end_date_time,
             F::EstimatedDurationInSeconds => {
-                out.estimated_duration_in_seconds.clone_from(&item.estimated_duration_in_seconds)
+                out.estimated_duration_in_seconds = item.estimated_duration_in_seconds;
             }
             F::SystemFilter => out.system_filter.clone_from(&item.system_filter),
             F::DutFilter => out.dut_filter.clone_from(&item.dut_filter),
-            F::CreatedAt => out.created_at.clone_from(&item.created_at),
-            F::UpdatedAt => out.updated_at.clone_from(&item.updated_at),
+            F::CreatedAt => out.created_at = item.created_at,
+            F::UpdatedAt => out.updated_at = item.updated_at,
             F::Properties => out.properties.clone_from(&item.properties),
             F::FileIdsFromTemplate => out.file_ids_from_template.clone_from(&item.file_ids_from_template),
             F::Dashboard => out.dashboard.clone_from(&item.dashboard),

@@ -189,7 +189,7 @@ pub fn project_test_plan_template(item: &TestPlanTemplate, fields: &[TestPlanTem
             F::Description => out.description.clone_from(&item.description),
             F::TestProgram => out.test_program.clone_from(&item.test_program),
             F::EstimatedDurationInSeconds => {
-                out.estimated_duration_in_seconds.clone_from(&item.estimated_duration_in_seconds)
+                out.estimated_duration_in_seconds = item.estimated_duration_in_seconds;
             }
             F::SystemFilter => out.system_filter.clone_from(&item.system_filter),
             F::DutFilter => out.dut_filter.clone_from(&item.dut_filter),
@@ -200,8 +200,8 @@ pub fn project_test_plan_template(item: &TestPlanTemplate, fields: &[TestPlanTem
             F::Dashboard => out.dashboard.clone_from(&item.dashboard),
             F::CreatedBy => out.created_by.clone_from(&item.created_by),
             F::UpdatedBy => out.updated_by.clone_from(&item.updated_by),
-            F::CreatedAt => out.created_at.clone_from(&item.created_at),
-            F::UpdatedAt => out.updated_at.clone_from(&item.updated_at),
+            F::CreatedAt => out.created_at = item.created_at,
+            F::UpdatedAt => out.updated_at = item.updated_at,
         }
     }
     out

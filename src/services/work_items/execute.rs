@@ -102,8 +102,8 @@ pub(super) fn execute(access: &impl Access, id: &str, action: &str) -> Result<Ex
         }
         (Err(failure), _) => {
             let ran = (intent.event == EventType::Job).then_some(Ran::Jobs(failure.cancelled));
-            let result = result_of(ran, intent.event, Some(failure.error.clone()));
-            ExecuteWorkItemResponse { error: Some(failure.error), result: Some(result) }
+            let result = result_of(ran, intent.event, Some((*failure.error).clone()));
+            ExecuteWorkItemResponse { error: Some(*failure.error), result: Some(result) }
         }
     })
 }
@@ -202,7 +202,7 @@ fn notebook_call(item: &WorkItem, definition: &NotebookExecution) -> Call {
 /// The runner refused, and what it had queued is cancelled.
 #[derive(Clone)]
 struct Failure {
-    error: ApiError,
+    error: Box<ApiError>,
     cancelled: Vec<String>,
 }
 
@@ -217,7 +217,7 @@ fn ask(runner: &dyn JobRunner, intent: &Intent, call: Call) -> Result<Ran, Failu
             };
             guarded(|| runner.run_notebook(&request))
                 .map(Ran::Notebook)
-                .map_err(|error| Failure { error: error.api_error(), cancelled: Vec::new() })
+                .map_err(|error| Failure { error: Box::new(error.api_error()), cancelled: Vec::new() })
         }
         Call::Jobs { system_id, jobs } => {
             let request = JobRequest {
@@ -228,12 +228,12 @@ fn ask(runner: &dyn JobRunner, intent: &Intent, call: Call) -> Result<Ran, Failu
             };
             guarded(|| runner.queue(&request)).map(Ran::Jobs).map_err(|failure| {
                 let mut error = failure.error.api_error();
-                if !failure.queued.is_empty() {
-                    if let Err(also) = guarded(|| runner.cancel(&failure.queued)) {
-                        error.inner_errors.push(also.api_error());
-                    }
+                let cancelled =
+                    if failure.queued.is_empty() { Ok(()) } else { guarded(|| runner.cancel(&failure.queued)) };
+                if let Err(also) = cancelled {
+                    error.inner_errors.push(also.api_error());
                 }
-                Failure { error, cancelled: failure.queued }
+                Failure { error: Box::new(error), cancelled: failure.queued }
             })
         }
     }
@@ -259,7 +259,7 @@ fn record_answer(
         return Ok(Some(not_found::<WorkItem>(&intent.item_id)));
     };
     let (step, refused, error, ids) = match answer {
-        Err(failure) => (None, None, Some(failure.error), Some(Ran::Jobs(failure.cancelled))),
+        Err(failure) => (None, None, Some(*failure.error), Some(Ran::Jobs(failure.cancelled))),
         // Others may have moved or changed the item meanwhile: its state of now decides.
         Ok(ran) => match step(&item, &intent.action) {
             Ok(step) => (Some(step), None, None, Some(ran)),

@@ -967,3 +967,108 @@ fn two_sessions_that_update_one_item_lose_nothing_but_the_same_field() {
     assert_eq!(item.execution_history.unwrap().len(), 40);
     assert!(["a19", "b19"].contains(&item.name.as_deref().unwrap()));
 }
+
+/// A policy in which bob may see the workspace `lab`, and execute, create and delete nothing.
+#[derive(Debug)]
+struct BobReadsLab;
+
+impl crate::session::AccessPolicy for BobReadsLab {
+    fn visible(
+        &self,
+        who: &Identity,
+        _service: crate::value::Service,
+        action: crate::value::Action,
+    ) -> crate::session::Visibility {
+        use crate::session::Visibility;
+        use crate::value::Action;
+        match (who.user_id(), action) {
+            ("bob", Action::Read | Action::Update) => Visibility::workspaces(["lab"]),
+            ("bob", _) => Visibility::None,
+            _ => Visibility::All,
+        }
+    }
+}
+
+#[test]
+fn the_access_policy_counts_item_by_item() {
+    let store = StoreOptions::default().access_policy(BobReadsLab).maintenance_thread(false);
+    let store = store.open_on(Arc::new(MemoryDisk::new())).unwrap();
+    let (ada, bob) = (store.session(Identity::user("ada")), store.session(Identity::user("bob")));
+    ada.create_work_items(read(&json!([{"workspace": "lab"}, {"workspace": "office"}]))).unwrap();
+    assert_eq!(bob.get_work_item("1001").unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(bob.query_work_items(QueryWorkItemsRequest::default()).unwrap().work_items.len(), 1);
+    assert_eq!(bob.execute_work_item("1000", "START").unwrap_err().kind(), ErrorKind::PermissionDenied);
+    let refused = bob.create_work_items(read(&json!([{"name": "mine", "workspace": "lab"}]))).unwrap();
+    let inner = &refused.error.unwrap().inner_errors[0];
+    assert_eq!((inner.name.as_deref(), inner.code), (Some("Skyline.InsufficientPrivileges"), Some(-251_009)));
+    let response = bob
+        .update_work_items(read(&json!({"workItems": [
+            {"id": "1000", "name": "seen"}, {"id": "1001", "name": "unseen"}, {"id": "1000", "workspace": "office"}]})))
+        .unwrap();
+    assert_eq!(response.updated_work_items.unwrap().len(), 1);
+    let names: Vec<_> = response.error.unwrap().inner_errors.into_iter().filter_map(|inner| inner.name).collect();
+    assert_eq!(names, ["Skyline.WorkOrder.WorkItemNotFoundOrNoAccess", "Skyline.InsufficientPrivileges"]);
+    assert_eq!(ada.get_work_item("1000").unwrap().workspace.as_deref(), Some("lab"), "a refused move moves nothing");
+    assert_eq!(bob.delete_work_items(vec!["1000".into()]).unwrap().unwrap().failed_ids, Some(vec!["1000".into()]));
+}
+
+#[test]
+fn a_transaction_reads_its_own_templates_and_items_and_leaves_nothing_when_it_fails() {
+    let bench = Bench::new();
+    let make = |fail: bool| {
+        bench.session.transaction(|tx| {
+            let template = json!([{"name": "t", "templateGroup": "g", "type": "testplan", "testProgram": "p"}]);
+            let made = tx.create_work_item_templates(read(&template))?.created_work_item_templates;
+            let id = made[0].id.clone().unwrap();
+            let items = tx.create_work_items(read(&json!([{"templateId": id.as_str()}])))?.created_work_items;
+            let page = tx.query_work_items(read(&json!({"filter": "testProgram = \"p\""})))?;
+            assert_eq!(page.work_items, items);
+            if fail { Err(Error::invalid("changed my mind")) } else { Ok(()) }
+        })
+    };
+    make(true).unwrap_err();
+    assert_eq!(bench.query(json!({"returnCount": true}))["totalCount"], 0);
+    make(false).unwrap();
+    assert_eq!(bench.query(json!({"returnCount": true}))["totalCount"], 1);
+}
+
+/// Every place at which the power can fail while a job action is executed: the item stands as before, or it has an event
+/// that says that nobody knows, or it moved and has its event; and the state and the event always agree.
+#[test]
+fn a_power_cut_anywhere_in_an_execution_leaves_a_state_that_agrees_with_the_history() {
+    use crate::disk::sim::{SimDisk, Survival};
+
+    let disk = SimDisk::new(7);
+    let clock = clock();
+    let open = |disk: SimDisk| options(&clock, Arc::new(FreshIdRunner)).open_on(Arc::new(disk)).unwrap();
+    let store = open(disk.clone());
+    let session = store.session(Identity::user("ada"));
+    session.create_work_items(vec![read(&runnable())]).unwrap();
+    let before = disk.changes();
+    session.execute_work_item("1000", "START").unwrap();
+
+    let mut replay = disk.replay();
+    let (mut untouched, mut interrupted, mut done) = (0, 0, 0);
+    for change in 0..disk.changes() {
+        replay.advance();
+        if change < before {
+            continue;
+        }
+        for survival in [Survival::None, Survival::Random] {
+            let store = open(replay.survivors(change as u64, survival));
+            let item = store.session(Identity::user("ada")).get_work_item("1000").unwrap();
+            let history = item.execution_history.unwrap();
+            match (item.state.unwrap(), history.as_slice()) {
+                (State::New, []) => untouched += 1,
+                (State::New, [event]) => {
+                    let error = event.base.error.as_ref().unwrap();
+                    assert_eq!(error.name.as_deref(), Some("StationDb.ExecutionInterrupted"));
+                    interrupted += 1;
+                }
+                (State::InProgress, [event]) if event.base.error.is_none() => done += 1,
+                (state, history) => panic!("{state} with {history:?}"),
+            }
+        }
+    }
+    assert!(untouched > 0 && interrupted > 0 && done > 0, "{untouched} {interrupted} {done}");
+}
