@@ -81,7 +81,7 @@ pub use model::{
     FileLinqQueryResponse, FileMetadata, FileOperation, FileOperations, FileQueryOperation, FileQueryOrderBy,
     FileQueryResponse, FileRecord, FileTotalCount, GetFilesRequest, IdsQuery, Link, PropertyQuery, QueryFilesRequest,
     SearchFilesRequest, SizeQuery, StoredContent, StringQuery, TotalCountRelation, UpdateMetadataRequest,
-    UploadFileRequest, UploadSession,
+    UploadFileRequest, UploadSession, UploadSessionState, UploadedChunk,
 };
 pub use model::{
     CreateFeedRequest, Feed, FeedId, Package, PackageId, PackageMetadata, Platform, QueryFeedsRequest,

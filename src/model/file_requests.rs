@@ -246,6 +246,30 @@ record! {
         pub workspace: Option<String>,
     }
 
+    /// One chunk that has arrived.
+    wire pub struct UploadedChunk {
+        /// Index of the chunk, from 1.
+        pub index: u32,
+        /// Length in bytes.
+        pub size: u64,
+        /// Whether it was sent as the last one.
+        pub close: bool,
+    }
+
+    /// An upload session that is not finished, so that a caller can go on where it was.
+    wire pub struct UploadSessionState {
+        /// Id of the session.
+        #[serde(alias = "sessionId")]
+        pub id: String,
+        /// When it was started.
+        #[serde(with = "crate::value::time::required")]
+        pub created_at: DateTime<Utc>,
+        /// Workspace of the file that it will become.
+        pub workspace: String,
+        /// The chunks that have arrived, by index.
+        pub chunks: Vec<UploadedChunk>,
+    }
+
     /// An upload session that was started.
     wire pub struct UploadSession {
         /// Id of the session.

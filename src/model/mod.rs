@@ -56,7 +56,7 @@ pub use file_requests::{
     CreatedQuery, FileLinqQueryOrderBy, FileLinqQueryRequest, FileLinqQueryResponse, FileOperation, FileOperations,
     FileQueryOperation, FileQueryOrderBy, FileQueryResponse, FileTotalCount, GetFilesRequest, IdsQuery, PropertyQuery,
     QueryFilesRequest, SearchFilesRequest, SizeQuery, StringQuery, TotalCountRelation, UpdateMetadataRequest,
-    UploadFileRequest, UploadSession,
+    UploadFileRequest, UploadSession, UploadSessionState, UploadedChunk,
 };
 pub use package::{Package, PackageId, PackageMetadata, PackageRecord};
 pub use product::{Product, ProductId};

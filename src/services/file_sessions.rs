@@ -7,7 +7,10 @@ use super::content;
 use super::files::{NewFile, create};
 use crate::error::{Error, Result};
 use crate::model::file::NAME;
-use crate::model::{FileId, Resource, StoredContent, UploadChunk, UploadSession, UploadSessionId, UploadSessionRecord};
+use crate::model::{
+    FileId, Resource, StoredContent, UploadChunk, UploadSession, UploadSessionId, UploadSessionRecord,
+    UploadSessionState, UploadedChunk,
+};
 use crate::records::Space;
 use crate::session::{Access, Draft, What};
 use crate::value::{Control, limits};
@@ -81,14 +84,17 @@ fn chunk_key(session: &UploadSessionRecord, index: u32) -> Vec<u8> {
     content::chunk_key(&session_prefix(session), index)
 }
 
+fn chunk_index(prefix: &[u8], key: &[u8]) -> Result<u32> {
+    let index = key.get(prefix.len()..).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
+    index.ok_or_else(|| Error::corrupt("records.redb: the key of an upload chunk is damaged"))
+}
+
 /// The chunks of a session by index. Their keys are gone from the draft afterwards, and so is the session.
 fn take_chunks(draft: &mut Draft<'_>, session: &UploadSessionRecord) -> Result<Vec<(u32, UploadChunk)>> {
     let prefix = session_prefix(session);
     let mut chunks = Vec::new();
     for (key, value) in draft.raw_prefix(Space::UploadChunks, &prefix)? {
-        let index = key.get(prefix.len()..).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
-        let index = index.ok_or_else(|| Error::corrupt("records.redb: the key of an upload chunk is damaged"))?;
-        chunks.push((index, content::open_chunk(&key, &value)?));
+        chunks.push((chunk_index(&prefix, &key)?, content::open_chunk(&key, &value)?));
         draft.delete_raw(Space::UploadChunks, key);
     }
     draft.delete::<UploadSessionRecord>(session.id())?;
@@ -144,6 +150,30 @@ fn check_complete(chunks: &[(u32, UploadChunk)]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The sessions that are not finished, in the order of their start.
+pub(super) fn list<A: Access>(access: &A) -> Result<Vec<UploadSessionState>> {
+    access.read(|view| {
+        let mut states = Vec::new();
+        view.for_each::<UploadSessionRecord>(|session| {
+            let prefix = session_prefix(&session);
+            let mut chunks = Vec::new();
+            for (key, value) in view.raw_prefix(Space::UploadChunks, &prefix)? {
+                let chunk = content::open_chunk(&key, &value)?;
+                let index = chunk_index(&prefix, &key)?;
+                chunks.push(UploadedChunk { index, size: chunk.content.size(), close: chunk.close });
+            }
+            states.push(UploadSessionState {
+                id: session.id.to_string(),
+                created_at: session.created_at,
+                workspace: session.workspace,
+                chunks,
+            });
+            Ok(true)
+        })?;
+        Ok(states)
+    })
 }
 
 pub(super) fn cancel<A: Access>(access: &A, session_id: &str) -> Result<()> {

@@ -14,7 +14,7 @@ use crate::model::file::{NAME, listing_links};
 use crate::model::{
     FileId, FileLinqQueryRequest, FileLinqQueryResponse, FileMetadata, FileOperation, FileOperations, FileQueryOrderBy,
     FileQueryResponse, FileRecord, GetFilesRequest, QueryFilesRequest, Resource, SearchFilesRequest, StoredContent,
-    UpdateMetadataRequest, UploadFileRequest, UploadSession,
+    UpdateMetadataRequest, UploadFileRequest, UploadSession, UploadSessionState,
 };
 use crate::session::{Access, Draft, OrderTerm, Page, Plan, Query, What};
 use crate::value::{Action, Control, limits};
@@ -135,6 +135,12 @@ pub trait FileService {
         close: bool,
         control: &Control,
     ) -> Result<()>;
+
+    /// The upload sessions that are not finished, with the chunks that have arrived: where to go on after a restart.
+    ///
+    /// # Errors
+    /// None of its own.
+    fn query_upload_sessions(&self) -> Result<Vec<UploadSessionState>>;
 
     /// Makes a file of the chunks. `name` wins over a `Name` among the properties.
     ///
@@ -430,6 +436,10 @@ impl<A: Access> FileService for A {
         control: &Control,
     ) -> Result<()> {
         file_sessions::append(self, session_id, chunk_index, content, close, control)
+    }
+
+    fn query_upload_sessions(&self) -> Result<Vec<UploadSessionState>> {
+        file_sessions::list(self)
     }
 
     fn finish_upload_session(

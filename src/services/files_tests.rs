@@ -398,6 +398,9 @@ fn upload_sessions_take_chunks_in_any_order_over_a_restart() {
     drop((session, store));
     let store = open(&disk);
     let session = store.session(Identity::user("ada"));
+    let waiting = session.query_upload_sessions().unwrap();
+    assert_eq!((waiting.len(), waiting[0].workspace.as_str(), waiting[0].chunks.len()), (1, "w", 1));
+    assert_eq!(waiting[0].chunks[0], UploadedChunk { index: 2, size: 8, close: true });
     append(&session, 1, &full, false).unwrap();
     assert_eq!(session.get_files(GetFilesRequest::default()).unwrap().total_count, 0);
     let properties = [("Name".to_owned(), "loses".to_owned()), ("k".to_owned(), "v".to_owned())].into();
@@ -411,6 +414,7 @@ fn upload_sessions_take_chunks_in_any_order_over_a_restart() {
     assert_eq!(out, whole[full.len() - 2..]);
     let file = metadata(&session, &id).unwrap();
     assert_eq!((file.properties["Name"].as_str(), file.workspace.as_str()), ("wins", "w"));
+    assert!(session.query_upload_sessions().unwrap().is_empty());
     assert_eq!(append(&session, 3, b"", true).unwrap_err().kind(), ErrorKind::NotFound);
     session.delete_file(&id).unwrap();
     store.maintain(&control()).unwrap();

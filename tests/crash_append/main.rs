@@ -8,6 +8,8 @@ mod errors;
 mod files;
 mod flips;
 mod harness;
+#[cfg(feature = "packages")]
+mod packages;
 mod scenarios;
 mod sequence;
 

@@ -1,0 +1,134 @@
+//! Packages and upload sessions: chunks that wait, packages uploaded, overwritten, moved, and gone with their feed.
+
+use std::collections::BTreeMap;
+
+use stationdb::{
+    Control, CreateFeedRequest, Error, FeedService, FileService, ManualClock, Platform, QueryFeedsRequest, Store,
+    StoreOptions, UpdateFeedRequest,
+};
+
+use crate::files::{content, observe_files};
+use crate::harness::must_hold;
+use crate::scenarios::{ada, options};
+use crate::sequence::{MAINTAIN, Observation, REOPEN, Sequence, Step, Steps};
+use crate::{errors, flips};
+
+pub struct Packages;
+
+/// A package whose only long member is one that nobody inflates.
+fn deb(version: &str, payload: usize) -> Vec<u8> {
+    let text = format!("Package: tool\nVersion: {version}\nArchitecture: all\n");
+    let mut header = tar::Header::new_gnu();
+    header.set_size(text.len() as u64);
+    header.set_mode(0o644);
+    let mut control = tar::Builder::new(Vec::new());
+    control.append_data(&mut header, "control", text.as_bytes()).unwrap();
+    let control = control.into_inner().unwrap();
+    let mut out = b"!<arch>\n".to_vec();
+    let data = content(payload);
+    for (name, content) in [("debian-binary", b"2.0\n".as_slice()), ("control.tar", &control), ("data.tar", &data)] {
+        out.extend(format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 644, content.len()).bytes());
+        out.extend(content);
+        out.extend((content.len() % 2 == 1).then_some(b'\n'));
+    }
+    out
+}
+
+fn package(store: &Store, version: &str, payload: usize) -> Result<(), Error> {
+    let session = ada(store);
+    let feed = session.query_feeds(QueryFeedsRequest::default())?.feeds.remove(0);
+    let bytes = deb(version, payload);
+    session.upload_package_content(&feed.id, &mut bytes.as_slice(), None, true, &Control::default()).map(|_| ())
+}
+
+fn append(store: &Store, len: usize) -> Result<(), Error> {
+    let session = ada(store);
+    let waiting = session.query_upload_sessions()?.remove(0);
+    let bytes = content(len);
+    session.append_to_upload_session(&waiting.id, 1, &mut bytes.as_slice(), true, &Control::default())
+}
+
+impl Steps for Packages {
+    fn options(&self) -> StoreOptions {
+        options().small_blob_bytes(1000).clock(ManualClock::new(Default::default()))
+    }
+
+    fn steps(&self) -> Vec<Step> {
+        vec![
+            ("an upload session", |store| ada(store).start_upload_session(None).map(|_| ())),
+            ("a chunk", |store| append(store, 3_000)),
+            ("the chunk again", |store| append(store, 4_000)),
+            (REOPEN, |_| Ok(())),
+            ("the file of the chunk", |store| {
+                let session = ada(store);
+                let waiting = session.query_upload_sessions()?.remove(0);
+                session.finish_upload_session(&waiting.id, "chunks", BTreeMap::new()).map(|_| ())
+            }),
+            ("a feed", |store| {
+                let platform = Some(Platform::ni_linux_rt());
+                let request = CreateFeedRequest { name: "tools".to_owned(), platform, ..Default::default() };
+                ada(store).create_feed(request).map(|_| ())
+            }),
+            ("a package", |store| package(store, "1", 5_000)),
+            ("another version", |store| package(store, "2", 0)),
+            ("the first again", |store| package(store, "1", 6_000)),
+            (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
+            ("the feed moves", |store| {
+                let session = ada(store);
+                let feed = session.query_feeds(QueryFeedsRequest::default())?.feeds.remove(0);
+                let request = UpdateFeedRequest { workspace: Some("elsewhere".to_owned()), ..Default::default() };
+                session.update_feed(&feed.id, request).map(|_| ())
+            }),
+            ("the feed goes, a feed comes", |store| {
+                ada(store).transaction(|tx| {
+                    let feed = tx.query_feeds(QueryFeedsRequest::default())?.feeds.remove(0);
+                    tx.delete_feed(&feed.id)?;
+                    let platform = Some(Platform::windows());
+                    tx.create_feed(CreateFeedRequest { name: "new".to_owned(), platform, ..Default::default() })?;
+                    Ok(())
+                })
+            }),
+        ]
+    }
+
+    fn observe(&self, store: &Store) -> Result<Observation, Error> {
+        let mut seen = Observation::new();
+        observe_files(store, &mut seen)?;
+        let session = ada(store);
+        for waiting in session.query_upload_sessions()? {
+            seen.insert(format!("session {}", waiting.id), format!("{:?}", waiting.chunks));
+        }
+        for feed in session.query_feeds(QueryFeedsRequest::default())?.feeds {
+            seen.insert(format!("feed {}", feed.name), feed.workspace);
+            for package in session.query_packages(&feed.id)?.packages {
+                let mut bytes = Vec::new();
+                session.download_package(&package.id, &mut bytes, &Control::default())?;
+                let version = package.metadata.version.unwrap_or_default();
+                let right = [0, 5_000, 6_000].into_iter().any(|payload| deb(&version, payload) == bytes);
+                let text = format!("{} bytes, right: {right}, in {}", bytes.len(), package.workspace);
+                seen.insert(format!("package {}", package.file_name), text);
+            }
+        }
+        Ok(seen)
+    }
+}
+
+#[test]
+fn every_change_of_packages_and_chunks_can_be_the_last() {
+    must_hold("packages", &Sequence::new(Packages));
+}
+
+#[test]
+fn the_nth_operation_of_packages_and_chunks_fails() {
+    errors::every_operation_fails("packages", &Sequence::new(Packages));
+}
+
+#[test]
+fn a_disk_that_fills_up_under_packages_loses_nothing() {
+    errors::fills_up("packages", &Sequence::new(Packages));
+}
+
+#[test]
+fn one_wrong_bit_under_packages_is_never_a_wrong_answer() {
+    flips::one_bit_is_wrong("packages", &Sequence::new(Packages), 300);
+}
