@@ -53,12 +53,18 @@ pub fn fills_up(name: &str, scenario: &dyn Scenario) {
 }
 
 pub fn every_operation_fails(name: &str, scenario: &dyn Scenario) {
+    operations_fail(name, scenario, 1);
+}
+
+/// As [`every_operation_fails`], for one in `one_in` operations by day: for scenarios that are long.
+pub fn operations_fail(name: &str, scenario: &dyn Scenario, one_in: usize) {
+    let one_in = if is_night() { 1 } else { one_in };
     let begun = Instant::now();
     let whole = History::new(SimDisk::new(first_seed()));
     scenario.run(&whole).unwrap();
     let ops = whole.disk.ops();
     let (mut runs, mut kinds) = (0_u64, BTreeMap::<String, u64>::new());
-    for op in 0..ops {
+    for op in (0..ops).step_by(one_in) {
         // Every operation fails by itself and from then on; how else it may fail takes turns, and all of it at night.
         let others = [Fault::NoSpace, Fault::PartialWrite, Fault::ShortRead, Fault::Interrupted, Fault::DropDirty];
         let turn = |at: usize| is_night() || at as u64 == op % 5;
