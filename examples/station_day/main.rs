@@ -1,49 +1,344 @@
-//! stub
+//! A day of a test station, from an empty directory to the answers.
+//!
+//! The device under test is the computer that this runs on: the loop that is timed, the timer, the memory and the disk
+//! under the store are its own. Run it twice, and the second run adds a second work item to the same store.
+
+mod csv;
 mod machine;
 mod measure;
+mod paperwork;
 mod plot;
-fn main() {
-    let m = machine::Machine::look();
-    println!("{m:?} {}", m.part_number());
-    let mut s = measure::Sampler::new();
-    let t = std::time::Instant::now();
-    let mut all = vec![];
-    let mut kept = vec![];
-    for _ in 0..20 {
-        let b = s.take(100_000, "x");
-        for (c, (e, l)) in b
-            .elapsed_ns
-            .chunks(2000)
-            .zip(b.loop_ns.chunks(2000))
-            .map(|(a, b)| (a, b))
-            .map(|x| (0, x))
-            .map(|x| x.1)
-            .map(|x| ((), x))
-            .map(|(_, (e, l))| (0, (e, l)))
-        {
-            let _ = c;
-            let i = (0..l.len()).max_by(|a, b| l[*a].total_cmp(&l[*b])).unwrap();
-            let j = (0..l.len()).min_by(|a, b| l[*a].total_cmp(&l[*b])).unwrap();
-            for k in [i.min(j), i.max(j)] {
-                kept.push((e[k] as f64 / 1e9, l[k]));
-            }
-        }
-        all.extend(b.elapsed_ns.iter().zip(&b.loop_ns).map(|(e, l)| (*e as f64 / 1e9, *l)));
+mod steps;
+mod table;
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Parser;
+use stationdb::prelude::*;
+use stationdb::{
+    Control, CreateTableRequest, Identity, QueryWorkItemsRequest, SearchRequest, Session, Specification, Store,
+    UploadFileRequest,
+};
+
+use machine::Machine;
+use measure::{COPY, DiskProbe, ELAPSED, LOOP, quantile};
+use paperwork::properties;
+use plot::{Plot, grouped};
+use steps::{Steps, bytes, duration, size_of};
+
+const PROGRAM: &str = "station_day";
+const INTERVALS: i64 = 1000;
+
+/// A day of a test station: measures this computer and keeps everything in one store.
+#[derive(Parser)]
+struct Options {
+    /// Directory of the store and of the picture; created when missing.
+    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/target/station_day"))]
+    dir: PathBuf,
+    /// Samples to take.
+    #[arg(long, default_value_t = 2_000_000, value_parser = clap::value_parser!(u32).range(1_000..))]
+    rows: u32,
+    /// A CSV file of your own, whose columns become a table beside the samples.
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+}
+
+/// One measured quantity against its specification.
+struct Check {
+    name: String,
+    value: f64,
+    unit: String,
+    limit: String,
+    passed: bool,
+}
+
+/// What the first half of the day leaves for the second.
+struct Day {
+    work_item_id: String,
+    table_id: String,
+    csv: Option<(String, String)>,
+    checks: Vec<Check>,
+    loop_max_ns: f64,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let options = Options::parse();
+    let steps = Steps::new();
+    std::fs::create_dir_all(&options.dir)?;
+    let store_dir = options.dir.join("store");
+
+    steps.part("The station opens its store");
+    let start = Instant::now();
+    let store = Store::open(&store_dir)?;
+    steps.done(start, format!("opened {}", store_dir.display()));
+    let session = store.session(Identity::user("workbench"));
+    let day = work(&session, &options, &steps)?;
+    drop(session);
+    let start = Instant::now();
+    store.close()?;
+    steps.done(start, format!("closed the store; {} on disk", bytes(size_of(&store_dir))));
+
+    steps.part("The next morning: the store answers");
+    let start = Instant::now();
+    let store = Store::open(&store_dir)?;
+    steps.done(start, "opened the store again");
+    let session = store.session(Identity::user("engineer"));
+    answer(&session, &options, &steps, &day)?;
+    drop(session);
+    store.close()?;
+    steps.end();
+    Ok(())
+}
+
+/// The day itself: paperwork, measurement, check, report.
+fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<dyn Error>> {
+    steps.part("Paperwork");
+    let machine = Machine::look();
+    let start = Instant::now();
+    let (asset, is_new) = paperwork::register_asset(session, &machine)?;
+    let verb = if is_new { "registered" } else { "found" };
+    let name = asset.name.as_deref().unwrap_or_default();
+    steps.done(start, format!("{verb} the asset {name:?}: {}, {}", machine.processor, machine.system));
+    let start = Instant::now();
+    let (product, is_new) = paperwork::describe_product(session, &machine)?;
+    let verb = if is_new { "described" } else { "found" };
+    steps.done(start, format!("{verb} the product {}", product.part_number.as_deref().unwrap_or_default()));
+    let start = Instant::now();
+    let specs = paperwork::specify(session, &product)?;
+    steps.done(start, format!("{} specifications", specs.len()));
+    let start = Instant::now();
+    let work_item_id = paperwork::begin_work_item(session, &machine, &asset, PROGRAM)?;
+    steps.done(start, format!("work item {work_item_id}: made from its template, scheduled, started"));
+    let use_id = format!("{PROGRAM}-{work_item_id}");
+    paperwork::begin_use(session, &machine, &use_id)?;
+
+    steps.part("Measurement");
+    let table_id = table::create(session, format!("Samples of work item {work_item_id}"), &work_item_id)?;
+    let start = Instant::now();
+    let mut run = table::measure(session, &table_id, options.rows as usize, DiskProbe::new(&options.dir)?)?;
+    steps.done(start, format!("{} samples taken, and appended while they were taken", grouped(options.rows as usize)));
+    run.small_appends.sort_unstable();
+    if let (Some(middle), Some(slowest)) =
+        (run.small_appends.get(run.small_appends.len() / 2), run.small_appends.last())
+    {
+        let count = run.small_appends.len();
+        let (middle, slowest) = (duration(*middle), duration(*slowest));
+        steps.note(format!("{count} small appends of 100 rows, each durable: median {middle}, slowest {slowest}"));
     }
-    println!("{:?}", t.elapsed());
-    let t = std::time::Instant::now();
+    let (rows, time) = run.large;
+    if rows > 0 {
+        let rate = rows as f64 / time.as_secs_f64() / 1e6;
+        steps.note(format!(
+            "{} rows in large Arrow batches, each durable: {}, {rate:.2} million rows a second",
+            grouped(rows),
+            duration(time)
+        ));
+    }
+    session.utilization_heartbeat(vec![use_id.clone()], None)?;
+    let csv = options.csv.as_ref().map(|path| import(session, path, &work_item_id, steps)).transpose()?;
+
+    steps.part("Check and report");
+    let start = Instant::now();
+    let checks: Vec<Check> = specs.iter().filter_map(|spec| check(spec, &run)).collect();
+    let passed = checks.iter().all(|check| check.passed);
+    for check in &checks {
+        let verdict = if check.passed { "pass" } else { "FAIL" };
+        steps.note(format!("{verdict}  {}: {:.3} {}, limit {}", check.name, check.value, check.unit, check.limit));
+    }
+    let report = report(&machine, &work_item_id, &checks, run.loop_ns.len());
+    let report_id = session.upload_file(
+        &mut report.as_bytes(),
+        UploadFileRequest {
+            name: Some(format!("Self-test report {work_item_id}.md")),
+            metadata: properties([("workItemId", &work_item_id), ("about", "workbench self-test")]),
+            ..Default::default()
+        },
+        &Control::default(),
+    )?;
+    steps.done(
+        start,
+        format!("checked {} limits and uploaded the report of {}", checks.len(), bytes(report.len() as u64)),
+    );
+
+    // Rows, table and work item become visible together, or not at all.
+    let start = Instant::now();
+    let mut table_ids = vec![table_id.clone()];
+    table_ids.extend(csv.iter().map(|(id, _)| id.clone()));
+    let last_rows = run.last.num_rows();
+    let last = run.last.clone();
+    session.transaction(|tx| {
+        tx.append_table_batches(&table_id, vec![last], Some(true))?;
+        let answer = tx.update_work_items(paperwork::closing(&work_item_id, &table_ids, &report_id, passed))?;
+        match answer.error {
+            Some(error) => Err(stationdb::Error::invalid(error.message.unwrap_or_default())),
+            None => Ok(()),
+        }
+    })?;
+    steps.done(
+        start,
+        format!("one transaction: the last {} rows, the end of the data, the closed work item", grouped(last_rows)),
+    );
+    session.end_utilization(vec![use_id], None)?;
+    let loop_max_ns = run.loop_ns.iter().copied().fold(0.0, f64::max);
+    Ok(Day { work_item_id, table_id, csv, checks, loop_max_ns })
+}
+
+/// Reads a CSV file into a table; the table's id and the column to draw.
+fn import(
+    session: &Session,
+    path: &std::path::Path,
+    work_item_id: &str,
+    steps: &Steps,
+) -> Result<(String, String), Box<dyn Error>> {
+    let start = Instant::now();
+    let mut file = csv::CsvFile::open(path)?;
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let id: String = session
+        .create_table(CreateTableRequest {
+            name,
+            columns: file.columns.clone(),
+            properties: Some(properties([("workItemId", work_item_id)])),
+            ..Default::default()
+        })?
+        .into();
+    let mut rows = 0;
+    for batch in &mut file {
+        let batch = batch?;
+        rows += batch.num_rows();
+        session.append_table_batches(&id, vec![batch], None)?;
+    }
+    session.append_table_batches(&id, Vec::new(), Some(true))?;
+    steps.done(start, format!("{}: {} rows in {} columns", path.display(), grouped(rows), file.columns.len()));
+    Ok((id, file.y.unwrap_or_else(|| csv::ROW.to_owned())))
+}
+
+fn check(spec: &Specification, run: &table::Run) -> Option<Check> {
+    let column = spec.properties.as_ref()?.get("column")?;
+    let part = if column == LOOP { 0.99 } else { 0.5 };
+    let value = quantile(run.values(column), part)?;
+    let limit = spec.limit.as_ref()?;
+    let limit = match (limit.min, limit.max) {
+        (Some(min), _) => format!("above {min}"),
+        (_, Some(max)) => format!("below {max}"),
+        _ => "none".to_owned(),
+    };
+    Some(Check {
+        name: spec.name.clone().unwrap_or_default(),
+        value,
+        unit: spec.unit.clone().unwrap_or_default(),
+        limit,
+        passed: spec.check(value, &[]).is_inside(),
+    })
+}
+
+fn report(machine: &Machine, work_item_id: &str, checks: &[Check], samples: usize) -> String {
+    let mut text = format!(
+        "# Self-test of {}\n\nWork item {work_item_id}. {}, {}, {} threads. {} samples.\n\n\
+         | Quantity | Value | Limit | Result |\n|---|---|---|---|\n",
+        machine.host,
+        machine.processor,
+        machine.system,
+        machine.thread_count,
+        grouped(samples)
+    );
+    for check in checks {
+        let result = if check.passed { "pass" } else { "fail" };
+        text += &format!("| {} | {:.3} {} | {} | {result} |\n", check.name, check.value, check.unit, check.limit);
+    }
+    text
+}
+
+/// What the store is asked after it was opened again.
+fn answer(session: &Session, options: &Options, steps: &Steps, day: &Day) -> Result<(), Box<dyn Error>> {
+    let start = Instant::now();
+    let metadata = session.get_table_metadata(&day.table_id)?;
+    if metadata.row_count != u64::from(options.rows) || metadata.supports_append {
+        return Err(format!("the table has {} rows, {} were acknowledged", metadata.row_count, options.rows).into());
+    }
+    steps.done(start, format!("the table is closed and has its {} rows", grouped(options.rows as usize)));
+
+    // Once to warm up what the operating system holds, then as a user who pans and zooms sees it.
+    let start = Instant::now();
+    let first = table::decimated(session, &day.table_id, ELAPSED, LOOP, INTERVALS)?;
+    let first_time = start.elapsed();
+    let start = Instant::now();
+    let kept = table::decimated(session, &day.table_id, ELAPSED, LOOP, INTERVALS)?;
+    steps.done(start, format!("decimated to {} rows ({} the first time)", grouped(kept.len()), duration(first_time)));
+    let start = Instant::now();
+    let all = table::points(session, &day.table_id, ELAPSED, LOOP)?;
+    steps.done(start, format!("scanned all {} rows", grouped(all.len())));
+    let max = |points: &[(f64, f64)]| points.iter().map(|point| point.1).fold(f64::NEG_INFINITY, f64::max);
+    if first != kept || max(&kept) != max(&all) || max(&all) != day.loop_max_ns {
+        return Err("decimation lost the worst sample".into());
+    }
+    steps.note(format!("the worst of all and the worst of the decimated rows is the same: {} ns", max(&kept)));
+    let start = Instant::now();
+    let picture = options.dir.join("loop_time.png");
+    let seconds = |points: &[(f64, f64)]| points.iter().map(|(x, y)| (x / 1e9, *y)).collect::<Vec<_>>();
+    let limit = day.checks.iter().find(|check| check.name.starts_with("Loop time")).map(|_| 20_000.0);
     plot::draw(
-        std::path::Path::new("/tmp/p.png"),
-        &plot::Plot {
-            title: "Loop time",
+        &picture,
+        &Plot {
+            title: "Loop time of the workbench",
             x_label: "seconds since the test began",
             y_label: "loop time (ns)",
-            all: &all,
-            kept: &kept,
-            limit: Some(10_000.0),
+            all: &seconds(&all),
+            kept: &seconds(&kept),
+            limit,
             log_scale: true,
         },
-    )
-    .unwrap();
-    println!("{:?} {:?}", t.elapsed(), measure::quantile(all.iter().map(|p| p.1).collect(), 0.99));
+    )?;
+    steps.done(start, format!("drew {}", picture.display()));
+    if let Some((id, y)) = &day.csv {
+        let start = Instant::now();
+        let kept = table::decimated(session, id, csv::ROW, y, INTERVALS)?;
+        let all = table::points(session, id, csv::ROW, y)?;
+        let picture = options.dir.join("csv.png");
+        let plot = Plot { title: y, x_label: "row", y_label: y, all: &all, kept: &kept, limit: None, log_scale: false };
+        plot::draw(&picture, &plot)?;
+        steps.done(start, format!("drew {}", picture.display()));
+    }
+
+    let start = Instant::now();
+    let (count, frame) = table::worst(session, &day.table_id, 20_000.0)?;
+    steps.done(start, format!("{} samples are beyond 20,000 ns; the worst:", grouped(count as usize)));
+    for row in frame.data.iter().take(3) {
+        let cells: Vec<&str> = row.iter().map(|cell| cell.as_deref().unwrap_or("")).collect();
+        steps.note(cells.join("  "));
+    }
+
+    let start = Instant::now();
+    let item = session.get_work_item(&day.work_item_id)?;
+    let state = item.state.map(|state| state.to_string()).unwrap_or_default();
+    steps.done(start, format!("work item {} is {state}; its history:", day.work_item_id));
+    for event in item.execution_history.iter().flatten() {
+        let (from, to) = (event.base.previous_state.unwrap_or_default(), event.base.new_state.unwrap_or_default());
+        let who = event.base.triggered_by.as_deref().unwrap_or_default();
+        steps.note(format!("{} by {who}: {from} -> {to}", event.base.action.as_deref().unwrap_or_default()));
+    }
+    let items = session.query_work_items(QueryWorkItemsRequest {
+        filter: Some("type == \"self-test\" && state == \"CLOSED\"".to_owned()),
+        return_count: Some(true),
+        ..Default::default()
+    })?;
+    steps.note(format!("{} self-tests are closed in this store", items.total_count.unwrap_or_default()));
+
+    let start = Instant::now();
+    let found = session.search(SearchRequest {
+        text: Some("workbench self test".to_owned()),
+        take: Some(10),
+        ..Default::default()
+    })?;
+    steps.done(start, format!("searched for \"workbench self test\": {} hits", found.total.unwrap_or_default()));
+    for hit in &found.hits {
+        steps.note(format!("{} {}: {}", hit.kind, hit.id, hit.name));
+    }
+    for kind in ["product", "asset", "file"] {
+        if !found.hits.iter().any(|hit| hit.kind == kind) {
+            return Err(format!("the search did not find the {kind}").into());
+        }
+    }
+    Ok(())
 }

@@ -1,0 +1,211 @@
+//! The rows: the table of the samples, and what is asked of it.
+
+use std::error::Error;
+use std::sync::mpsc::sync_channel;
+use std::time::{Duration, Instant};
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{Float64Type, Int64Type};
+use stationdb::prelude::*;
+use stationdb::{
+    AppendTableDataRequest, Column, ColumnFilter, ColumnOrderBy, ColumnType, CreateTableRequest, DataFrame, DataType,
+    DecimationMethod, DecimationOptions, FilterOperation, QueryDecimatedDataRequest, QueryTableDataRequest,
+    ScanRequest, Session,
+};
+
+use crate::measure::{COPY, DiskProbe, ELAPSED, LOOP, PHASE, SYNC, Sampler, Samples, TICK};
+use crate::paperwork::properties;
+use crate::steps::bar;
+
+type Answer<T> = Result<T, Box<dyn Error>>;
+
+/// Rows of one small durable append.
+const SMALL_ROWS: usize = 100;
+/// Small durable appends.
+const SMALL_APPENDS: usize = 200;
+/// Rows of one large Arrow batch.
+const LARGE_ROWS: usize = 65_536;
+
+/// What was measured, beside the rows in the table.
+pub struct Run {
+    /// The last samples, not appended yet.
+    pub last: RecordBatch,
+    /// How long each small durable append took.
+    pub small_appends: Vec<Duration>,
+    /// Rows of the large batches, and how long their appends took together.
+    pub large: (usize, Duration),
+    /// Loop times of all samples.
+    pub loop_ns: Vec<f64>,
+    /// Steps of the timer.
+    pub tick_ns: Vec<f64>,
+    /// Bandwidths of the memory.
+    pub copy_gb_s: Vec<f64>,
+    /// Latencies of the disk.
+    pub sync_us: Vec<f64>,
+}
+
+/// Creates the table of the samples; its id.
+pub fn create(session: &Session, name: String, work_item_id: &str) -> Answer<String> {
+    let column = |name: &str, data_type, column_type, unit: &str| Column {
+        name: name.to_owned(),
+        data_type,
+        column_type,
+        properties: properties([("unit", unit)]),
+    };
+    let id = session.create_table(CreateTableRequest {
+        name: Some(name),
+        columns: vec![
+            column(ELAPSED, DataType::Int64, ColumnType::Index, "ns"),
+            column(LOOP, DataType::Float64, ColumnType::Normal, "ns"),
+            column(TICK, DataType::Float64, ColumnType::Normal, "ns"),
+            column(COPY, DataType::Float64, ColumnType::Nullable, "GB/s"),
+            column(SYNC, DataType::Float64, ColumnType::Nullable, "us"),
+            column(PHASE, DataType::String, ColumnType::Normal, ""),
+        ],
+        properties: Some(properties([("workItemId", work_item_id)])),
+        ..Default::default()
+    })?;
+    Ok(id.into())
+}
+
+/// Takes `row_count` samples and appends them while they are taken: small durable batches first, large ones after. The
+/// last batch is handed back, to be appended in the transaction that closes the work item.
+pub fn measure(session: &Session, id: &str, row_count: usize, mut probe: DiskProbe) -> Answer<Run> {
+    let mut sampler = Sampler::new();
+    let mut run = Run {
+        last: Samples::default().to_batch()?,
+        small_appends: Vec::new(),
+        large: (0, Duration::ZERO),
+        loop_ns: Vec::with_capacity(row_count),
+        tick_ns: Vec::with_capacity(row_count),
+        copy_gb_s: Vec::new(),
+        sync_us: Vec::new(),
+    };
+    let progress = bar(row_count as u64, "samples");
+    let mut left = row_count;
+    while left > 2 * SMALL_ROWS && run.small_appends.len() < SMALL_APPENDS {
+        let mut samples = sampler.take(SMALL_ROWS, "alone");
+        let latency = probe.sync_us()?;
+        if let Some(first) = samples.sync_us.first_mut() {
+            *first = Some(latency);
+        }
+        run.keep(&samples);
+        let frame = DataFrame { columns: None, data: samples.to_rows() };
+        let start = Instant::now();
+        session.append_table_data(id, AppendTableDataRequest { frame: Some(frame), ..Default::default() })?;
+        run.small_appends.push(start.elapsed());
+        left -= SMALL_ROWS;
+        progress.inc(SMALL_ROWS as u64);
+    }
+
+    // From here on the store works on another thread while this one measures: what it costs is in the samples.
+    let (sender, receiver) = sync_channel::<RecordBatch>(4);
+    let writer = session.clone();
+    let table_id = id.to_owned();
+    let appending = std::thread::spawn(move || -> stationdb::Result<(usize, Duration)> {
+        let (mut rows, mut time) = (0, Duration::ZERO);
+        for batch in receiver {
+            rows += batch.num_rows();
+            let start = Instant::now();
+            writer.append_table_batches(&table_id, vec![batch], None)?;
+            time += start.elapsed();
+        }
+        Ok((rows, time))
+    });
+    while left > 0 {
+        let count = left.min(LARGE_ROWS);
+        let samples = sampler.take(count, "beside the store");
+        run.keep(&samples);
+        left -= count;
+        progress.inc(count as u64);
+        let batch = samples.to_batch()?;
+        if left == 0 {
+            run.last = batch;
+        } else if sender.send(batch).is_err() {
+            break;
+        }
+    }
+    drop(sender);
+    progress.finish_and_clear();
+    run.large = appending.join().map_err(|_| "the appending thread panicked")??;
+    Ok(run)
+}
+
+impl Run {
+    fn keep(&mut self, samples: &Samples) {
+        self.loop_ns.extend(&samples.loop_ns);
+        self.tick_ns.extend(&samples.tick_ns);
+        self.copy_gb_s.extend(samples.copy_gb_s.iter().flatten());
+        self.sync_us.extend(samples.sync_us.iter().flatten());
+    }
+
+    /// The measured values behind a column's specification.
+    pub fn values(&self, column: &str) -> Vec<f64> {
+        match column {
+            LOOP => self.loop_ns.clone(),
+            TICK => self.tick_ns.clone(),
+            COPY => self.copy_gb_s.clone(),
+            _ => self.sync_us.clone(),
+        }
+    }
+}
+
+/// Two columns of a table as points; rows without a value are left out.
+pub fn points(session: &Session, id: &str, x: &str, y: &str) -> Answer<Vec<(f64, f64)>> {
+    let request = ScanRequest { columns: Some(vec![x.to_owned(), y.to_owned()]), ..Default::default() };
+    let mut points = Vec::new();
+    for batch in session.scan(id, request)? {
+        push_points(&batch?, &mut points)?;
+    }
+    Ok(points)
+}
+
+fn push_points(batch: &RecordBatch, points: &mut Vec<(f64, f64)>) -> Answer<()> {
+    let xs = batch.column(0).as_primitive_opt::<Int64Type>().ok_or("x is no integer")?;
+    let y = arrow::compute::cast(batch.column(1), &arrow::datatypes::DataType::Float64)?;
+    let ys = y.as_primitive::<Float64Type>();
+    let values = xs.values().iter().zip(ys.values()).enumerate();
+    points.extend(values.filter(|(row, _)| ys.is_valid(*row)).map(|(_, (&x, &y))| (x as f64, y)));
+    Ok(())
+}
+
+/// The extremes of each of `intervals` intervals: what a plot needs.
+pub fn decimated(session: &Session, id: &str, x: &str, y: &str, intervals: i64) -> Answer<Vec<(f64, f64)>> {
+    let rows = session.query_decimated_data(
+        id,
+        QueryDecimatedDataRequest {
+            columns: Some(vec![x.to_owned(), y.to_owned()]),
+            decimation: Some(DecimationOptions {
+                y_columns: Some(vec![y.to_owned()]),
+                intervals: Some(intervals),
+                method: DecimationMethod::MaxMin,
+                ..Default::default()
+            }),
+            ..Default::default()
+        },
+    )?;
+    let mut points = Vec::new();
+    for batch in &rows.rows.batches {
+        push_points(batch, &mut points)?;
+    }
+    Ok(points)
+}
+
+/// The worst samples beyond a loop time: how many there are, and the first ten as text cells.
+pub fn worst(session: &Session, id: &str, beyond_ns: f64) -> Answer<(u64, DataFrame)> {
+    let page = session.query_table_data(
+        id,
+        QueryTableDataRequest {
+            columns: Some([ELAPSED, LOOP, TICK, PHASE].map(str::to_owned).to_vec()),
+            filters: Some(vec![ColumnFilter {
+                column: LOOP.to_owned(),
+                operation: FilterOperation::GreaterThan,
+                value: Some(beyond_ns.to_string()),
+            }]),
+            order_by: Some(vec![ColumnOrderBy { column: LOOP.to_owned(), descending: true }]),
+            take: Some(10),
+            ..Default::default()
+        },
+    )?;
+    Ok((page.total_row_count, page.rows.to_data_frame()))
+}
