@@ -1,7 +1,40 @@
-//! stationdb
+//! An embedded storage engine for test stations: products, assets, work items, test plans, feeds, measurement tables and
+//! files in one directory.
+//!
+//! ```
+//! # fn main() -> stationdb::Result<()> {
+//! # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
+//! use stationdb::prelude::*;
+//! use stationdb::{CreateWorkItemRequest, Identity, QueryWorkItemsRequest, Store};
+//!
+//! let store = Store::open(dir.path())?;
+//! let session = store.session(Identity::user("ada"));
+//! let request = CreateWorkItemRequest { name: Some("Burn-in".into()), ..Default::default() };
+//! session.create_work_items(vec![request])?;
+//!
+//! let query = QueryWorkItemsRequest { filter: Some("name.StartsWith(\"Burn\")".into()), ..Default::default() };
+//! let page = session.query_work_items(query)?;
+//! assert_eq!(page.work_items[0].created_by.as_deref(), Some("ada"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Start at [`Store`], which opens a directory, and [`Session`], which acts for somebody. Sessions and [`Transaction`]s
+//! implement the service traits of the [`prelude`]; the records, requests and answers are plain structs whose serde form is
+//! the wire form of the service. [`Error`] tells by its [`ErrorKind`] what went wrong, and by its place where.
+//!
+//! Calls block. Handles are cheap to clone and safe to share; a server runs them on its threads for blocking work.
+//!
+//! Features: `search` (default) for full-text search, `packages` (default) for reading package metadata, `faults` for a
+//! disk that fails as told and loses what power cuts lose.
 #![deny(missing_docs)]
 // Nothing that a caller, a file or a disk can do panics; tests may.
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+/// The README's examples, compiled and run.
+#[cfg(all(doctest, feature = "search", feature = "packages"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod blobs;
 mod columnar;
