@@ -43,8 +43,12 @@ fn value(row: usize) -> f64 {
 }
 
 fn create_table(session: &Session) -> String {
-    let column =
-        |name: &str, data_type, column_type| Column { name: name.to_owned(), data_type, column_type, ..Default::default() };
+    let column = |name: &str, data_type, column_type| Column {
+        name: name.to_owned(),
+        data_type,
+        column_type,
+        ..Default::default()
+    };
     let columns =
         vec![column("t", DataType::Int64, ColumnType::Index), column("v", DataType::Float64, ColumnType::Normal)];
     session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap().into()
