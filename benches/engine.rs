@@ -10,7 +10,7 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use serde_json::json;
 use stationdb::prelude::*;
 use stationdb::{
-    Column, ColumnFilter, ColumnType, CreateTableRequest, CreateWorkItemRequest, DataType, DecimationMethod,
+    Column, ColumnFilter, ColumnType, Control, CreateTableRequest, CreateWorkItemRequest, DataType, DecimationMethod,
     DecimationOptions, FilterOperation, Identity, QueryDecimatedDataRequest, QueryTableDataRequest,
     QueryWorkItemsRequest, ScanRequest, Session, Store,
 };
@@ -54,9 +54,13 @@ fn create_table(session: &Session) -> String {
     session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap().into()
 }
 
+fn append_batch(session: &Session, id: &str, batch: RecordBatch, end_of_data: Option<bool>) {
+    session.append_batches(id, &mut std::iter::once(Ok(batch)), end_of_data).unwrap();
+}
+
 fn filled_table(session: &Session) -> String {
     let id = create_table(session);
-    session.append_table_batches(&id, vec![batch(0, ROWS)], Some(true)).unwrap();
+    append_batch(session, &id, batch(0, ROWS), Some(true));
     id
 }
 
@@ -74,11 +78,11 @@ fn append(c: &mut Criterion) {
                     appended += rows;
                     batch(appended - rows, rows)
                 },
-                |batch| place.session.append_table_batches(&id, vec![batch], None).unwrap(),
+                |batch| append_batch(&place.session, &id, batch, None),
                 BatchSize::PerIteration,
             );
         });
-        assert_eq!(place.session.get_table_metadata(&id).unwrap().row_count, appended as u64);
+        assert_eq!(place.session.get_table_metadata(&id).unwrap().row_count, Some(appended as i64));
     }
 }
 
@@ -90,7 +94,7 @@ fn scan(c: &mut Criterion) {
     group.throughput(Throughput::Elements(ROWS as u64));
     group.bench_function("all rows", |b| {
         b.iter(|| {
-            let stream = place.session.scan(&id, ScanRequest::default()).unwrap();
+            let stream = place.session.scan(&id, ScanRequest::default(), &Control::default()).unwrap();
             let rows: usize = stream.map(|batch| batch.unwrap().num_rows()).sum();
             assert_eq!(black_box(rows), ROWS);
         });
@@ -125,7 +129,7 @@ fn decimate(c: &mut Criterion) {
                     ..Default::default()
                 };
                 let request = QueryDecimatedDataRequest { decimation: Some(options), ..Default::default() };
-                let frame = place.session.query_decimated_data(&id, request).unwrap().rows.to_data_frame();
+                let frame = place.session.query_decimated_data(&id, request).unwrap().frame.to_data_frame();
                 let has_max =
                     frame.data.iter().any(|row| row[1].as_deref().and_then(|cell| cell.parse().ok()) == Some(max));
                 assert_eq!(has_max, method != DecimationMethod::Lossy || has_max);

@@ -169,7 +169,7 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
     let last_rows = run.last.num_rows();
     let last = run.last.clone();
     session.transaction(|tx| {
-        tx.append_table_batches(&table_id, vec![last], Some(true))?;
+        table::append(tx, &table_id, Some(last), Some(true))?;
         let answer = tx.update_work_items(paperwork::closing(&work_item_id, &table_ids, &report_id, passed))?;
         match answer.error {
             Some(error) => Err(stationdb::Error::invalid(error.message.unwrap_or_default())),
@@ -207,9 +207,9 @@ fn import(
     for batch in &mut file {
         let batch = batch?;
         rows += batch.num_rows();
-        session.append_table_batches(&id, vec![batch], None)?;
+        table::append(session, &id, Some(batch), None)?;
     }
-    session.append_table_batches(&id, Vec::new(), Some(true))?;
+    table::append(session, &id, None, Some(true))?;
     steps.done(start, format!("{}: {} rows in {} columns", path.display(), grouped(rows), file.columns.len()));
     Ok((id, file.y.unwrap_or_else(|| csv::ROW.to_owned())))
 }
@@ -254,8 +254,9 @@ fn report(machine: &Machine, work_item_id: &str, checks: &[Check], samples: usiz
 fn answer(session: &Session, options: &Options, steps: &Steps, day: &Day) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let metadata = session.get_table_metadata(&day.table_id)?;
-    if metadata.row_count != u64::from(options.rows) || metadata.supports_append {
-        return Err(format!("the table has {} rows, {} were acknowledged", metadata.row_count, options.rows).into());
+    let row_count = metadata.row_count.unwrap_or_default();
+    if row_count != i64::from(options.rows) || metadata.supports_append != Some(false) {
+        return Err(format!("the table has {row_count} rows, {} were acknowledged", options.rows).into());
     }
     steps.done(start, format!("the table is closed and has its {} rows", grouped(options.rows as usize)));
 
@@ -335,7 +336,7 @@ fn answer(session: &Session, options: &Options, steps: &Steps, day: &Day) -> Res
     for hit in &found.hits {
         steps.note(format!("{} {}: {}", hit.kind, hit.id, hit.name));
     }
-    for kind in ["product", "asset", "file"] {
+    for kind in ["Product", "Asset", "file"] {
         if !found.hits.iter().any(|hit| hit.kind == kind) {
             return Err(format!("the search did not find the {kind}").into());
         }

@@ -8,8 +8,8 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type};
 use stationdb::prelude::*;
 use stationdb::{
-    AppendTableDataRequest, Column, ColumnFilter, ColumnOrderBy, ColumnType, CreateTableRequest, DataFrame, DataType,
-    DecimationMethod, DecimationOptions, FilterOperation, QueryDecimatedDataRequest, QueryTableDataRequest,
+    AppendTableDataRequest, Column, ColumnFilter, ColumnOrderBy, ColumnType, Control, CreateTableRequest, DataFrame,
+    DataType, DecimationMethod, DecimationOptions, FilterOperation, QueryDecimatedDataRequest, QueryTableDataRequest,
     ScanRequest, Session,
 };
 
@@ -68,6 +68,16 @@ pub fn create(session: &Session, name: String, work_item_id: &str) -> Answer<Str
     Ok(id.into())
 }
 
+/// Appends a batch, closes the table, or both; through a session or inside a transaction.
+pub fn append<T: TableService>(
+    tables: &T,
+    id: &str,
+    batch: Option<RecordBatch>,
+    end_of_data: Option<bool>,
+) -> stationdb::Result<()> {
+    tables.append_batches(id, &mut batch.into_iter().map(Ok), end_of_data)
+}
+
 /// Takes `row_count` samples and appends them while they are taken: small durable batches first, large ones after. The
 /// last batch is handed back, to be appended in the transaction that closes the work item.
 pub fn measure(session: &Session, id: &str, row_count: usize, mut probe: DiskProbe) -> Answer<Run> {
@@ -107,7 +117,7 @@ pub fn measure(session: &Session, id: &str, row_count: usize, mut probe: DiskPro
         for batch in receiver {
             rows += batch.num_rows();
             let start = Instant::now();
-            writer.append_table_batches(&table_id, vec![batch], None)?;
+            append(&writer, &table_id, Some(batch), None)?;
             time += start.elapsed();
         }
         Ok((rows, time))
@@ -154,7 +164,7 @@ impl Run {
 pub fn points(session: &Session, id: &str, x: &str, y: &str) -> Answer<Vec<(f64, f64)>> {
     let request = ScanRequest { columns: Some(vec![x.to_owned(), y.to_owned()]), ..Default::default() };
     let mut points = Vec::new();
-    for batch in session.scan(id, request)? {
+    for batch in session.scan(id, request, &Control::default())? {
         push_points(&batch?, &mut points)?;
     }
     Ok(points)
@@ -185,7 +195,7 @@ pub fn decimated(session: &Session, id: &str, x: &str, y: &str, intervals: i64) 
         },
     )?;
     let mut points = Vec::new();
-    for batch in &rows.rows.batches {
+    for batch in &rows.frame.batches {
         push_points(batch, &mut points)?;
     }
     Ok(points)
@@ -207,5 +217,5 @@ pub fn worst(session: &Session, id: &str, beyond_ns: f64) -> Answer<(u64, DataFr
             ..Default::default()
         },
     )?;
-    Ok((page.total_row_count, page.rows.to_data_frame()))
+    Ok((page.total_row_count, page.frame.to_data_frame()))
 }
