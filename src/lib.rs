@@ -67,7 +67,10 @@ pub mod fuzz;
 pub use blobs::ContentReader;
 /// The service traits: what a session and a transaction can do.
 pub mod prelude {
-    pub use crate::services::{FileService, SearchService, TableService, TestPlanService, WorkItemService};
+    pub use crate::services::{
+        AssetService, FeedService, FileService, ProductService, SearchService, SpecificationService, TableService,
+        TestPlanService, WorkItemService,
+    };
 }
 
 pub use columnar::{RowStream, kernels};
