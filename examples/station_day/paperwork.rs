@@ -6,12 +6,12 @@ use std::error::Error;
 use serde_json::json;
 use stationdb::prelude::*;
 use stationdb::{
-    ApiError, Asset, AssetIdentification, AssetType, CreateAssetRequest, CreateProductRequest,
-    CreateSpecificationRequest, CreateSpecificationsRequest, CreateWorkItemRequest, CreateWorkItemTemplateRequest,
-    ExecutionDefinition, ManualExecution, Patch, Product, QueryAssetsRequest, QueryProductsRequest,
-    QuerySpecificationsRequest, QueryWorkItemTemplatesRequest, ScheduleDefinition, ScheduleWorkItemRequest,
-    ScheduleWorkItemsRequest, Session, Specification, SpecificationLimit, SpecificationType, StartUtilizationRequest,
-    UpdateWorkItemRequest, UpdateWorkItemsRequest,
+    ApiError, Asset, AssetIdentification, AssetLocationForCreate, AssetPresence, AssetPresenceStatus, AssetType,
+    CreateAssetRequest, CreateProductRequest, CreateSpecificationRequest, CreateSpecificationsRequest,
+    CreateWorkItemRequest, CreateWorkItemTemplateRequest, ExecutionDefinition, ManualExecution, Patch, Product,
+    QueryAssetsRequest, QueryProductsRequest, QuerySpecificationsRequest, QueryWorkItemTemplatesRequest,
+    ScheduleDefinition, ScheduleWorkItemRequest, ScheduleWorkItemsRequest, Session, Specification, SpecificationLimit,
+    SpecificationType, StartUtilizationRequest, UpdateWorkItemRequest, UpdateWorkItemsRequest,
 };
 
 use crate::machine::Machine;
@@ -33,7 +33,7 @@ fn first<T>(made: Vec<T>, error: Option<ApiError>) -> Answer<T> {
 /// The asset of this machine; registered when it is new to the store.
 pub fn register_asset(session: &Session, machine: &Machine) -> Answer<(Asset, bool)> {
     let found = session.query_assets(QueryAssetsRequest {
-        filter: Some(format!("SerialNumber == {}", json!(machine.serial))),
+        filter: Some(format!("SerialNumber = {}", json!(machine.serial))),
         take: Some(1),
         ..Default::default()
     })?;
@@ -46,6 +46,11 @@ pub fn register_asset(session: &Session, machine: &Machine) -> Answer<(Asset, bo
         vendor_name: Some(machine.vendor.clone()),
         serial_number: Some(machine.serial.clone()),
         asset_type: Some(AssetType::DeviceUnderTest),
+        location: Some(AssetLocationForCreate {
+            minion_id: Some(machine.host.clone()),
+            state: Some(AssetPresence { asset_presence: Some(AssetPresenceStatus::Present) }),
+            ..Default::default()
+        }),
         part_number: Some(machine.part_number()),
         supports_self_test: Some(true),
         keywords: Some(vec!["workbench".to_owned(), "self-test".to_owned()]),
