@@ -238,8 +238,9 @@ static FIELDS: [Field<Asset>; 46] = [
     field(of("lastUpdatedWithin", FieldType::Within), |a, _| a.last_updated_timestamp.into()),
 ];
 
-fn identity_entries(asset: &Asset, key: fn(&Identity<'_>) -> Vec<u8>) -> Vec<Vec<u8>> {
-    Identity::of_asset(asset).map(|identity| vec![key(&identity)]).unwrap_or_default()
+/// An asset out of every system and without a serial number has no identity, and no entries.
+fn identity_of(asset: &Asset) -> Option<Identity<'_>> {
+    Identity::of_asset(asset).ok()
 }
 
 static INDEXES: [Index<Asset>; 10] = [
@@ -247,13 +248,13 @@ static INDEXES: [Index<Asset>; 10] = [
         number: asset_index::IDENTITY,
         fields: &[],
         unique: true,
-        on: Some(|a| identity_entries(a, |identity| identity.canonical_key())),
+        on: Some(|a| identity_of(a).map(|identity| vec![identity.canonical_key()]).unwrap_or_default()),
     },
     Index {
         number: asset_index::CANDIDATES,
         fields: &[],
         unique: false,
-        on: Some(|a| identity_entries(a, |identity| identity.candidate_key())),
+        on: Some(|a| identity_of(a).map(|identity| vec![identity.candidate_key()]).unwrap_or_default()),
     },
     index(asset_index::MINION, &["location.minionId"]),
     index(asset_index::PARENT, &["location.parent"]),

@@ -1,5 +1,7 @@
 //! What create and update requests do to an asset record: pure, one item at a time.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 
 use super::asset::Asset;
@@ -131,7 +133,7 @@ impl Asset {
 
     fn check(&self) -> Result<()> {
         check_sensors(self.temperature_sensors.as_ref(), "temperatureSensors")?;
-        check_count("properties", "properties", self.properties.as_ref().map(|map| map.len()))?;
+        check_count("properties", "properties", self.properties.as_ref().map(BTreeMap::len))?;
         check_count("keywords", "keywords", self.keywords.as_ref().map(Vec::len))?;
         check_count("files", "fileIds", self.file_ids.as_ref().map(Vec::len))?;
         self.self_calibration.as_ref().map_or(Ok(()), check_self_calibration)?;
