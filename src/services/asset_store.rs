@@ -125,7 +125,8 @@ fn place_in_system(draft: &Draft<'_>, asset: &mut Asset) -> Result<()> {
     Ok(())
 }
 
-/// Sets the connection of a system, and of the assets in it that the caller may see.
+/// Sets the connection of a system and of all assets in it, also those that the caller may not see: then the policy
+/// refuses the whole call, for a connection that only some assets show would be wrong.
 pub(super) fn set_connection(
     draft: &mut Draft<'_>,
     minion_id: &str,
@@ -140,7 +141,7 @@ pub(super) fn set_connection(
     key::push_str(&mut prefix, minion_id);
     let mut count = 0;
     for asset_key in draft.index_keys::<Asset>(asset_index::MINION, &prefix)? {
-        let Some(mut asset) = draft.by_key::<Asset>(asset_key)? else { continue };
+        let Some(mut asset) = draft.any_by_key::<Asset>(asset_key)? else { continue };
         let before = asset.system_connection();
         place_in_system(draft, &mut asset)?;
         if asset.system_connection() != before {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::disk::MemoryDisk;
 use crate::session::{Identity, Session};
-use crate::store::{Store, StoreOptions};
-use crate::value::{ManualClock, time};
+use crate::store::{Store, StoreOptions, VerifyLevel};
+use crate::value::{Control, ManualClock, time};
 
 pub(super) struct TestStore {
     disk: Arc<MemoryDisk>,
@@ -30,8 +30,15 @@ impl TestStore {
         self.store.session(Identity::user("ada"))
     }
 
+    /// Checks that records, indexes and log agree.
+    pub(super) fn assert_sound(&self) {
+        let report = self.store.verify(VerifyLevel::Checksums, &Control::default()).unwrap();
+        assert_eq!(report.findings, []);
+    }
+
     /// Closes the store and opens it again.
     pub(super) fn reopen(self) -> Self {
+        self.assert_sound();
         let Self { disk, clock, store, options } = self;
         store.close().unwrap();
         let store = open(&disk, &clock, options);

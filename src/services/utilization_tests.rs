@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::AssetService;
 use super::asset_tests::{create, request};
 use super::test_store::TestStore;
-use crate::ErrorKind;
 use crate::model::*;
-use crate::session::{Access, What};
-use crate::value::time;
+use crate::session::{Access, Identity, Visibility, What};
+use crate::value::{Action, Service, time};
+use crate::{AccessPolicy, ErrorKind};
 
 fn at(text: &str) -> DateTime<Utc> {
     time::parse(text).unwrap()
@@ -221,6 +221,83 @@ fn records_follow_their_asset_into_another_workspace() {
             })
         })
         .unwrap();
+}
+
+/// Guests read the workspace `one` and write nowhere; everybody else may do everything.
+#[derive(Debug)]
+struct GuestsSeeOne;
+
+impl AccessPolicy for GuestsSeeOne {
+    fn visible(&self, who: &Identity, _service: Service, action: Action) -> Visibility {
+        match (who.user_id(), action) {
+            ("guest", Action::Read) => Visibility::workspaces(["one"]),
+            ("guest", _) => Visibility::None,
+            _ => Visibility::All,
+        }
+    }
+}
+
+#[test]
+fn a_policy_hides_assets_and_their_use_and_refuses_items() {
+    let store = TestStore::with(|options| options.access_policy(GuestsSeeOne));
+    let session = store.session();
+    let in_workspace = |serial: &str, workspace: &str| {
+        let mut value = request(serial);
+        value["workspace"] = workspace.into();
+        value
+    };
+    let assets = create(&session, vec![in_workspace("1", "one"), in_workspace("2", "two")]).assets.unwrap();
+    start(&session, Some("u"), &["1", "2"]);
+    let guest = store.store.session(Identity::user("guest"));
+    assert_eq!(guest.asset_summary().unwrap().total, 1);
+    assert_eq!(guest.assets_in_use().unwrap(), [assets[0].id().to_owned()]);
+    let items = history(&guest, json!({})).unwrap().asset_utilizations;
+    assert_eq!(items.iter().filter_map(|item| item.asset_identifier.as_deref()).collect::<Vec<_>>(), [assets[0].id()]);
+    assert_eq!(guest.get_asset(assets[1].id()).unwrap_err().kind(), ErrorKind::NotFound);
+    // What the guest may not see exists all the same: its identity is taken.
+    for refused in [in_workspace("2", "one"), in_workspace("3", "one")] {
+        assert_eq!(create(&guest, vec![refused]).failed.unwrap().len(), 1);
+    }
+    let inner = |error: Option<crate::ApiError>| error.unwrap().inner_errors.remove(0).code;
+    assert_eq!(inner(start(&guest, Some("v"), &["1"]).error), Some(-251_009));
+    assert_eq!(inner(start(&guest, Some("v"), &["2"]).error), Some(-253_426));
+    assert_eq!(inner(guest.end_utilization(ids(&["u"]), None).unwrap().error), Some(-251_009));
+    let denied = guest.link_files(assets[0].id(), ids(&["f"])).unwrap_err();
+    assert_eq!(denied.kind(), ErrorKind::PermissionDenied);
+    let denied = guest.set_system_connection("station-1", Some(SystemConnection::Connected)).unwrap_err();
+    assert_eq!(denied.kind(), ErrorKind::PermissionDenied);
+    assert_eq!(session.get_asset(assets[0].id()).unwrap().system_connection(), None);
+    store.assert_sound();
+}
+
+#[test]
+fn a_transaction_sees_its_own_utilizations_and_leaves_nothing_when_it_fails() {
+    let store = TestStore::new();
+    let session = store.session();
+    let failed = session.transaction(|tx| {
+        create(tx, vec![request("1")]);
+        assert_eq!(start(tx, Some("u"), &["1"]).error, None);
+        assert_eq!(tx.assets_in_use()?.len(), 1);
+        assert_eq!(tx.utilization_heartbeat(ids(&["u"]), None)?.failed, None);
+        assert_eq!(history(tx, json!({"assetFilter": "SerialNumber = \"1\""}))?.asset_utilizations.len(), 1);
+        Err::<(), _>(crate::Error::conflict("no"))
+    });
+    assert_eq!(failed.unwrap_err().message(), "no");
+    assert!(history(&session, json!({})).unwrap().asset_utilizations.is_empty());
+    assert_eq!(session.asset_summary().unwrap(), AssetSummary::default());
+    store.assert_sound();
+}
+
+#[test]
+fn a_large_asset_is_refused_alone_and_leaves_no_index_entries() {
+    let store = TestStore::new();
+    let session = store.session();
+    let mut large = request("1");
+    large["properties"] = json!({"text": "x".repeat(crate::value::limits::RECORD_BYTES)});
+    let answer = create(&session, vec![large, request("2")]);
+    assert_eq!((answer.assets.unwrap().len(), answer.failed.unwrap().len()), (1, 1));
+    store.assert_sound();
+    assert_eq!(create(&session, vec![request("1")]).assets.unwrap().len(), 1);
 }
 
 /// Writes records as `start_utilization` and `end_utilization` do, many in one commit.
