@@ -28,7 +28,8 @@ const HEADER: usize = 20;
 /// # Errors
 /// `LimitExceeded` when they are more than one append may take.
 pub fn encode_batch(schema: &TableSchema, batch: &RecordBatch) -> Result<Vec<u8>> {
-    let rows = u32::try_from(batch.num_rows()).map_err(|_| Error::limit("an append has too many rows for one batch"))?;
+    let rows =
+        u32::try_from(batch.num_rows()).map_err(|_| Error::limit("an append has too many rows for one batch"))?;
     let mut out = Vec::with_capacity(HEADER + batch.get_array_memory_size());
     out.extend_from_slice(MAGIC);
     out.extend_from_slice(&[VERSION, 0, 0, 0]);
@@ -46,10 +47,18 @@ pub fn encode_batch(schema: &TableSchema, batch: &RecordBatch) -> Result<Vec<u8>
         match column.data_type {
             DataType::Bool => put_bits(array.as_boolean().values(), &mut out),
             DataType::Float32 => {
-                array.as_primitive::<Float32Type>().values().iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
+                array
+                    .as_primitive::<Float32Type>()
+                    .values()
+                    .iter()
+                    .for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
             }
             DataType::Float64 => {
-                array.as_primitive::<Float64Type>().values().iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
+                array
+                    .as_primitive::<Float64Type>()
+                    .values()
+                    .iter()
+                    .for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
             }
             DataType::Int32 => {
                 array.as_primitive::<Int32Type>().values().iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes()));

@@ -107,7 +107,10 @@ mod tests {
 
     #[test]
     fn only_the_stated_spellings_are_read() {
-        assert_eq!((parse_bool("TRUE"), parse_bool("False"), parse_bool("1"), parse_bool("")), (Some(true), Some(false), None, None));
+        assert_eq!(
+            (parse_bool("TRUE"), parse_bool("False"), parse_bool("1"), parse_bool("")),
+            (Some(true), Some(false), None, None)
+        );
         for bad in ["", "1.0", "1e3", " 1", "1 ", "2147483648", "-2147483649", "0x1", "+", "-"] {
             assert_eq!(parse_i32(bad), None, "{bad:?}");
         }

@@ -69,16 +69,21 @@ fn coerce_array(column: &Column, array: &ArrayRef, first_row: u64) -> Result<Arr
     let misfit = |row: usize| {
         let mut text = String::new();
         super::frame::write_cells(array, row, &mut text);
-        Error::invalid(format!("the value {text} of Arrow type {} does not fit {}", array.data_type(), column.data_type))
-            .at(place(row))
+        Error::invalid(format!(
+            "the value {text} of Arrow type {} does not fit {}",
+            array.data_type(),
+            column.data_type
+        ))
+        .at(place(row))
     };
     let out = change_type(column, array, &misfit)?;
     if column.column_type != ColumnType::Nullable
         && let Some(nulls) = out.logical_nulls().filter(|nulls| nulls.null_count() > 0)
     {
         let row = (0..nulls.len()).find(|&row| nulls.is_null(row)).unwrap_or_default();
-        return Err(Error::invalid(format!("column {:?} is not NULLABLE, so it cannot hold null", column.name))
-            .at(place(row)));
+        return Err(
+            Error::invalid(format!("column {:?} is not NULLABLE, so it cannot hold null", column.name)).at(place(row))
+        );
     }
     Ok(out)
 }
@@ -95,8 +100,7 @@ fn change_type(column: &Column, array: &ArrayRef, misfit: &dyn Fn(usize) -> Erro
     if *source == Arrow::Null {
         return Ok(new_null_array(&target, array.len()));
     }
-    let small_int =
-        matches!(source, Arrow::Int8 | Arrow::Int16 | Arrow::UInt8 | Arrow::UInt16);
+    let small_int = matches!(source, Arrow::Int8 | Arrow::Int16 | Arrow::UInt8 | Arrow::UInt16);
     let int = small_int || matches!(source, Arrow::Int32 | Arrow::Int64 | Arrow::UInt32 | Arrow::UInt64);
     let fits = match column.data_type {
         DataType::Bool => false,

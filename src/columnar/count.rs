@@ -38,7 +38,8 @@ pub(super) fn in_parallel<I: Sync, T: Send>(
     let done: Mutex<Vec<(usize, T)>> = Mutex::new(Vec::with_capacity(items.len()));
     let failed: Mutex<Option<Error>> = Mutex::new(None);
     let worker = || {
-        while let Some((at, item)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, items.get(at)?)))
+        while let Some((at, item)) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, items.get(at)?)))
         {
             match run(item) {
                 Ok(value) => done.lock().unwrap_or_else(PoisonError::into_inner).push((at, value)),

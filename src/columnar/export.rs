@@ -109,8 +109,7 @@ pub fn export_parquet(
     let failed = |error: parquet::errors::ParquetError| {
         Error::new(ErrorKind::Io, format!("writing a Parquet export: {error}")).with_source(error)
     };
-    let properties =
-        WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
+    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
     let mut writer = ArrowWriter::try_new(out, schema.clone(), Some(properties)).map_err(failed)?;
     let mut count = 0;
     for batch in rows {

@@ -26,12 +26,8 @@ pub fn frame_to_batch(schema: &TableSchema, frame: &DataFrame) -> Result<RecordB
         Some(names) => schema.projection(Some(names), "frame.columns")?,
     };
     if let Some((row, cells)) = frame.data.iter().enumerate().find(|(_, cells)| cells.len() != positions.len()) {
-        return Err(Error::invalid(format!(
-            "row {row} has {} values for {} columns",
-            cells.len(),
-            positions.len()
-        ))
-        .at_member(format!("frame.data[{row}]")));
+        return Err(Error::invalid(format!("row {row} has {} values for {} columns", cells.len(), positions.len()))
+            .at_member(format!("frame.data[{row}]")));
     }
     let mut source = vec![None; schema.len()];
     for (place, &position) in positions.iter().enumerate() {

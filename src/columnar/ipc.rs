@@ -158,7 +158,9 @@ fn check_header(batch: &IpcBatch<'_>, body_len: usize) -> Result<()> {
             return Err(malformed("a batch has a negative length"));
         }
         if length > bound {
-            return Err(Error::limit(format!("an Arrow batch has {length} rows, more than the {bound} that one may have")));
+            return Err(Error::limit(format!(
+                "an Arrow batch has {length} rows, more than the {bound} that one may have"
+            )));
         }
     }
     for buffer in batch.buffers().into_iter().flatten() {

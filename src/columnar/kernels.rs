@@ -115,9 +115,7 @@ pub fn lossy(row_count: u64, interval_count: u64) -> Vec<u64> {
     match kept {
         0 => Vec::new(),
         1 => vec![0],
-        _ => (0..kept)
-            .map(|i| (u128::from(i) * u128::from(row_count - 1) / u128::from(kept - 1)) as u64)
-            .collect(),
+        _ => (0..kept).map(|i| (u128::from(i) * u128::from(row_count - 1) / u128::from(kept - 1)) as u64).collect(),
     }
 }
 

@@ -179,9 +179,7 @@ fn check(column: &Column, filter: &ColumnFilter, member: &dyn Fn(&str) -> String
     match data_type {
         DataType::String => Ok(Test::Text { value: value.to_owned(), contains: false, negate }),
         DataType::Bool => cells::parse_bool(value).map(|value| Test::Bool(compare, value)).ok_or_else(bad),
-        DataType::Int32 => {
-            cells::parse_i32(value).map(|value| Test::Int(compare, i64::from(value))).ok_or_else(bad)
-        }
+        DataType::Int32 => cells::parse_i32(value).map(|value| Test::Int(compare, i64::from(value))).ok_or_else(bad),
         DataType::Int64 => cells::parse_i64(value).map(|value| Test::Int(compare, value)).ok_or_else(bad),
         DataType::Timestamp => cells::parse_timestamp(value).map(|value| Test::Int(compare, value)).ok_or_else(bad),
         DataType::Float32 => float(cells::parse_f32(value).map(f64::from)),
@@ -252,9 +250,11 @@ impl Predicate {
             Test::Bool(compare, value) => {
                 let values = array.as_boolean().values();
                 let mask = match (compare, value) {
-                    (Compare::Equal, true) | (Compare::NotEqual | Compare::Greater, false)
+                    (Compare::Equal, true)
+                    | (Compare::NotEqual | Compare::Greater, false)
                     | (Compare::GreaterEqual, true) => values.clone(),
-                    (Compare::Equal, false) | (Compare::NotEqual | Compare::Less, true)
+                    (Compare::Equal, false)
+                    | (Compare::NotEqual | Compare::Less, true)
                     | (Compare::LessEqual, false) => !values,
                     (Compare::Less, false) | (Compare::Greater, true) => BooleanBuffer::new_unset(len),
                     (Compare::LessEqual, true) | (Compare::GreaterEqual, false) => BooleanBuffer::new_set(len),

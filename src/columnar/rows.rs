@@ -65,8 +65,7 @@ pub fn read_page(view: &Arc<TableView>, query: &RowQuery, after: Option<u64>, co
         return Ok(RowPage { batch: RecordBatch::new_empty(schema), next_after: None });
     }
     if !query.is_index_order(view) {
-        let mut selected =
-            select_rows(view, &query.predicates, &query.order, after, take.saturating_add(1), control)?;
+        let mut selected = select_rows(view, &query.predicates, &query.order, after, take.saturating_add(1), control)?;
         let more = selected.len() > take;
         selected.truncate(take);
         let locators: Vec<_> = selected.iter().map(|row| row.locator).collect();
@@ -172,9 +171,8 @@ impl RowStream {
                     let locators: Vec<_> = selected.into_iter().map(|row| row.locator).collect();
                     let whole = fetch_rows(&self.view, &locators, &self.query.columns, &self.control)?;
                     let rows = whole.num_rows();
-                    ready.extend(
-                        (0..rows).step_by(ORDERED_ROWS).map(|at| whole.slice(at, ORDERED_ROWS.min(rows - at))),
-                    );
+                    ready
+                        .extend((0..rows).step_by(ORDERED_ROWS).map(|at| whole.slice(at, ORDERED_ROWS.min(rows - at))));
                 }
                 ready.pop_front()
             }

@@ -106,16 +106,7 @@ impl MergedScan {
                 cursors.push(Cursor { run: at, next_row, end_row, step: FIRST_ROWS, least, pieces: VecDeque::new() });
             }
         }
-        Ok(Self {
-            view,
-            predicates,
-            columns,
-            with_locators: false,
-            in_sequence,
-            cursors,
-            control,
-            rows_done: 0,
-        })
+        Ok(Self { view, predicates, columns, with_locators: false, in_sequence, cursors, control, rows_done: 0 })
     }
 
     /// Adds the positions of the rows to each chunk.
@@ -210,8 +201,7 @@ impl MergedScan {
                     wanted.truncate(columns.len());
                 }
                 let whole = unit::materialise(run, schema, &picked, &wanted)?;
-                let keys =
-                    if with_keys { index_values(whole.column(key_at))?.into_owned() } else { Vec::new() };
+                let keys = if with_keys { index_values(whole.column(key_at))?.into_owned() } else { Vec::new() };
                 let misfit = |error| Error::corrupt("a projection failed; this is a defect").with_source(error);
                 let batch = if wanted.len() == columns.len() {
                     whole
@@ -312,7 +302,8 @@ impl MergedScan {
         } else {
             interleave_record_batch(&refs, &picks)
         };
-        let batch = batch.map_err(|error| Error::corrupt("runs of one table do not fit together").with_source(error))?;
+        let batch =
+            batch.map_err(|error| Error::corrupt("runs of one table do not fit together").with_source(error))?;
         Ok(Some(ScanChunk { batch, locators }))
     }
 

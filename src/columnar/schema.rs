@@ -117,9 +117,10 @@ impl TableSchema {
     /// # Errors
     /// `InvalidArgument` when there is no column with this name.
     pub fn position(&self, name: &str) -> Result<usize> {
-        self.by_name.get(name).copied().ok_or_else(|| {
-            Error::invalid(format!("the table has no column {name:?}")).with_args([name])
-        })
+        self.by_name
+            .get(name)
+            .copied()
+            .ok_or_else(|| Error::invalid(format!("the table has no column {name:?}")).with_args([name]))
     }
 
     /// Positions of the named columns; all of them, in order of creation, for no names.

@@ -192,7 +192,11 @@ fn filter() -> impl Strategy<Value = ColumnFilter> {
         ]
     };
     let make = |column: &'static str| {
-        move |(operation, value): (Op, String)| ColumnFilter { column: column.to_owned(), operation, value: Some(value) }
+        move |(operation, value): (Op, String)| ColumnFilter {
+            column: column.to_owned(),
+            operation,
+            value: Some(value),
+        }
     };
     let number = || (-3i32..9).prop_map(|v| v.to_string());
     let finite = || prop_oneof![Just("Infinity".to_owned()), Just("-0".to_owned()), number()];
@@ -203,10 +207,7 @@ fn filter() -> impl Strategy<Value = ColumnFilter> {
         (order(), number()).prop_map(make("n")),
         (order(), number()).prop_map(make("m")),
         (order(), any::<bool>().prop_map(|v| v.to_string())).prop_map(make("b")),
-        (
-            prop_oneof![Just(Op::Equals), Just(Op::NotEquals), Just(Op::Contains), Just(Op::NotContains)],
-            "[ab]{0,1}"
-        )
+        (prop_oneof![Just(Op::Equals), Just(Op::NotEquals), Just(Op::Contains), Just(Op::NotContains)], "[ab]{0,1}")
             .prop_map(make("s")),
         (prop_oneof![Just("f"), Just("m"), Just("s"), Just("t")], any::<bool>()).prop_map(|(column, equal)| {
             let operation = if equal { Op::Equals } else { Op::NotEquals };
@@ -505,14 +506,8 @@ fn large_segments_equal_the_model() {
             ] {
                 for distribution in [DecimationDistribution::EqualFrequency, DecimationDistribution::EqualWidth] {
                     for x in [0, 4] {
-                        let decimation = Decimation {
-                            x,
-                            y: vec![1, 2, 3],
-                            intervals,
-                            method,
-                            distribution,
-                            memory_bytes: 1 << 20,
-                        };
+                        let decimation =
+                            Decimation { x, y: vec![1, 2, 3], intervals, method, distribution, memory_bytes: 1 << 20 };
                         let columns: Vec<usize> = (0..fixture.schema.len()).collect();
                         let kept =
                             decimate(&fixture.view, &decimation, &query.predicates, &columns, &Control::default())
@@ -542,9 +537,7 @@ fn every_flipped_byte_of_a_segment_is_found() {
         segment.read(&all, &[0..1500]).map(|_| ())
     };
     read().unwrap();
-    for (name, len) in
-        [(data_name(1), meta.data_bytes), (summary_name(1), meta.summary_bytes)]
-    {
+    for (name, len) in [(data_name(1), meta.data_bytes), (summary_name(1), meta.summary_bytes)] {
         let file = disk.open(&format!("t/{name}"), crate::disk::Mode::ReadWrite).unwrap();
         for at in (0..len).step_by(97).chain([len - 1, len - 4, len - 8]) {
             let mut byte = [0];

@@ -21,12 +21,12 @@ pub mod registry;
 pub mod resource;
 pub mod specification;
 pub mod specification_requests;
+pub mod table;
+pub mod table_data;
 pub(crate) mod upload_session;
 pub mod utilization;
 pub mod utilization_requests;
 pub mod vendor;
-pub mod table;
-pub mod table_data;
 
 pub use asset::{Asset, AssetId};
 pub use asset_identity::{AssetIdentification, Identity as AssetIdentity};

@@ -83,8 +83,15 @@ pub(super) fn append<'a, A: Access>(
     let table = access.read(|view| found(id, view.get::<TableMetadata>(id)?))?;
     check_open(&table)?;
     let schema = table_store::schema_of(&table)?;
-    let mut rest =
-        Rest { access, id: table.id.as_deref().map_or(id, |_| id), schema: schema.clone(), rows: 0, bytes: 0, batches: Vec::new(), sink: None };
+    let mut rest = Rest {
+        access,
+        id: table.id.as_deref().map_or(id, |_| id),
+        schema: schema.clone(),
+        rows: 0,
+        bytes: 0,
+        batches: Vec::new(),
+        sink: None,
+    };
     fill(&schema, &mut rest)?;
     let rows = rest.rows;
     if rows == 0 && !end_of_data {

@@ -77,11 +77,10 @@ fn check_take(take: Option<i64>) -> Result<usize> {
         Some(take) if take < 0 => {
             Err(Error::invalid(format!("take is {take}; it cannot be negative")).at_member("take"))
         }
-        Some(take) if take > i64::from(limits::TABLES_TAKE) => Err(Error::invalid(format!(
-            "take is {take}, more than the {} tables of one page",
-            limits::TABLES_TAKE
-        ))
-        .at_member("take")),
+        Some(take) if take > i64::from(limits::TABLES_TAKE) => {
+            Err(Error::invalid(format!("take is {take}, more than the {} tables of one page", limits::TABLES_TAKE))
+                .at_member("take"))
+        }
         Some(take) => Ok(take as usize),
     }
 }
@@ -287,8 +286,7 @@ pub(super) fn modify_many(
     }
     let outcome = batch::run(Umbrella::SKYLINE, request.tables, |_, change| {
         let id = change.id.clone();
-        modify_one(draft, change, request.replace)
-            .map_err(|error| error.with_resource(TableMetadata::KIND.name, id))
+        modify_one(draft, change, request.replace).map_err(|error| error.with_resource(TableMetadata::KIND.name, id))
     })?;
     Ok(outcome.error.map(|error| ModifyTablesPartialSuccess {
         modified_table_ids: outcome.succeeded,

@@ -116,9 +116,9 @@ pub(super) fn page<A: Access>(
     let key = &access.context().engine.token_key;
     let after = token::open(key, &print, request.continuation_token.as_deref())?
         .map(|position| {
-            <[u8; 8]>::try_from(position.as_slice()).map(u64::from_be_bytes).map_err(|_| {
-                Error::invalid("the continuation token is malformed").at_member("continuationToken")
-            })
+            <[u8; 8]>::try_from(position.as_slice())
+                .map(u64::from_be_bytes)
+                .map_err(|_| Error::invalid("the continuation token is malformed").at_member("continuationToken"))
         })
         .transpose()?;
     let control = control_of(access.context());
@@ -162,9 +162,11 @@ fn axis(schema: &TableSchema, name: &str, member: &str) -> Result<usize> {
     let position = schema.position(name).map_err(|error| error.at_member(member))?;
     let data_type = schema.column(position)?.data_type;
     if !data_type.is_numeric() {
-        return Err(Error::invalid(format!("column {name:?} of type {data_type} is not numeric, so it cannot be decimated"))
-            .with_args([name])
-            .at_member(member));
+        return Err(Error::invalid(format!(
+            "column {name:?} of type {data_type} is not numeric, so it cannot be decimated"
+        ))
+        .with_args([name])
+        .at_member(member));
     }
     Ok(position)
 }
@@ -191,12 +193,11 @@ pub(super) fn decimated<A: Access>(access: &A, id: &str, request: &QueryDecimate
             .at_member("decimation.yColumns"));
     }
     let intervals = options.intervals.unwrap_or(DEFAULT_INTERVALS);
-    let intervals = u64::try_from(intervals).ok().filter(|count| (1..=u64::from(u32::MAX)).contains(count)).ok_or_else(
-        || {
+    let intervals =
+        u64::try_from(intervals).ok().filter(|count| (1..=u64::from(u32::MAX)).contains(count)).ok_or_else(|| {
             Error::invalid(format!("{intervals} intervals are not possible; ask for at least one"))
                 .at_member("decimation.intervals")
-        },
-    )?;
+        })?;
     let decimation = Decimation {
         x,
         y,

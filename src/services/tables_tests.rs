@@ -76,7 +76,8 @@ fn metadata_follows_its_rules() {
     let modify = |json: &str| session.modify_table(&id, serde_json::from_str::<ModifyTableRequest>(json).unwrap());
     modify(r#"{"metadataRevision":2,"name":"n","properties":{"a":"1","b":"2"}}"#).unwrap();
     assert_eq!(modify(r#"{"metadataRevision":2}"#).unwrap_err().kind(), ErrorKind::Conflict);
-    modify(r#"{"properties":{"a":null},"columns":[{"name":"v","properties":{"unit":"V"}}],"test_result_id":"r"}"#).unwrap();
+    modify(r#"{"properties":{"a":null},"columns":[{"name":"v","properties":{"unit":"V"}}],"test_result_id":"r"}"#)
+        .unwrap();
     assert_eq!(modify(r#"{"columns":[{"name":"x","properties":{}}]}"#).unwrap_err().kind(), ErrorKind::InvalidArgument);
     modify("{}").unwrap();
     let table = session.get_table_metadata(&id).unwrap();
@@ -254,7 +255,8 @@ fn large_arrow_appends_become_segments() {
     let disk = disk();
     let store = store(&disk);
     let session = session(&store);
-    let columns = vec![column("t", DataType::Int64, ColumnType::Index), column("m", DataType::Int64, ColumnType::Normal)];
+    let columns =
+        vec![column("t", DataType::Int64, ColumnType::Index), column("m", DataType::Int64, ColumnType::Normal)];
     let id = session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap();
     let batch = |from: i64, len: i64, reverse: bool| {
         let mut values: Vec<i64> = (from..from + len).collect();
@@ -359,9 +361,8 @@ fn bad_reads_are_refused() {
     let token = page.continuation_token.unwrap();
     assert!(query(&format!(r#"{{"take":3,"columns":["t"],"continuationToken":"{token}"}}"#)).is_err());
     assert!(query(&format!(r#"{{"take":10,"continuationToken":"{token}"}}"#)).unwrap().continuation_token.is_none());
-    let decimate = |json: &str| {
-        session.query_decimated_data(&id, crate::value::wire::from_json(json.as_bytes()).unwrap())
-    };
+    let decimate =
+        |json: &str| session.query_decimated_data(&id, crate::value::wire::from_json(json.as_bytes()).unwrap());
     for bad in [
         r#"{"decimation":{"method":"MAX_MIN"}}"#,
         r#"{"decimation":{"method":"MAX_MIN","yColumns":["s"]}}"#,

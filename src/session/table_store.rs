@@ -93,7 +93,13 @@ pub(crate) fn schema_of(table: &TableMetadata) -> Result<Arc<TableSchema>> {
 }
 
 impl TableCache {
-    fn segment(&self, disk: &SharedDisk, dir: &str, meta: SegmentMeta, schema: &Arc<TableSchema>) -> Result<Arc<Segment>> {
+    fn segment(
+        &self,
+        disk: &SharedDisk,
+        dir: &str,
+        meta: SegmentMeta,
+        schema: &Arc<TableSchema>,
+    ) -> Result<Arc<Segment>> {
         if let Some(segment) = lock(&self.segments).0.get(&meta.id) {
             return Ok(segment.clone());
         }
@@ -237,7 +243,12 @@ fn new_segment_id(session: &impl Access) -> Result<u64> {
 }
 
 /// Starts a segment of a table, with its directory.
-pub(crate) fn new_writer(session: &impl Access, id: &str, schema: &Arc<TableSchema>, first_ordinal: u64) -> Result<SegmentWriter> {
+pub(crate) fn new_writer(
+    session: &impl Access,
+    id: &str,
+    schema: &Arc<TableSchema>,
+    first_ordinal: u64,
+) -> Result<SegmentWriter> {
     let disk = session.context().engine.disk.clone();
     let dir = directory(id);
     let number = new_segment_id(session)?;
@@ -263,7 +274,15 @@ pub(crate) struct SegmentSink<'a, A> {
 
 impl<'a, A: Access> SegmentSink<'a, A> {
     pub(crate) fn new(session: &'a A, id: &str, schema: Arc<TableSchema>) -> Self {
-        Self { session, id: id.to_owned(), schema, pending: Vec::new(), pending_rows: 0, writer: None, done: Vec::new() }
+        Self {
+            session,
+            id: id.to_owned(),
+            schema,
+            pending: Vec::new(),
+            pending_rows: 0,
+            writer: None,
+            done: Vec::new(),
+        }
     }
 
     pub(crate) fn push(&mut self, batch: RecordBatch) -> Result<()> {
@@ -485,8 +504,11 @@ pub(crate) fn sweep(engine: &Arc<Engine>) -> Result<u64> {
         let Ok(key) = key_of(&entry.name) else { continue };
         let dir = directory(&entry.name);
         let mut named = Vec::new();
-        let mut cursor =
-            source.cursor(Space::Segments, key.as_bytes(), crate::value::key::after_prefix(key.as_bytes()).as_deref())?;
+        let mut cursor = source.cursor(
+            Space::Segments,
+            key.as_bytes(),
+            crate::value::key::after_prefix(key.as_bytes()).as_deref(),
+        )?;
         while let Some((key, _)) = cursor.next()? {
             named.extend([data_name(number_of(&key)), summary_name(number_of(&key))]);
         }

@@ -46,8 +46,11 @@ impl Store {
 pub(super) fn maintain(engine: &Arc<Engine>, control: &Control) -> Result<MaintenanceReport> {
     let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
     let segments_written = crate::session::table_store::maintain(&session, false, control)?;
-    let mut report =
-        MaintenanceReport { segments_written, files_removed: remove_forgotten(engine, &session, control)?, ..Default::default() };
+    let mut report = MaintenanceReport {
+        segments_written,
+        files_removed: remove_forgotten(engine, &session, control)?,
+        ..Default::default()
+    };
     control.check()?;
     engine.search.maintain(&session)?;
     let position = engine.search.position(&session)?;

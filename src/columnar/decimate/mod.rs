@@ -117,9 +117,7 @@ fn array_extremes(array: &dyn Array, from: usize, len: usize) -> Result<Option<E
             let values = array.as_primitive::<Float32Type>().values();
             wrap(of_slice(array, values, from, len), |value| Level::Float(f64::from(value)))
         }
-        Arrow::Float64 => {
-            wrap(of_slice(array, array.as_primitive::<Float64Type>().values(), from, len), Level::Float)
-        }
+        Arrow::Float64 => wrap(of_slice(array, array.as_primitive::<Float64Type>().values(), from, len), Level::Float),
         other => return Err(Error::invalid(format!("a column of type {other} cannot be decimated"))),
     })
 }

@@ -128,7 +128,9 @@ fn cut(view: &TableView, decimation: &Decimation, parts: &[Part], row_count: u64
         // The least value whose span is `number` or later.
         let offset = (u128::from(number) * width).div_ceil(u128::from(count));
         let value = (i128::from(least) + offset.cast_signed()) as i64;
-        debug_assert!(span_of(Level::Int(value), Level::Int(least), Level::Int(greatest), count) >= number || width == 0);
+        debug_assert!(
+            span_of(Level::Int(value), Level::Int(least), Level::Int(greatest), count) >= number || width == 0
+        );
         let mut rank = 0;
         for part in parts {
             let before = view.run(part.run)?.rows_before(&view.schema, value, false)?;
@@ -259,14 +261,12 @@ fn extremes_of(
         for edge in open {
             let at = edge.rows.start / BLOCK_ROWS;
             let wins = match view.run(edge.run)?.summary(column)? {
-                Some(ColumnSummary::Int(levels)) => levels
-                    .blocks()
-                    .get(at)
-                    .is_some_and(|block| could_win(best, block, Level::Int, edge.first_rank)),
-                Some(ColumnSummary::Float(levels)) => levels
-                    .blocks()
-                    .get(at)
-                    .is_some_and(|block| could_win(best, block, Level::Float, edge.first_rank)),
+                Some(ColumnSummary::Int(levels)) => {
+                    levels.blocks().get(at).is_some_and(|block| could_win(best, block, Level::Int, edge.first_rank))
+                }
+                Some(ColumnSummary::Float(levels)) => {
+                    levels.blocks().get(at).is_some_and(|block| could_win(best, block, Level::Float, edge.first_rank))
+                }
                 None => true,
             };
             if wins {

@@ -30,11 +30,8 @@ pub(super) fn keep(
     control: &Control,
 ) -> Result<Vec<Locator>> {
     let is_index = decimation.x == view.schema.index();
-    let predicates = if is_index {
-        predicates.clone()
-    } else {
-        Arc::new(predicates.with_usable(&view.schema, decimation.x)?)
-    };
+    let predicates =
+        if is_index { predicates.clone() } else { Arc::new(predicates.with_usable(&view.schema, decimation.x)?) };
     let row_count = count_rows(view, &predicates, control)?;
     if row_count == 0 {
         return Ok(Vec::new());
@@ -77,12 +74,7 @@ fn levels(array: &dyn Array) -> Result<Vec<Level>> {
 }
 
 /// Smallest and largest x of the rows that pass.
-fn bounds(
-    view: &TableView,
-    x: usize,
-    predicates: &Predicates,
-    control: &Control,
-) -> Result<Option<(Level, Level)>> {
+fn bounds(view: &TableView, x: usize, predicates: &Predicates, control: &Control) -> Result<Option<(Level, Level)>> {
     let units = all_units(view);
     let found = in_parallel(&units, view.row_count() as usize, control, |(run, rows)| {
         let run = view.run(*run)?;
@@ -96,10 +88,7 @@ fn bounds(
     let mut best: Option<(Level, Level)> = None;
     for found in found.into_iter().flatten() {
         best = Some(best.map_or((found.min, found.max), |(least, greatest)| {
-            (
-                if found.min < least { found.min } else { least },
-                if found.max > greatest { found.max } else { greatest },
-            )
+            (if found.min < least { found.min } else { least }, if found.max > greatest { found.max } else { greatest })
         }));
     }
     Ok(best)
@@ -136,8 +125,7 @@ impl<'a> Keeper<'a> {
         } else {
             Vec::new()
         };
-        let spans =
-            if decimation.is_equal_width() { bounds(view, decimation.x, predicates, control)? } else { None };
+        let spans = if decimation.is_equal_width() { bounds(view, decimation.x, predicates, control)? } else { None };
         let count = decimation.intervals.min(row_count);
         Ok(Self {
             decimation,

@@ -113,9 +113,10 @@ impl CheckedFile {
 
     /// The bytes from `start` on, after their blocks were checked.
     pub(super) fn read(&self, start: u64, len: usize) -> Result<Bytes> {
-        let end = start.checked_add(len as u64).filter(|&end| end <= self.len).ok_or_else(|| {
-            Error::corrupt(format!("{} refers to bytes beyond its end", self.name))
-        })?;
+        let end = start
+            .checked_add(len as u64)
+            .filter(|&end| end <= self.len)
+            .ok_or_else(|| Error::corrupt(format!("{} refers to bytes beyond its end", self.name)))?;
         let block = CRC_BLOCK as u64;
         let from = start / block * block;
         let to = end.div_ceil(block).saturating_mul(block).min(self.len);

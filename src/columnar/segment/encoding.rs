@@ -63,9 +63,9 @@ pub(super) fn properties(schema: &TableSchema, sample: &RecordBatch) -> WriterPr
         };
         builder = match choice {
             Choice::Dictionary => builder.set_column_dictionary_enabled(path, true),
-            Choice::Plain => builder
-                .set_column_dictionary_enabled(path.clone(), false)
-                .set_column_encoding(path, Encoding::PLAIN),
+            Choice::Plain => {
+                builder.set_column_dictionary_enabled(path.clone(), false).set_column_encoding(path, Encoding::PLAIN)
+            }
             Choice::Delta => builder
                 .set_column_dictionary_enabled(path.clone(), false)
                 .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),

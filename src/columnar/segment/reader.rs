@@ -188,8 +188,8 @@ impl Segment {
         out: &mut Vec<RecordBatch>,
     ) -> Result<()> {
         let row_count: usize = selected.iter().map(ExactSizeIterator::len).sum();
-        let selection = (row_count < group_rows)
-            .then(|| RowSelection::from_consecutive_ranges(selected.into_iter(), group_rows));
+        let selection =
+            (row_count < group_rows).then(|| RowSelection::from_consecutive_ranges(selected.into_iter(), group_rows));
         let source = Source::new(self.data.clone(), self.prefetch(group, columns, selection.as_ref())?);
         let mask = ProjectionMask::roots(self.parquet.parquet_schema(), columns.iter().copied());
         let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(source.clone(), self.parquet.clone())
@@ -208,12 +208,7 @@ impl Segment {
     }
 
     /// Reads the bytes of the pages that a selection touches, neighbouring ones in one go.
-    fn prefetch(
-        &self,
-        group: usize,
-        columns: &[usize],
-        selection: Option<&RowSelection>,
-    ) -> Result<Vec<(u64, Bytes)>> {
+    fn prefetch(&self, group: usize, columns: &[usize], selection: Option<&RowSelection>) -> Result<Vec<(u64, Bytes)>> {
         let metadata = self.parquet.metadata();
         let damaged = || Error::corrupt("the footer of a segment lacks its page positions");
         let mut ranges: Vec<Range<u64>> = Vec::new();

@@ -103,12 +103,9 @@ impl SegmentWriter {
             Some(writer) => writer,
             None => {
                 let file = create(&self.disk, &format!("{}/{}", self.dir, data_name(self.id)))?;
-                let writer = ArrowWriter::try_new(
-                    file,
-                    self.schema.arrow().clone(),
-                    Some(properties(&self.schema, batch)),
-                )
-                .map_err(write_error)?;
+                let writer =
+                    ArrowWriter::try_new(file, self.schema.arrow().clone(), Some(properties(&self.schema, batch)))
+                        .map_err(write_error)?;
                 self.data.insert(writer)
             }
         };
