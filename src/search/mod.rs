@@ -9,6 +9,11 @@
 //!   the checkpoint.
 //! - Damage is found by length and checksum at open; the directory is then set aside and the index built anew.
 
+#![cfg_attr(
+    not(feature = "search"),
+    allow(dead_code, reason = "without the feature only the index that refuses is used")
+)]
+
 mod checkpoint;
 mod document;
 mod grammar;

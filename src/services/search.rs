@@ -184,3 +184,21 @@ fn wire_snippet(field: String, snippet: session::Snippet) -> SearchSnippet {
         text: snippet.text,
     }
 }
+
+#[cfg(all(test, not(feature = "search")))]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::disk::MemoryDisk;
+    use crate::error::ErrorKind;
+    use crate::session::Identity;
+    use crate::store::StoreOptions;
+
+    #[test]
+    fn a_build_without_the_feature_says_so() {
+        let store = StoreOptions::default().open_on(Arc::new(MemoryDisk::new())).unwrap();
+        let error = store.session(Identity::user("ada")).search(SearchRequest::default()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+    }
+}
