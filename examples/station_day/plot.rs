@@ -24,7 +24,7 @@ pub struct Plot<'a> {
     pub log_scale: bool,
 }
 
-const ALL: RGBColor = RGBColor(120, 170, 220);
+const ALL: RGBColor = RGBColor(90, 145, 205);
 const KEPT: RGBColor = RGBColor(190, 30, 45);
 const LIMIT: RGBColor = RGBColor(40, 120, 60);
 
@@ -37,7 +37,8 @@ pub fn draw(path: &Path, plot: &Plot<'_>) -> Result<(), Box<dyn Error>> {
     let high = plot.limit.map_or(high, |limit| high.max(limit));
     if plot.log_scale {
         let low = low.max(1e-9);
-        draw_on(path, plot, x.0..x.1, (low * 0.8..high * 1.5).log_scale())
+        // Room for the legend above the highest point.
+        draw_on(path, plot, x.0..x.1, (low * 0.8..high * 12.0).log_scale())
     } else {
         let margin = (high - low).max(1e-9) * 0.05;
         draw_on(path, plot, x.0..x.1, low - margin..high + margin)
@@ -76,10 +77,11 @@ where
         .draw_series(plot.all.iter().map(|&point| Pixel::new(point, ALL)))?
         .label(format!("all {} points", grouped(plot.all.len())))
         .legend(|(x, y)| Rectangle::new([(x, y - 4), (x + 18, y + 4)], ALL.filled()));
+    chart.draw_series(LineSeries::new(plot.kept.iter().copied(), KEPT.mix(0.25)))?;
     chart
-        .draw_series(LineSeries::new(plot.kept.iter().copied(), KEPT))?
+        .draw_series(plot.kept.iter().map(|&point| Circle::new(point, 2, KEPT)))?
         .label(format!("{} points kept by decimation", grouped(plot.kept.len())))
-        .legend(|(x, y)| PathElement::new([(x, y), (x + 18, y)], KEPT.stroke_width(2)));
+        .legend(|(x, y)| Circle::new((x + 9, y), 3, KEPT));
     if let Some(limit) = plot.limit {
         chart
             .draw_series(LineSeries::new([(x.start, limit), (x.end, limit)], LIMIT.stroke_width(2)))?
