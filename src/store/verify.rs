@@ -107,6 +107,17 @@ impl Store {
             }
             Err(error) => return Err(error),
         }
+        let found = |file: &str, problem: &str| damaged.push((file.to_owned(), problem.to_owned()));
+        match crate::session::table_store::verify(self.engine(), deep, control, found) {
+            Ok((files, bytes)) => {
+                report.files += files;
+                report.file_bytes += bytes;
+            }
+            Err(error) if error.kind() == crate::ErrorKind::Corrupt => {
+                report.find(RECORD_FILE, "the manifests of tables", error.message(), RESTORE);
+            }
+            Err(error) => return Err(error),
+        }
         for (file, problem) in damaged {
             report.find(&file, "its content", problem, RESTORE);
         }
