@@ -157,6 +157,38 @@ impl<'a> View<'a> {
         Ok(())
     }
 
+    /// Calls `f` with key and record of every record of a kind, whoever asks, behind `after` in key order or, backwards,
+    /// before it, until it answers false.
+    pub(crate) fn scan_records<R: Resource>(
+        &self,
+        after: Option<RecordKey>,
+        back: bool,
+        mut f: impl FnMut(RecordKey, R) -> Result<bool>,
+    ) -> Result<()> {
+        let mut from = vec![R::KIND.code];
+        let mut to = key::after_prefix(&from);
+        match after {
+            Some(after) if back => to = Some(record_key(R::KIND, after)),
+            Some(after) => from = [record_key(R::KIND, after), vec![0]].concat(),
+            None => {}
+        }
+        let mut cursor = self.source.cursor(Space::Records, &from, to.as_deref())?;
+        while let Some(found) = cursor.visit(back, |bytes, value| {
+            let key = bytes.get(1..).and_then(|bytes| RecordKey::from_bytes(R::KIND.id, bytes));
+            key.map(|key| decode::<R>(key, value).map(|record| (key, record))).transpose()
+        })? {
+            self.touched.set(self.touched.get() + 1);
+            if self.touched.get() % 1024 == 0 {
+                self.context.check_deadline()?;
+            }
+            let Some((key, record)) = found? else { continue };
+            if !f(key, record)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// The value of a key of a raw space.
     pub(crate) fn raw(&self, space: Space, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.source.get(space, key)

@@ -1,75 +1,223 @@
 //! Where the candidates of a query come from.
+//!
+//! Any choice is right, because every candidate is tested; the choice only decides what is read. Ranges are compared
+//! by size, and sizes come from counting entries of all of them at once until the smallest ends: so choosing costs a
+//! small multiple of what the smallest range costs anyway, and there are no statistics that could be stale.
 
 use super::Query;
 use super::predicate::Predicate;
-use crate::model::{Index, Resource};
+use super::scan::{OrderedScan, Scan, ordered, scans, whole};
+use super::walk;
+use crate::error::Result;
+use crate::filter::Condition;
+use crate::model::Resource;
+use crate::session::view::View;
+use crate::value::Val;
 use crate::value::id::RecordKey;
-use crate::value::key;
 
 /// Where the candidates come from.
 #[derive(Debug)]
 pub(super) enum AccessPath {
+    /// Nothing can match.
+    Nothing,
     /// These keys, in key order.
     Keys(Vec<RecordKey>),
-    /// The entries of an index that start with one of these prefixes; the order says nothing.
-    Prefixes {
-        /// Number of the index.
-        index: u8,
-        /// Name of the index, for plans.
-        name: String,
-        /// Distinct prefixes.
-        prefixes: Vec<Vec<u8>>,
-    },
-    /// A whole index, read in the order that the query asks for.
+    /// The records that have entries in all of these groups of ranges; a group is the union of its scans.
+    Sets(Vec<Vec<Scan>>),
+    /// An index, read in the order that the query asks for; where there is a set, only its records.
     Ordered {
-        /// Number of the index.
-        index: u8,
-        /// Name of the index, for plans.
-        name: String,
-        /// Read from the end.
-        descending: bool,
+        /// The index.
+        ordered: OrderedScan,
+        /// Ranges that hold every match.
+        within: Option<Vec<Scan>>,
     },
     /// Every record, in key order.
     All,
 }
 
-fn name<R>(index: &Index<R>) -> String {
-    index.fields.join(", ")
+/// A choice.
+#[derive(Debug)]
+pub(super) struct Choice {
+    pub(super) path: AccessPath,
+    /// Ranges whose intersection is exactly the matches, so that counting entries counts matches.
+    pub(super) count: Option<Vec<Vec<Scan>>>,
+}
+
+/// Ranges with up to this many entries are gathered rather than walked around.
+const GATHER: usize = 32_768;
+/// Reading a record costs about as much as reading this many index entries.
+const RECORD_COST: usize = 8;
+
+/// An order as positions of fields; `None` when no index can give it.
+struct IndexOrder {
+    terms: Vec<usize>,
+    descending: bool,
+}
+
+fn index_order<R: Resource>(query: &Query<'_>) -> Option<IndexOrder> {
+    let first = query.order.first();
+    let descending = first.is_some_and(|term| term.descending);
+    if query.order.iter().any(|term| term.descending != descending) {
+        return None;
+    }
+    if first.is_none_or(|term| term.path == "id") {
+        return Some(IndexOrder { terms: Vec::new(), descending });
+    }
+    let position = |path: &str| R::fields().iter().position(|field| field.decl.path == path);
+    let terms = query.order.iter().map(|term| position(term.path)).collect::<Option<Vec<_>>>()?;
+    Some(IndexOrder { terms, descending })
 }
 
 /// Chooses where the candidates come from.
-pub(super) fn choose<R: Resource>(query: &Query<'_>, predicate: &Predicate) -> AccessPath {
-    if let Some(ids) = query.ids {
-        let mut keys: Vec<RecordKey> = ids.iter().filter_map(|id| RecordKey::parse(R::KIND.id, id)).collect();
-        keys.sort_unstable();
-        keys.dedup();
-        return AccessPath::Keys(keys);
+pub(super) fn choose<R: Resource>(view: &View<'_>, query: &Query<'_>, predicate: &Predicate) -> Result<Choice> {
+    let conditions = &predicate.conditions;
+    if let Some(path) = by_keys::<R>(query, predicate) {
+        return Ok(Choice { path, count: None });
     }
-    if let Some(keys) = &predicate.text_candidates {
-        return AccessPath::Keys(keys.clone());
+    let wanted = query.skip.saturating_add(query.take).saturating_add(1);
+    let groups = groups::<R>(conditions);
+    let count = if query.return_count { exact::<R>(predicate, &groups) } else { None };
+    // Without a count from the index, every match must be seen, in whatever order.
+    let every_match = query.return_count && count.is_none();
+    let in_order = index_order::<R>(query)
+        .filter(|_| !every_match)
+        .and_then(|order| ordered::<R>(&order.terms, order.descending, conditions));
+    let path = match (in_order, groups.is_empty()) {
+        (Some(ordered), true) => AccessPath::Ordered { ordered, within: None },
+        (None, true) => AccessPath::All,
+        (in_order, false) => sized::<R>(view, groups, in_order, wanted)?,
+    };
+    Ok(Choice { path, count })
+}
+
+/// Keys that the query or its filter names, or that a text search of the filter finds.
+fn by_keys<R: Resource>(query: &Query<'_>, predicate: &Predicate) -> Option<AccessPath> {
+    let conditions = &predicate.conditions;
+    if conditions.contains(&Condition::Never) {
+        return Some(AccessPath::Nothing);
     }
-    for (path, values) in &query.restrict {
-        let index = R::indexes().iter().find(|index| index.on.is_none() && index.fields.first() == Some(path));
-        if let Some(index) = index {
-            let mut prefixes: Vec<Vec<u8>> = values
-                .iter()
-                .map(|value| {
-                    let mut prefix = Vec::new();
-                    key::push_str(&mut prefix, value);
-                    prefix
-                })
-                .collect();
-            prefixes.sort_unstable();
-            prefixes.dedup();
-            return AccessPath::Prefixes { index: index.number, name: name(index), prefixes };
+    let is_id = |field: usize| R::fields().get(field).is_some_and(|field| field.decl.path == "id");
+    let text = |value: Val<'_>| if let Val::Str(text) = value { RecordKey::parse(R::KIND.id, &text) } else { None };
+    let mut keys: Vec<RecordKey> = match query.ids {
+        Some(ids) => ids.iter().filter_map(|id| RecordKey::parse(R::KIND.id, id)).collect(),
+        None => conditions
+            .iter()
+            .find_map(|condition| match condition {
+                Condition::Eq { field, value } if is_id(*field) => Some(text(value.val()).into_iter().collect()),
+                Condition::In { field, values } if is_id(*field) => {
+                    Some(values.iter().filter_map(|value| text(value.val())).collect())
+                }
+                _ => None,
+            })
+            .or_else(|| predicate.text_candidates.clone())?,
+    };
+    keys.sort_unstable();
+    keys.dedup();
+    Some(AccessPath::Keys(keys))
+}
+
+/// A group of scans and the conditions that their union stands for exactly.
+struct Group {
+    scans: Vec<Scan>,
+    answers: Vec<usize>,
+}
+
+/// What the indexes offer: a group for each index that a condition can use, and one for each alternative whose every
+/// branch can use one.
+fn groups<R: Resource>(conditions: &[Condition]) -> Vec<Group> {
+    let mut groups: Vec<Group> = scans::<R>(conditions)
+        .into_iter()
+        .map(|scan| Group { answers: scan.answers.clone(), scans: vec![scan] })
+        .collect();
+    for (number, condition) in conditions.iter().enumerate() {
+        let Condition::AnyOf(branches) = condition else { continue };
+        let mut union = Vec::with_capacity(branches.len());
+        let mut is_exact = true;
+        for branch in branches {
+            // Points are tried before ranges, so the scan that answers most comes first.
+            let Some(scan) = scans::<R>(branch).into_iter().max_by_key(|scan| scan.answers.len()) else {
+                union.clear();
+                break;
+            };
+            is_exact &= scan.answers.len() == branch.len();
+            union.push(scan);
+        }
+        if !union.is_empty() {
+            groups.push(Group { scans: union, answers: if is_exact { vec![number] } else { Vec::new() } });
         }
     }
-    // An index serves an order when its entries are exactly the order's keys: then ties stand in key order already.
-    if let [term] = query.order.as_slice() {
-        let index = R::indexes().iter().find(|index| index.on.is_none() && index.fields == [term.path]);
-        if let Some(index) = index.filter(|_| !term.descending || query.ties_follow_direction) {
-            return AccessPath::Ordered { index: index.number, name: name(index), descending: term.descending };
-        }
+    groups
+}
+
+/// The fewest groups whose intersection is all that the predicate asks for.
+fn exact<R: Resource>(predicate: &Predicate, groups: &[Group]) -> Option<Vec<Vec<Scan>>> {
+    let conditions = &predicate.conditions;
+    if conditions.is_empty() {
+        return whole::<R>().map(|scan| vec![vec![scan]]);
     }
-    AccessPath::All
+    if !conditions.iter().all(Condition::is_exact) {
+        return None;
+    }
+    let mut open: Vec<usize> = (0..conditions.len()).collect();
+    let mut chosen = Vec::new();
+    while !open.is_empty() {
+        let gain = |group: &&Group| open.iter().filter(|number| group.answers.contains(number)).count();
+        let best = groups.iter().max_by_key(gain)?;
+        if gain(&best) == 0 {
+            return None;
+        }
+        open.retain(|number| !best.answers.contains(number));
+        chosen.push(best.scans.clone());
+    }
+    Some(chosen)
+}
+
+/// Chooses among groups and an order by size.
+fn sized<R: Resource>(
+    view: &View<'_>,
+    groups: Vec<Group>,
+    in_order: Option<OrderedScan>,
+    wanted: usize,
+) -> Result<AccessPath> {
+    // One range and no order to follow: nothing to choose.
+    if groups.len() == 1 && in_order.is_none() {
+        return Ok(AccessPath::Sets(groups.into_iter().map(|group| group.scans).collect()));
+    }
+    let sets: Vec<Vec<Scan>> = groups.into_iter().map(|group| group.scans).collect();
+    let sizes = walk::race(view, R::KIND, &sets, GATHER)?;
+    if let (None, None) = (&in_order, sizes.iter().flatten().min()) {
+        // All are large, so what they have in common may still be small.
+        return Ok(AccessPath::Sets(sets));
+    }
+    let mut known: Vec<(usize, Vec<Scan>)> =
+        sets.into_iter().zip(&sizes).filter_map(|(set, size)| size.map(|size| (size, set))).collect();
+    known.sort_by_key(|(size, _)| *size);
+    let smallest = known.first().map(|(size, _)| *size);
+    match (in_order, smallest) {
+        // So few that sorting them costs less than reading around them.
+        (_, Some(size)) if size <= wanted => Ok(intersection(known)),
+        // The prefix of the order is a range itself: its records are the candidates, and they come in order.
+        (Some(ordered), Some(size)) if !ordered.scan.answers.is_empty() => {
+            let within = (size > wanted.saturating_mul(RECORD_COST)).then(|| known.into_iter().next()).flatten();
+            Ok(AccessPath::Ordered { within: within.and_then(|(_, set)| other_index(set, &ordered)), ordered })
+        }
+        (Some(ordered), Some(size)) if size > wanted.saturating_mul(RECORD_COST) => {
+            let within = known.into_iter().next().map(|(_, set)| set);
+            Ok(AccessPath::Ordered { ordered, within })
+        }
+        (Some(ordered), None) => Ok(AccessPath::Ordered { ordered, within: None }),
+        _ => Ok(intersection(known)),
+    }
+}
+
+/// Ranges of the ordered index itself need not be gathered before it is walked.
+fn other_index(set: Vec<Scan>, ordered: &OrderedScan) -> Option<Vec<Scan>> {
+    set.iter().all(|scan| scan.index != ordered.scan.index).then_some(set)
+}
+
+/// The smallest set, and with it those whose entries cost less than the records that they spare.
+fn intersection(known: Vec<(usize, Vec<Scan>)>) -> AccessPath {
+    let smallest = known.first().map_or(0, |(size, _)| *size);
+    let worth = smallest.saturating_mul(RECORD_COST);
+    AccessPath::Sets(known.into_iter().filter(|(size, _)| *size <= worth.max(1)).map(|(_, set)| set).collect())
 }

@@ -7,7 +7,11 @@ mod access_path;
 mod plan;
 mod predicate;
 mod run;
+mod scan;
+#[cfg(test)]
+mod tests;
 mod text;
+mod walk;
 
 pub use plan::Plan;
 

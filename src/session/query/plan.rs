@@ -14,6 +14,8 @@ pub struct Plan {
     pub residual: Option<String>,
     /// How the order comes about: `by key`, `from the index`, `top 101 by updatedAt descending`.
     pub order: String,
+    /// Where the count comes from, when one was asked for: the ranges whose entries are counted, or every match.
+    pub count: Option<String>,
     /// Records that were read, after a run.
     pub records_touched: Option<u64>,
     /// Index entries that were read, after a run.
@@ -27,6 +29,9 @@ impl fmt::Display for Plan {
             write!(f, "; where {residual}")?;
         }
         write!(f, "; {}", self.order)?;
+        if let Some(count) = &self.count {
+            write!(f, "; counts {count}")?;
+        }
         if let Some(touched) = self.records_touched {
             write!(f, "; {touched} records read")?;
         }

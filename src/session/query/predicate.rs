@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use super::{Query, text};
 use crate::error::{Error, Result};
-use crate::filter::{self, Filter, Schema, Times};
+use crate::filter::{self, Condition, Constant, Filter, Schema, Times};
 use crate::model::Resource;
 use crate::session::Visibility;
 use crate::session::view::View;
-use crate::value::{Env, FieldDecl, RecordKey, Row, Val};
+use crate::value::{Env, FieldDecl, FieldType, RecordKey, Row, Val};
 
 /// A record as filters see it.
 #[derive(Debug)]
@@ -31,9 +31,26 @@ pub(super) fn field_index<R: Resource>(path: &str) -> Result<usize> {
         .ok_or_else(|| Error::invalid(format!("{} has no field {path:?} to order or restrict by", R::KIND.name)))
 }
 
+/// A restriction as a condition.
+fn restriction(fields: &[FieldDecl], field: usize, values: &[String]) -> Condition {
+    let mut values: Vec<Box<str>> = values.iter().map(|value| value.as_str().into()).collect();
+    values.sort_unstable();
+    values.dedup();
+    match fields.get(field).map(|decl| decl.ty) {
+        _ if values.is_empty() => Condition::Never,
+        Some(FieldType::String | FieldType::DecimalId | FieldType::Enum(_)) => {
+            Condition::In { field, values: values.into_iter().map(Constant::Text).collect() }
+        }
+        Some(FieldType::Strings) => Condition::ListHas { field, values },
+        _ => Condition::Other,
+    }
+}
+
 /// The compiled conditions of one query.
 pub(super) struct Predicate {
     pub(super) filter: Option<Filter>,
+    /// What filter and restrictions ask for, as far as indexes can use it.
+    pub(super) conditions: Vec<Condition>,
     pub(super) visibility: Visibility,
     pub(super) restrict: Vec<(usize, Vec<String>)>,
     pub(super) env: Env,
@@ -64,7 +81,18 @@ impl Predicate {
         let filter = filter::compile(query.filter, query.substitutions, &schema, &times)?;
         let searches = text::searches::<R>(view, filter.as_ref())?;
         let text_candidates = text::candidates::<R>(view, filter.as_ref(), &searches);
-        Ok(Self { filter, visibility: view.visibility(R::KIND), restrict, env: view.env(), searches, text_candidates })
+        let mut conditions: Vec<Condition> =
+            restrict.iter().map(|(field, values)| restriction(&fields, *field, values)).collect();
+        conditions.extend(filter.iter().flat_map(|filter| filter.conjuncts().iter().cloned()));
+        Ok(Self {
+            filter,
+            conditions,
+            visibility: view.visibility(R::KIND),
+            restrict,
+            env: view.env(),
+            searches,
+            text_candidates,
+        })
     }
 
     pub(super) fn matches<R: Resource>(&self, record: &R) -> bool {

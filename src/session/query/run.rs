@@ -1,15 +1,16 @@
 //! Running a query: candidates, test, order, page.
 
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashSet};
 
-use super::access_path::{AccessPath, choose};
+use super::access_path::{AccessPath, Choice, choose};
 use super::predicate::{Predicate, RecordRow, field_index};
+use super::scan::{OrderedScan, Scan};
+use super::walk::{self, OrderedWalk, Walked};
 use super::{OrderTerm, Page, Plan, Query};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::Resource;
-use crate::records::Space;
 use crate::session::token::{self, Fingerprint};
-use crate::session::view::{View, index_prefix, split_index_key};
+use crate::session::view::View;
 use crate::value::id::RecordKey;
 use crate::value::{Row, key};
 
@@ -119,7 +120,7 @@ impl View<'_> {
     /// As [`View::query`].
     pub fn plan<R: Resource>(&self, query: &Query<'_>) -> Result<Plan> {
         let predicate = Predicate::compile::<R>(self, query)?;
-        Ok(describe::<R>(query, &predicate, &choose::<R>(query, &predicate)))
+        Ok(describe::<R>(query, &predicate, &choose::<R>(self, query, &predicate)?))
     }
 
     /// The page that `query` asks for, and how it was answered.
@@ -132,35 +133,36 @@ impl View<'_> {
         let fingerprint = fingerprint::<R>(query);
         let token_key = &self.context().engine.token_key;
         let after = token::open(token_key, &fingerprint, query.continuation_token)?;
-        let path = choose::<R>(query, &predicate);
-        let mut plan = describe::<R>(query, &predicate, &path);
+        let choice = choose::<R>(self, query, &predicate)?;
+        let mut plan = describe::<R>(query, &predicate, &choice);
         let touched_before = self.records_touched();
 
+        let mut entries = 0;
+        let indexed_count = match &choice.count {
+            Some(sets) => {
+                let (found, read) = walk::count(self, R::KIND, sets, &predicate.visibility)?;
+                entries += read;
+                Some(found)
+            }
+            None => None,
+        };
         let wanted = query.skip.saturating_add(query.take);
-        // One more than wanted tells whether anything follows.
-        let keep = wanted.saturating_add(1);
-        let in_order = matches!(path, AccessPath::Ordered { .. });
-        let mut heap: BinaryHeap<Hit<R>> = BinaryHeap::new();
-        let mut count = 0u64;
-        candidates::<R>(self, &path, |record_key, record| {
-            if !predicate.matches(&record) {
-                return Ok(true);
-            }
-            count += 1;
-            let sort = order.sort_key(&record, record_key, &predicate);
-            if after.as_ref().is_some_and(|after| sort <= *after) {
-                return Ok(true);
-            }
-            if heap.len() < keep {
-                heap.push(Hit { sort, record });
-            } else if heap.peek().is_some_and(|worst| sort < worst.sort) {
-                heap.pop();
-                heap.push(Hit { sort, record });
-            }
-            Ok(query.return_count || !in_order || heap.len() < keep)
-        })?;
-
-        let mut hits = heap.into_sorted_vec();
+        let mut top = Top {
+            // One more than wanted tells whether anything follows.
+            keep: wanted.saturating_add(1),
+            count_all: query.return_count && indexed_count.is_none(),
+            order: &order,
+            predicate: &predicate,
+            after: after.as_deref(),
+            heap: BinaryHeap::new(),
+            count: 0,
+        };
+        // A page of nothing needs no records when the count is known.
+        if query.take > 0 || top.count_all {
+            entries += candidates::<R>(self, query, &choice.path, &mut top)?;
+        }
+        let count = indexed_count.unwrap_or(top.count);
+        let mut hits = top.heap.into_sorted_vec();
         let more = hits.len() > wanted;
         hits.truncate(wanted);
         let token = match hits.last() {
@@ -168,6 +170,7 @@ impl View<'_> {
             _ => None,
         };
         plan.records_touched = Some(self.records_touched() - touched_before);
+        plan.entries_touched = Some(entries);
         let page = Page {
             items: hits.into_iter().skip(query.skip).map(|hit| hit.record).collect(),
             continuation_token: token,
@@ -177,11 +180,62 @@ impl View<'_> {
     }
 }
 
-fn describe<R: Resource>(query: &Query<'_>, predicate: &Predicate, path: &AccessPath) -> Plan {
-    let (access, order) = match path {
-        AccessPath::Keys(keys) => (format!("{} ids", keys.len()), "by key"),
-        AccessPath::Prefixes { name, prefixes, .. } => (format!("index {name}, {} values", prefixes.len()), "top"),
-        AccessPath::Ordered { name, .. } => (format!("index {name} in order"), "from the index"),
+/// The first matches behind the page's start, in order.
+struct Top<'t, R> {
+    keep: usize,
+    /// Whether every match is counted, so that nothing may be left unread.
+    count_all: bool,
+    order: &'t Order,
+    predicate: &'t Predicate,
+    after: Option<&'t [u8]>,
+    heap: BinaryHeap<Hit<R>>,
+    count: u64,
+}
+
+impl<R: Resource> Top<'_, R> {
+    /// Takes a candidate; whether more are of use when they come in order.
+    fn offer(&mut self, record_key: RecordKey, record: R) -> bool {
+        if !self.predicate.matches(&record) {
+            return true;
+        }
+        self.count += 1;
+        let sort = self.order.sort_key(&record, record_key, self.predicate);
+        if self.after.is_some_and(|after| sort.as_slice() <= after) {
+            return true;
+        }
+        if self.heap.len() < self.keep {
+            self.heap.push(Hit { sort, record });
+        } else if self.heap.peek().is_some_and(|worst| sort < worst.sort) {
+            self.heap.pop();
+            self.heap.push(Hit { sort, record });
+        }
+        self.count_all || self.heap.len() < self.keep
+    }
+}
+
+/// The sets of a path as text.
+fn sets_text(sets: &[Vec<Scan>]) -> String {
+    let set = |set: &Vec<Scan>| {
+        let names: Vec<&str> = set.iter().map(|scan| scan.name.as_str()).collect();
+        let spans: usize = set.iter().map(|scan| scan.spans.len()).sum();
+        format!("index {}, {spans} ranges", names.join(" | index "))
+    };
+    sets.iter().map(set).collect::<Vec<_>>().join(" & ")
+}
+
+fn describe<R: Resource>(query: &Query<'_>, predicate: &Predicate, choice: &Choice) -> Plan {
+    let (access, order) = match &choice.path {
+        AccessPath::Nothing => ("nothing".to_owned(), "by key"),
+        AccessPath::Keys(keys) => (format!("{} ids", keys.len()), "top"),
+        AccessPath::Sets(sets) => (sets_text(sets), "top"),
+        AccessPath::Ordered { ordered, within } => {
+            let mut access = format!("index {} in order", ordered.scan.name);
+            if let Some(within) = within {
+                access.push_str(" within ");
+                access.push_str(&sets_text(std::slice::from_ref(within)));
+            }
+            (access, "from the index")
+        }
         AccessPath::All => (format!("all records of {}", R::KIND.name), "top"),
     };
     let order = match query.order.as_slice() {
@@ -194,57 +248,120 @@ fn describe<R: Resource>(query: &Query<'_>, predicate: &Predicate, path: &Access
             format!("{order} by {}", terms.join(", "))
         }
     };
-    Plan { access, residual: predicate.describe::<R>(), order, ..Plan::default() }
+    let count = query.return_count.then(|| match &choice.count {
+        Some(sets) => sets_text(sets),
+        None => "every match".to_owned(),
+    });
+    Plan { access, residual: predicate.describe::<R>(), order, count, ..Plan::default() }
 }
 
-/// Calls `f` with every candidate until it answers false.
-fn candidates<R: Resource>(
-    view: &View<'_>,
-    path: &AccessPath,
-    mut f: impl FnMut(RecordKey, R) -> Result<bool>,
-) -> Result<()> {
-    let missing = |key: RecordKey| {
-        Error::corrupt(format!("records.redb: an index names a {} that does not exist", R::KIND.name))
-            .with_resource(R::KIND.name, key.to_id(R::KIND.id))
-    };
+/// Whether the order of a query is that of the record keys, and in which direction.
+fn key_order(query: &Query<'_>) -> Option<bool> {
+    match query.order.first() {
+        None => Some(false),
+        Some(term) if term.path == "id" => Some(term.descending),
+        Some(_) => None,
+    }
+}
+
+/// Offers every candidate until no more are of use; the number of index entries read.
+fn candidates<R: Resource>(view: &View<'_>, query: &Query<'_>, path: &AccessPath, top: &mut Top<'_, R>) -> Result<u64> {
     match path {
-        AccessPath::Keys(keys) => {
-            for &key in keys {
-                if let Some(record) = view.any_by_key::<R>(key)? {
-                    if !f(key, record)? {
-                        return Ok(());
-                    }
-                }
-            }
+        AccessPath::Nothing => Ok(0),
+        AccessPath::Keys(keys) => records_of(view, query, keys.clone(), top, false).map(|()| 0),
+        AccessPath::Sets(sets) => {
+            let (keys, entries) = walk::gather(view, R::KIND, sets, &top.predicate.visibility)?;
+            records_of(view, query, keys, top, true)?;
+            Ok(entries)
         }
-        AccessPath::Prefixes { index, prefixes, .. } => {
-            for prefix in prefixes {
-                for key in view.index_keys::<R>(*index, prefix)? {
-                    let record = view.any_by_key::<R>(key)?.ok_or_else(|| missing(key))?;
-                    if !f(key, record)? {
-                        return Ok(());
-                    }
-                }
-            }
-        }
-        AccessPath::Ordered { index, descending, .. } => {
-            let mut cursor = view.cursor(Space::Index, &index_prefix(R::KIND, *index, &[]))?;
-            while let Some(key) =
-                cursor.visit(*descending, |bytes, _| split_index_key(R::KIND, bytes).map(|(_, key)| key))?
-            {
-                let Some(key) = key else { continue };
-                let record = view.any_by_key::<R>(key)?.ok_or_else(|| missing(key))?;
-                if !f(key, record)? {
-                    return Ok(());
-                }
-            }
-        }
+        AccessPath::Ordered { ordered, within } => along(view, query, ordered, within.as_ref(), top),
         AccessPath::All => {
-            view.for_each::<R>(|record| match record.key() {
-                Some(key) => f(key, record),
-                None => Ok(true),
-            })?;
+            let in_order = key_order(query);
+            let after = match (in_order, top.after) {
+                (Some(descending), Some(after)) if !top.count_all => {
+                    key_of::<R>(after, descending && !query.order.is_empty())
+                }
+                _ => None,
+            };
+            let back = in_order == Some(true);
+            view.scan_records::<R>(after, back, |key, record| Ok(top.offer(key, record) || in_order.is_none()))?;
+            Ok(0)
+        }
+    }
+}
+
+/// The record key in a sort key of the order by id.
+fn key_of<R: Resource>(sort: &[u8], descending: bool) -> Option<RecordKey> {
+    let mut bytes = sort.get(..R::KIND.id.key_len())?.to_vec();
+    if descending {
+        invert(&mut bytes, 0);
+    }
+    RecordKey::from_bytes(R::KIND.id, &bytes)
+}
+
+/// Offers the records with these keys; keys are ascending.
+fn records_of<R: Resource>(
+    view: &View<'_>,
+    query: &Query<'_>,
+    mut keys: Vec<RecordKey>,
+    top: &mut Top<'_, R>,
+    must_exist: bool,
+) -> Result<()> {
+    let in_order = key_order(query);
+    if in_order == Some(true) {
+        keys.reverse();
+    }
+    for (number, key) in keys.into_iter().enumerate() {
+        if number % 1024 == 1023 {
+            view.context().check_deadline()?;
+        }
+        match view.any_by_key::<R>(key)? {
+            Some(record) => {
+                if !top.offer(key, record) && in_order.is_some() {
+                    break;
+                }
+            }
+            None if must_exist => return Err(walk::missing::<R>(key)),
+            None => {}
         }
     }
     Ok(())
+}
+
+/// Walks along an ordered index. When a set is to be found along it and lies too far apart, its records are read
+/// instead: what was offered before is offered again, so it is forgotten first.
+fn along<R: Resource>(
+    view: &View<'_>,
+    query: &Query<'_>,
+    ordered: &OrderedScan,
+    within: Option<&Vec<Scan>>,
+    top: &mut Top<'_, R>,
+) -> Result<u64> {
+    /// Entries to walk for each record of the set before its records are read.
+    const PATIENCE: u64 = 8;
+    let visibility = &top.predicate.visibility;
+    let (gathered, mut entries) = match within {
+        Some(set) => {
+            let (keys, entries) = walk::gather(view, R::KIND, std::slice::from_ref(set), visibility)?;
+            (Some(keys), entries)
+        }
+        None => (None, 0),
+    };
+    let lookup: Option<HashSet<RecordKey>> = gathered.as_ref().map(|keys| keys.iter().copied().collect());
+    let ordered_walk = OrderedWalk {
+        ordered,
+        key_descending: top.order.key_descending,
+        after: top.after,
+        within: lookup.as_ref(),
+        visibility,
+        budget: gathered.as_ref().map_or(u64::MAX, |keys| (keys.len() as u64).saturating_mul(PATIENCE)),
+    };
+    let (walked, read) = ordered_walk.run::<R>(view, |key, record| Ok(top.offer(key, record)))?;
+    entries += read;
+    if let (Walked::OutOfBudget, Some(keys)) = (walked, gathered) {
+        top.heap.clear();
+        top.count = 0;
+        records_of(view, query, keys, top, true)?;
+    }
+    Ok(entries)
 }

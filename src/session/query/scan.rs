@@ -1,0 +1,270 @@
+//! Conditions to ranges of index entries.
+
+use std::ops::Bound;
+
+use crate::filter::{Condition, Constant};
+use crate::model::{Index, Resource};
+use crate::value::{FieldType, key};
+
+/// Ranges of one index that hold every record with certain conditions, and no other.
+#[derive(Clone, Debug)]
+pub(super) struct Scan {
+    /// Number of the index.
+    pub(super) index: u8,
+    /// Paths of the index, for plans.
+    pub(super) name: String,
+    /// Entries from the first (included) to the second (excluded), in ascending order and apart from one another.
+    pub(super) spans: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Numbers of the conditions that the ranges stand for.
+    pub(super) answers: Vec<usize>,
+    /// Whether no record has two entries in the ranges.
+    pub(super) distinct: bool,
+}
+
+/// An index whose entries after a prefix are in the order of a query.
+#[derive(Clone, Debug)]
+pub(super) struct OrderedScan {
+    /// The one range, and the conditions that it stands for.
+    pub(super) scan: Scan,
+    /// Read from the end.
+    pub(super) descending: bool,
+    /// Whether entries have order values; without, the record keys are the order.
+    pub(super) has_terms: bool,
+}
+
+/// More spans than this are not worth planning with.
+const SPANS: usize = 20_000;
+
+/// What a condition asks of one field of an entry.
+enum Step {
+    /// One of these encodings.
+    Points(Vec<Vec<u8>>),
+    /// Encodings between two marks; nothing after the field can be bound.
+    Between(Mark, Mark),
+}
+
+/// A place among the encodings of a field.
+enum Mark {
+    /// Just before everything that starts with these bytes.
+    Before(Vec<u8>),
+    /// Just after everything that starts with these bytes.
+    After(Vec<u8>),
+}
+
+impl Mark {
+    fn after_prefix(&self, prefix: &[u8]) -> Vec<u8> {
+        let with = |bytes: &[u8]| [prefix, bytes].concat();
+        match self {
+            Self::Before(bytes) => with(bytes),
+            Self::After(bytes) => end_of(&with(bytes)),
+        }
+    }
+}
+
+/// The end of what starts with these bytes; encodings never start with `ff`.
+fn end_of(prefix: &[u8]) -> Vec<u8> {
+    key::after_prefix(prefix).unwrap_or_else(|| vec![0xff; prefix.len() + 1])
+}
+
+fn encoded(constant: &Constant) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    key::push_val(&mut bytes, &constant.val());
+    bytes
+}
+
+fn encoded_text(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    key::push_str(&mut bytes, text);
+    bytes
+}
+
+/// What `condition` asks of the field at `position`, if it is about it; also whether a record can satisfy it twice.
+fn step(condition: &Condition, position: usize) -> Option<(Step, bool)> {
+    const NULL: u8 = 0;
+    const AFTER_NULL: u8 = 1;
+    const TEXT: u8 = 4;
+    let once = |step| Some((step, false));
+    let pair = |key_text: &str, value: &str| [encoded_text(key_text), encoded_text(value)].concat();
+    match condition {
+        Condition::Eq { field, value } if *field == position => once(Step::Points(vec![encoded(value)])),
+        Condition::In { field, values } if *field == position => {
+            once(Step::Points(values.iter().map(encoded).collect()))
+        }
+        Condition::IsNull { field } if *field == position => once(Step::Points(vec![vec![NULL]])),
+        Condition::NotNull { field } if *field == position => {
+            once(Step::Between(Mark::Before(vec![AFTER_NULL]), Mark::Before(vec![0xff])))
+        }
+        Condition::Range { field, lower, upper } if *field == position => {
+            let from = match lower {
+                Bound::Included(value) => Mark::Before(encoded(value)),
+                Bound::Excluded(value) => Mark::After(encoded(value)),
+                Bound::Unbounded => Mark::Before(vec![AFTER_NULL]),
+            };
+            let to = match upper {
+                Bound::Included(value) => Mark::After(encoded(value)),
+                Bound::Excluded(value) => Mark::Before(encoded(value)),
+                // Only texts have no greatest value.
+                Bound::Unbounded => Mark::After(vec![TEXT]),
+            };
+            once(Step::Between(from, to))
+        }
+        Condition::Prefix { field, text } if *field == position => {
+            let mut prefix = Vec::new();
+            key::push_str_prefix(&mut prefix, text);
+            once(Step::Between(Mark::Before(prefix.clone()), Mark::After(prefix)))
+        }
+        Condition::ListHas { field, values } if *field == position => {
+            Some((Step::Points(values.iter().map(|value| encoded_text(value)).collect()), values.len() > 1))
+        }
+        Condition::MapEq { field, key, value } if *field == position => once(Step::Points(vec![pair(key, value)])),
+        Condition::MapIn { field, key, values } if *field == position => {
+            once(Step::Points(values.iter().map(|value| pair(key, value)).collect()))
+        }
+        Condition::MapKey { field, key } if *field == position => {
+            let key = encoded_text(key);
+            once(Step::Between(Mark::Before(key.clone()), Mark::After(key)))
+        }
+        _ => None,
+    }
+}
+
+/// The step of the best condition on a field: points before ranges.
+fn best_step(conditions: &[Condition], position: usize) -> Option<(usize, Step, bool)> {
+    let mut range = None;
+    for (number, condition) in conditions.iter().enumerate() {
+        match step(condition, position) {
+            Some((step @ Step::Points(_), repeats)) => return Some((number, step, repeats)),
+            Some((step, repeats)) => range = range.or(Some((number, step, repeats))),
+            None => {}
+        }
+    }
+    range
+}
+
+fn position<R: Resource>(path: &str) -> Option<usize> {
+    R::fields().iter().position(|field| field.decl.path == path)
+}
+
+fn is_scalar<R: Resource>(position: usize) -> bool {
+    let ty = R::fields().get(position).map(|field| field.decl.ty);
+    !matches!(ty, None | Some(FieldType::Strings | FieldType::Map | FieldType::Rows(_)))
+}
+
+fn name<R>(index: &Index<R>) -> String {
+    index.fields.join(", ")
+}
+
+/// Every prefix with every point behind it, in order.
+fn product(prefixes: &[Vec<u8>], mut points: Vec<Vec<u8>>) -> Option<Vec<Vec<u8>>> {
+    points.sort_unstable();
+    points.dedup();
+    if prefixes.len().saturating_mul(points.len()) > SPANS {
+        return None;
+    }
+    Some(
+        prefixes
+            .iter()
+            .flat_map(|prefix| points.iter().map(move |point| [prefix.as_slice(), point].concat()))
+            .collect(),
+    )
+}
+
+/// The scans that single indexes offer for conditions that must all hold.
+pub(super) fn scans<R: Resource>(conditions: &[Condition]) -> Vec<Scan> {
+    R::indexes().iter().filter(|index| index.on.is_none()).filter_map(|index| scan(index, conditions)).collect()
+}
+
+/// All entries of an index that has exactly one for each record.
+pub(super) fn whole<R: Resource>() -> Option<Scan> {
+    let one_each = |index: &&Index<R>| {
+        let scalar = |path: &&str| position::<R>(path).is_some_and(is_scalar::<R>);
+        index.on.is_none() && !index.unique && !index.fields.is_empty() && index.fields.iter().all(scalar)
+    };
+    let index = R::indexes().iter().find(one_each)?;
+    let spans = vec![(Vec::new(), vec![0xff])];
+    Some(Scan { index: index.number, name: name(index), spans, answers: Vec::new(), distinct: true })
+}
+
+fn scan<R: Resource>(index: &Index<R>, conditions: &[Condition]) -> Option<Scan> {
+    let mut prefixes = vec![Vec::new()];
+    let mut answers = Vec::new();
+    let mut distinct = true;
+    let mut between = None;
+    for (place, path) in index.fields.iter().enumerate() {
+        let position = position::<R>(path)?;
+        let found = if between.is_none() { best_step(conditions, position) } else { None };
+        let Some((number, step, repeats)) = found else {
+            // A list or map behind what is bound gives a record as many entries as it has elements.
+            distinct &= is_scalar::<R>(position);
+            between.get_or_insert((Mark::Before(Vec::new()), Mark::After(Vec::new())));
+            continue;
+        };
+        distinct &= !repeats;
+        match step {
+            // Unique indexes have no entries for null.
+            Step::Points(points) if index.unique && place == 0 && points.iter().any(|point| point == &[0]) => {
+                return None;
+            }
+            Step::Points(points) => prefixes = product(&prefixes, points)?,
+            Step::Between(from, to) => between = Some((from, to)),
+        }
+        answers.push(number);
+    }
+    if answers.is_empty() {
+        return None;
+    }
+    let (from, to) = between.unwrap_or((Mark::Before(Vec::new()), Mark::After(Vec::new())));
+    let spans = prefixes
+        .iter()
+        .map(|prefix| (from.after_prefix(prefix), to.after_prefix(prefix)))
+        .filter(|(from, to)| from < to)
+        .collect();
+    Some(Scan { index: index.number, name: name(index), spans, answers, distinct })
+}
+
+/// The index that gives the order of a query behind an equality prefix; the one with the longest prefix.
+///
+/// `terms` are the positions of the fields of the order; none means the order of the record keys.
+pub(super) fn ordered<R: Resource>(terms: &[usize], descending: bool, conditions: &[Condition]) -> Option<OrderedScan> {
+    let mut best: Option<(usize, OrderedScan)> = None;
+    for index in R::indexes().iter().filter(|index| index.on.is_none()) {
+        let Some((bound, found)) = ordered_by(index, terms, descending, conditions) else { continue };
+        if best.as_ref().is_none_or(|(known, _)| *known < bound) {
+            best = Some((bound, found));
+        }
+    }
+    best.map(|(_, found)| found)
+}
+
+fn ordered_by<R: Resource>(
+    index: &Index<R>,
+    terms: &[usize],
+    descending: bool,
+    conditions: &[Condition],
+) -> Option<(usize, OrderedScan)> {
+    let positions = index.fields.iter().map(|path| position::<R>(path)).collect::<Option<Vec<_>>>()?;
+    let bound = positions.len().checked_sub(terms.len())?;
+    let (head, tail) = positions.split_at_checked(bound)?;
+    // Without a bound prefix, an index that leaves records out cannot stand for all of them.
+    let sparse = index.unique && head.is_empty();
+    if tail != terms || sparse || positions.is_empty() || (terms.is_empty() && head.is_empty()) {
+        return None;
+    }
+    if !tail.iter().all(|&position| is_scalar::<R>(position)) {
+        return None;
+    }
+    let mut prefix = Vec::new();
+    let mut answers = Vec::new();
+    for (place, &position) in head.iter().enumerate() {
+        let (number, Step::Points(points), _) = best_step(conditions, position)? else { return None };
+        let [point] = points.as_slice() else { return None };
+        if index.unique && place == 0 && point == &[0] {
+            return None;
+        }
+        prefix.extend_from_slice(point);
+        answers.push(number);
+    }
+    let spans = vec![(prefix.clone(), end_of(&prefix))];
+    let scan = Scan { index: index.number, name: name(index), spans, answers, distinct: true };
+    Some((bound, OrderedScan { scan, descending, has_terms: !terms.is_empty() }))
+}

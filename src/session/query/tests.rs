@@ -1,0 +1,373 @@
+//! Plans, and answers against the naive evaluation over all records.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::{OrderTerm, Page, Plan, Query};
+use crate::disk::MemoryDisk;
+use crate::error::Result;
+use crate::model::{Field, Index, Resource};
+use crate::session::{Access, Identity, Session, What};
+use crate::store::{Store, StoreOptions};
+use crate::value::id::{IdForm, Kind};
+use crate::value::time;
+use crate::value::wire::record;
+use crate::value::{FieldDecl, FieldType, Service};
+
+record! {
+    /// A resource of the tests, with the indexes that work items have.
+    pub struct Part {
+        /// Id.
+        pub id: String,
+        /// Name; not indexed.
+        pub name: Option<String>,
+        /// Serial; unique where there is one.
+        pub serial: Option<String>,
+        /// State.
+        pub state: String,
+        /// Number of the product.
+        pub number: Option<String>,
+        /// Milliseconds.
+        pub updated: i64,
+        /// Size; not indexed.
+        pub size: i64,
+        /// Words.
+        pub words: Vec<String>,
+        /// Map.
+        pub properties: BTreeMap<String, String>,
+    }
+}
+
+const STATES: &[(&str, &[&str])] = &[("NEW", &[]), ("CLOSED", &[]), ("IN_PROGRESS", &[])];
+
+impl Resource for Part {
+    const KIND: Kind = Kind { code: 201, name: "part", service: Service("parts"), id: IdForm::Guid };
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+    fn workspace(&self) -> &str {
+        "default"
+    }
+    fn fields() -> &'static [Field<Self>] {
+        static FIELDS: [Field<Part>; 10] = [
+            Field { decl: FieldDecl::new("id", FieldType::String), get: |p, _| (&p.id).into() },
+            Field { decl: FieldDecl::new("name", FieldType::String), get: |p, _| p.name.as_ref().into() },
+            Field { decl: FieldDecl::new("serial", FieldType::String), get: |p, _| p.serial.as_ref().into() },
+            Field { decl: FieldDecl::new("state", FieldType::Enum(STATES)), get: |p, _| (&p.state).into() },
+            Field { decl: FieldDecl::new("number", FieldType::String), get: |p, _| p.number.as_ref().into() },
+            Field {
+                decl: FieldDecl::new("updatedAt", FieldType::Time),
+                get: |p, _| time::from_millis(p.updated).into(),
+            },
+            Field {
+                decl: FieldDecl::new("updatedWithin", FieldType::Within),
+                get: |p, _| time::from_millis(p.updated).into(),
+            },
+            Field { decl: FieldDecl::new("size", FieldType::Int), get: |p, _| p.size.into() },
+            Field { decl: FieldDecl::new("words", FieldType::Strings), get: |p, _| (&p.words).into() },
+            Field { decl: FieldDecl::new("properties", FieldType::Map), get: |p, _| (&p.properties).into() },
+        ];
+        &FIELDS
+    }
+    fn indexes() -> &'static [Index<Self>] {
+        static INDEXES: [Index<Part>; 6] = [
+            Index { number: 1, fields: &["serial"], unique: true, on: None },
+            Index { number: 2, fields: &["state"], unique: false, on: None },
+            Index { number: 3, fields: &["number", "updatedAt"], unique: false, on: None },
+            Index { number: 4, fields: &["updatedAt"], unique: false, on: None },
+            Index { number: 5, fields: &["words"], unique: false, on: None },
+            Index { number: 6, fields: &["properties"], unique: false, on: None },
+        ];
+        &INDEXES
+    }
+}
+
+/// Part `n` of a store whose values repeat with different periods.
+fn part(n: i64) -> Part {
+    let state = STATES[(n % 3) as usize].0.to_owned();
+    let mut properties = BTreeMap::from([("lot".to_owned(), format!("L{}", n / 4))]);
+    if n % 2 == 0 {
+        properties.insert("station".to_owned(), format!("S{}", n % 5));
+    }
+    Part {
+        name: (n % 4 != 0).then(|| format!("part {n}")),
+        serial: (n % 3 != 0).then(|| format!("serial {n}")),
+        state,
+        number: (n % 7 != 0).then(|| format!("PN-{}", n % 10)),
+        updated: 1_700_000_000_000 + (n * 37 % 50) * 1000,
+        size: n * 13 % 100,
+        words: (0..n % 3).map(|word| format!("w{}", (n + word) % 6)).collect(),
+        properties,
+        ..Part::default()
+    }
+}
+
+fn filled(count: i64) -> (Store, Session) {
+    let store = StoreOptions::default().seed(Some(1)).open_on(Arc::new(MemoryDisk::new())).unwrap();
+    let session = store.session(Identity::user("ada"));
+    session
+        .write(move |draft| {
+            for n in 0..count {
+                let key = draft.new_key::<Part>()?;
+                draft.put(&Part { id: key.to_id(IdForm::Guid), ..part(n) }, What::Created)?;
+            }
+            Ok(())
+        })
+        .unwrap();
+    (store, session)
+}
+
+fn run(session: &Session, query: &Query<'_>) -> Result<(Page<Part>, Plan)> {
+    session.read(|view| view.query_with_plan::<Part>(query))
+}
+
+fn plan_of(session: &Session, query: &Query<'_>) -> Plan {
+    let (_, plan) = run(session, query).unwrap();
+    let before = session.read(|view| view.plan::<Part>(query)).unwrap();
+    assert_eq!(Plan { records_touched: None, entries_touched: None, ..plan.clone() }, before);
+    plan
+}
+
+fn by(path: &'static str, descending: bool) -> Vec<OrderTerm> {
+    vec![OrderTerm { path, descending }]
+}
+
+#[test]
+fn ids_in_a_filter_are_looked_up() {
+    let (_store, session) = filled(100);
+    let all = run(&session, &Query { take: 100, ..Query::default() }).unwrap().0.items;
+    let text = format!("id = \"{}\" or id = \"{}\" or id = \"none\"", all[70].id, all[3].id);
+    let query = Query { take: 10, filter: Some(&text), ..Query::default() };
+    let (page, plan) = run(&session, &query).unwrap();
+    assert_eq!(page.items, [all[3].clone(), all[70].clone()]);
+    assert_eq!((plan.access.as_str(), plan.records_touched), ("2 ids", Some(2)));
+}
+
+#[test]
+fn equality_membership_and_prefixes_use_their_index() {
+    let (_store, session) = filled(300);
+    for (filter, access, touched) in [
+        ("serial = \"serial 7\"", "index serial, 1 ranges", 1),
+        ("serial in (\"serial 7\", \"serial 8\", \"nothing\")", "index serial, 3 ranges", 2),
+        ("serial.StartsWith(\"serial 29\")", "index serial, 1 ranges", 8),
+        ("serial > \"serial 97\"", "index serial, 1 ranges", 1),
+        ("words.Contains(\"w5\") and size < 50", "index words, 1 ranges", 50),
+        ("properties[\"lot\"] = \"L7\"", "index properties, 1 ranges", 4),
+        ("properties.Any(key = \"lot\" and value in (\"L7\", \"L8\"))", "index properties, 2 ranges", 8),
+        ("properties.ContainsKey(\"station\") and size = 13", "index properties, 1 ranges", 150),
+        ("serial = \"serial 7\" or properties.lot = \"L2\"", "index serial | index properties, 2 ranges", 5),
+        ("number = null and size > 1000", "index number, updatedAt, 1 ranges", 43),
+        ("serial = null", "all records of part", 300),
+        ("size = 13", "all records of part", 300),
+        ("serial = \"serial 7\" or size = 13", "all records of part", 300),
+        ("false", "nothing", 0),
+    ] {
+        let query = Query { take: 1000, filter: Some(filter), order: by("name", false), ..Query::default() };
+        let plan = plan_of(&session, &query);
+        assert_eq!((plan.access.as_str(), plan.records_touched), (access, Some(touched)), "{filter}: {plan}");
+    }
+}
+
+#[test]
+fn sets_are_intersected_where_that_spares_records() {
+    let (_store, session) = filled(300);
+    let query = Query {
+        take: 1000,
+        filter: Some("properties.station = \"S4\" and words.Contains(\"w5\")"),
+        order: by("name", false),
+        ..Query::default()
+    };
+    let plan = plan_of(&session, &query);
+    assert!(plan.access.contains(" & "), "{plan}");
+    assert!(plan.records_touched < Some(25), "{plan}");
+}
+
+#[test]
+fn an_equality_prefix_gives_the_order_behind_it() {
+    let (_store, session) = filled(2000);
+    let query = Query {
+        take: 5,
+        filter: Some("state = \"NEW\" and number = \"PN-3\""),
+        order: by("updatedAt", true),
+        ..Query::default()
+    };
+    let plan = plan_of(&session, &query);
+    assert_eq!(plan.access, "index number, updatedAt in order");
+    assert!(plan.records_touched <= Some(40), "{plan}");
+}
+
+#[test]
+fn a_set_is_looked_for_along_the_order() {
+    let (_store, session) = filled(4000);
+    let query = Query {
+        take: 5,
+        filter: Some("properties.station = \"S4\" and size < 90"),
+        order: by("updatedAt", true),
+        ..Query::default()
+    };
+    let plan = plan_of(&session, &query);
+    assert_eq!(plan.access, "index updatedAt in order within index properties, 1 ranges");
+    assert!(plan.records_touched <= Some(40), "{plan}");
+}
+
+#[test]
+fn counts_come_from_the_index_alone() {
+    let (_store, session) = filled(300);
+    for filter in [
+        "state = \"New\"",
+        "state in (\"New\", \"Closed\")",
+        "properties[\"lot\"] = \"L7\"",
+        "number = \"PN-3\" and updatedAt >= \"2023-11-14T22:13:45Z\"",
+        "properties.station = \"S4\" and state = \"NEW\"",
+        "words.Contains(\"w5\") or state = \"NEW\"",
+        "words.Any(it in (\"w4\", \"w5\"))",
+        "updatedWithin <= \"0\" and state = \"NEW\"",
+        "",
+    ] {
+        let query = Query { filter: Some(filter), return_count: true, ..Query::default() };
+        let (page, plan) = run(&session, &query).unwrap();
+        let naive = run(&session, &Query { take: 1000, ..query.clone() }).unwrap().0;
+        assert_eq!(page.total_count, Some(naive.items.len() as u64), "{filter}: {plan}");
+        assert_eq!(plan.records_touched, Some(0), "{filter}: {plan}");
+    }
+    let query = Query { filter: Some("state = \"NEW\" and size < 50"), return_count: true, ..Query::default() };
+    assert_eq!(plan_of(&session, &query).count.as_deref(), Some("every match"));
+}
+
+#[test]
+fn pages_by_key_stop_early_and_start_where_the_last_one_ended() {
+    let (_store, session) = filled(500);
+    for order in [vec![], by("id", true)] {
+        let query = Query { take: 10, order, ..Query::default() };
+        let (page, plan) = run(&session, &query).unwrap();
+        assert!(plan.records_touched <= Some(11), "{plan}");
+        let token = page.continuation_token.unwrap();
+        let (next, plan) = run(&session, &Query { continuation_token: Some(&token), ..query.clone() }).unwrap();
+        assert!(plan.records_touched <= Some(11), "{plan}");
+        assert_ne!(next.items[0], page.items[9]);
+    }
+}
+
+#[test]
+fn a_later_page_of_an_ordered_index_reads_no_more_than_the_first() {
+    let (_store, session) = filled(500);
+    for (descending, ties_follow_direction) in [(false, false), (true, false), (true, true)] {
+        let query = Query { take: 7, order: by("updatedAt", descending), ties_follow_direction, ..Query::default() };
+        let mut token: Option<String> = None;
+        for _ in 0..20 {
+            let (page, plan) = run(&session, &Query { continuation_token: token.as_deref(), ..query.clone() }).unwrap();
+            assert!(plan.records_touched <= Some(18), "{plan}");
+            token = page.continuation_token;
+        }
+    }
+}
+
+/// The answer without any plan: everything, tested and sorted.
+fn naive(session: &Session, query: &Query<'_>) -> Vec<String> {
+    let hidden = query.filter.map(|filter| format!("({filter}) and size >= 0 ? true : false"));
+    let plain = Query { filter: hidden.as_deref(), continuation_token: None, ..query.clone() };
+    let (page, plan) = run(session, &Query { order: vec![], take: 10_000, skip: 0, ..plain }).unwrap();
+    assert_eq!(plan.access, "all records of part");
+    let mut items = page.items;
+    if let Some(term) = query.order.first() {
+        items.sort_by(|a, b| {
+            let order = match term.path {
+                "updatedAt" => a.updated.cmp(&b.updated),
+                "number" => a.number.cmp(&b.number),
+                "size" => a.size.cmp(&b.size),
+                _ => a.id.cmp(&b.id),
+            };
+            let ties = if term.descending && query.ties_follow_direction { b.id.cmp(&a.id) } else { a.id.cmp(&b.id) };
+            (if term.descending { order.reverse() } else { order }).then(ties)
+        });
+    }
+    items.into_iter().map(|part| part.id).collect()
+}
+
+const TERMS: &[&str] = &[
+    "state = \"NEW\"",
+    "state != \"NEW\"",
+    "state in (\"NEW\", \"CLOSED\")",
+    "number = \"PN-3\"",
+    "number = null",
+    "number != null",
+    "number >= \"PN-5\"",
+    "number.StartsWith(\"PN-\")",
+    "number in (\"PN-1\", null)",
+    "serial = \"serial 40\"",
+    "serial = null",
+    "serial > \"serial 5\"",
+    "serial.StartsWith(\"serial 1\")",
+    "updatedAt >= \"2023-11-14T22:13:45Z\"",
+    "updatedAt < \"2023-11-14T22:13:45Z\"",
+    "updatedWithin > \"1\"",
+    "size < 50",
+    "size = 13",
+    "words.Contains(\"w5\")",
+    "words.Any(it in (\"w1\", \"w2\"))",
+    "words.Any(it = \"w1\" or it = \"w3\")",
+    "properties[\"lot\"] = \"L7\"",
+    "properties.station = \"S4\"",
+    "properties.ContainsKey(\"station\")",
+    "properties.lot in (\"L1\", \"L2\")",
+    "name.Contains(\"1\")",
+    "!words.Any()",
+    "true",
+    "false",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_plan_answers_as_the_naive_evaluation(
+        count in prop::sample::select(vec![0i64, 1, 40, 400]),
+        cases in prop::collection::vec(
+            (
+                prop::collection::vec((prop::sample::select(TERMS), prop::bool::ANY), 1..4),
+                prop::sample::select(vec!["", "id", "updatedAt", "number", "size"]),
+                prop::bool::ANY,
+                prop::bool::ANY,
+                prop::sample::select(vec![1usize, 3, 50]),
+            ),
+            12,
+        ),
+    ) {
+        let (_store, session) = filled(count);
+        for (terms, order, descending, ties_follow_direction, take) in cases {
+            let mut filter = String::new();
+            for (number, (term, or)) in terms.iter().enumerate() {
+                filter = match (number, or) {
+                    (0, _) => (*term).to_owned(),
+                    (_, true) => format!("({filter}) or {term}"),
+                    (_, false) => format!("({filter}) and {term}"),
+                };
+            }
+            let order = if order.is_empty() { vec![] } else { by(order, descending) };
+            let query = Query { filter: Some(&filter), order, ties_follow_direction, take, ..Query::default() };
+            let expected = naive(&session, &query);
+            let (mut walked, mut token) = (Vec::new(), None::<String>);
+            loop {
+                let page = Query { continuation_token: token.as_deref(), return_count: take == 3, ..query.clone() };
+                let (page, plan) = run(&session, &page).unwrap();
+                prop_assert!(page.items.len() <= take);
+                if take == 3 {
+                    prop_assert_eq!(page.total_count, Some(expected.len() as u64), "{}: {}", filter, plan);
+                }
+                walked.extend(page.items.into_iter().map(|part| part.id));
+                token = page.continuation_token;
+                if token.is_none() {
+                    break;
+                }
+            }
+            prop_assert_eq!(&walked, &expected, "{}: {:?}", filter, query.order);
+            let skipped = Query { skip: 2, ..query.clone() };
+            let ids: Vec<String> = run(&session, &skipped).unwrap().0.items.into_iter().map(|part| part.id).collect();
+            let rest: Vec<String> = expected.iter().skip(2).take(take).cloned().collect();
+            prop_assert_eq!(ids, rest, "{}", filter);
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Reading index entries and records for a query.
+
+use std::collections::HashSet;
+
+use super::scan::{OrderedScan, Scan};
+use crate::error::{Error, Result};
+use crate::model::Resource;
+use crate::records::Space;
+use crate::session::Visibility;
+use crate::session::view::{View, index_prefix, split_index_key};
+use crate::value::id::{Kind, RecordKey};
+use crate::value::key;
+
+/// Entries between two looks at the deadline.
+const BETWEEN_CHECKS: u64 = 4096;
+
+/// Calls `f` with the record key and workspace of each entry of a scan until it answers false.
+fn each_entry(view: &View<'_>, kind: Kind, scan: &Scan, mut f: impl FnMut(RecordKey, &[u8]) -> bool) -> Result<u64> {
+    let mut entries = 0;
+    for (from, to) in &scan.spans {
+        let mut cursor = view.index_range(kind, scan.index, from, to)?;
+        while let Some(go_on) = cursor
+            .visit(false, |bytes, workspace| split_index_key(kind, bytes).is_none_or(|(_, key)| f(key, workspace)))?
+        {
+            entries += 1;
+            if entries % BETWEEN_CHECKS == 0 {
+                view.context().check_deadline()?;
+            }
+            if !go_on {
+                return Ok(entries);
+            }
+        }
+    }
+    Ok(entries)
+}
+
+/// The number of entries of the sets that have at most as many as the smallest, within a factor, and at most `limit`.
+pub(super) fn race(view: &View<'_>, kind: Kind, sets: &[Vec<Scan>], limit: usize) -> Result<Vec<Option<usize>>> {
+    const FIRST: usize = 64;
+    const FACTOR: usize = 8;
+    let mut cap = FIRST;
+    loop {
+        let mut sizes = Vec::with_capacity(sets.len());
+        for set in sets {
+            let mut size = 0;
+            for scan in set {
+                each_entry(view, kind, scan, |_, _| {
+                    size += 1;
+                    size <= cap
+                })?;
+                if size > cap {
+                    break;
+                }
+            }
+            sizes.push((size <= cap).then_some(size));
+        }
+        if cap >= limit || sizes.iter().any(Option::is_some) {
+            return Ok(sizes);
+        }
+        cap = cap.saturating_mul(FACTOR).min(limit);
+    }
+}
+
+/// The visible records of all sets, in key order; also the number of entries read.
+pub(super) fn gather(
+    view: &View<'_>,
+    kind: Kind,
+    sets: &[Vec<Scan>],
+    visibility: &Visibility,
+) -> Result<(Vec<RecordKey>, u64)> {
+    let mut entries = 0;
+    let mut common: Option<Vec<RecordKey>> = None;
+    for set in sets {
+        let mut keys = Vec::new();
+        for scan in set {
+            entries += each_entry(view, kind, scan, |key, workspace| {
+                if sees(visibility, workspace) {
+                    keys.push(key);
+                }
+                true
+            })?;
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        common = Some(match common {
+            None => keys,
+            Some(known) => known.into_iter().filter(|key| keys.binary_search(key).is_ok()).collect(),
+        });
+    }
+    Ok((common.unwrap_or_default(), entries))
+}
+
+/// The number of visible records of all sets.
+pub(super) fn count(view: &View<'_>, kind: Kind, sets: &[Vec<Scan>], visibility: &Visibility) -> Result<(u64, u64)> {
+    if let [set] = sets {
+        if let [scan] = set.as_slice() {
+            if scan.distinct {
+                let mut found = 0;
+                let entries = each_entry(view, kind, scan, |_, workspace| {
+                    found += u64::from(sees(visibility, workspace));
+                    true
+                })?;
+                return Ok((found, entries));
+            }
+        }
+    }
+    gather(view, kind, sets, visibility).map(|(keys, entries)| (keys.len() as u64, entries))
+}
+
+fn sees(visibility: &Visibility, workspace: &[u8]) -> bool {
+    match visibility {
+        Visibility::All => true,
+        visibility => std::str::from_utf8(workspace).is_ok_and(|workspace| visibility.allows(workspace)),
+    }
+}
+
+/// A record that an index names and the store does not have.
+pub(super) fn missing<R: Resource>(key: RecordKey) -> Error {
+    Error::corrupt(format!("records.redb: an index names a {} that does not exist", R::KIND.name))
+        .with_resource(R::KIND.name, key.to_id(R::KIND.id))
+}
+
+/// How a walk along an ordered index ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Walked {
+    /// At the end of the index, or because it was told to stop.
+    Done,
+    /// After as many entries as it was allowed.
+    OutOfBudget,
+}
+
+/// A walk along an index in the order of a query.
+pub(super) struct OrderedWalk<'w> {
+    pub(super) ordered: &'w OrderedScan,
+    /// Whether ties are in descending order of their keys.
+    pub(super) key_descending: bool,
+    /// The sort key behind which the page starts.
+    pub(super) after: Option<&'w [u8]>,
+    /// Only these records.
+    pub(super) within: Option<&'w HashSet<RecordKey>>,
+    pub(super) visibility: &'w Visibility,
+    /// Entries to read at most.
+    pub(super) budget: u64,
+}
+
+fn inverted(bytes: &[u8]) -> Vec<u8> {
+    bytes.iter().map(|byte| !byte).collect()
+}
+
+impl OrderedWalk<'_> {
+    /// Entries that are equal are read in key order, which is the wrong one when the walk runs backwards and ties do
+    /// not.
+    fn turns_groups(&self) -> bool {
+        self.ordered.descending && self.ordered.has_terms && !self.key_descending
+    }
+
+    /// The part of the range that lies behind the page's start; it may begin with what was on the page before.
+    fn bounds(&self, kind: Kind) -> Option<(Vec<u8>, Vec<u8>)> {
+        let (from, to) = self.ordered.scan.spans.first()?;
+        let index = self.ordered.scan.index;
+        let full = |entry: &[u8]| index_prefix(kind, index, entry);
+        let Some(after) = self.after else { return Some((full(from), full(to))) };
+        let behind = |rest: &[u8]| full(&[from.as_slice(), rest].concat());
+        Some(if !self.ordered.descending {
+            (behind(after), full(to))
+        } else if self.turns_groups() {
+            let values = inverted(after.get(..after.len().checked_sub(kind.id.key_len())?)?);
+            let end = behind(&values);
+            (full(from), key::after_prefix(&end)?)
+        } else {
+            (full(from), behind(&inverted(after)))
+        })
+    }
+
+    /// Calls `f` with each record in order until it answers false; also tells how many entries were read.
+    pub(super) fn run<R: Resource>(
+        &self,
+        view: &View<'_>,
+        mut f: impl FnMut(RecordKey, R) -> Result<bool>,
+    ) -> Result<(Walked, u64)> {
+        let Some((from, to)) = self.bounds(R::KIND) else {
+            return Err(Error::invalid("the continuation token does not fit the query").at_member("continuationToken"));
+        };
+        let mut emit = |key: RecordKey| -> Result<bool> {
+            let record = view.any_by_key::<R>(key)?.ok_or_else(|| missing::<R>(key))?;
+            f(key, record)
+        };
+        let turns = self.turns_groups();
+        let mut entries = 0;
+        let mut group: Vec<RecordKey> = Vec::new();
+        let mut group_entry: Vec<u8> = Vec::new();
+        if from < to {
+            let mut cursor = view.source().cursor(Space::Index, &from, Some(&to))?;
+            loop {
+                let visited = cursor.visit(self.ordered.descending, |bytes, workspace| {
+                    let (entry, key) = split_index_key(R::KIND, bytes)?;
+                    let new_group = turns && entry != group_entry.as_slice();
+                    if new_group {
+                        group_entry.clear();
+                        group_entry.extend_from_slice(entry);
+                    }
+                    let wanted = sees(self.visibility, workspace) && self.within.is_none_or(|keys| keys.contains(&key));
+                    Some((new_group, wanted.then_some(key)))
+                })?;
+                let Some(visited) = visited else { break };
+                entries += 1;
+                if entries % BETWEEN_CHECKS == 0 {
+                    view.context().check_deadline()?;
+                }
+                let Some((new_group, key)) = visited else { continue };
+                if new_group {
+                    for key in group.drain(..).rev() {
+                        if !emit(key)? {
+                            return Ok((Walked::Done, entries));
+                        }
+                    }
+                }
+                match key {
+                    Some(key) if turns => group.push(key),
+                    Some(key) if !emit(key)? => return Ok((Walked::Done, entries)),
+                    _ => {}
+                }
+                if entries >= self.budget {
+                    return Ok((Walked::OutOfBudget, entries));
+                }
+            }
+        }
+        for key in group.drain(..).rev() {
+            if !emit(key)? {
+                break;
+            }
+        }
+        Ok((Walked::Done, entries))
+    }
+}
