@@ -37,6 +37,19 @@ proptest! {
 }
 
 #[test]
+fn the_longest_span_of_a_class_that_touches_a_range_lies_in_the_range_of_its_class() {
+    let from = at_ms(1 << 40);
+    for bits in 1..40 {
+        let longest = (1i64 << bits) - 1;
+        let record = span(from.timestamp_millis() - longest, Some(longest));
+        assert!(record.meets(from, from, from));
+        let ranges = class_ranges(from, from, from);
+        let range = ranges.iter().find(|range| range.class == record.span_class()).unwrap();
+        assert!(range.start_from_ms <= record.start_timestamp.timestamp_millis(), "{bits} bits");
+    }
+}
+
+#[test]
 fn the_longest_span_has_a_class() {
     assert_eq!(span(time::MIN_MS, Some(time::MAX_MS - time::MIN_MS)).span_class(), CLASSES - 1);
     assert_eq!(span(0, Some(0)).span_class(), 1);
