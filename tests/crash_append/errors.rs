@@ -52,6 +52,7 @@ pub fn fills_up(name: &str, scenario: &dyn Scenario) {
     assert!(refused > 0);
 }
 
+/// Makes each operation of the scenario fail.
 pub fn every_operation_fails(name: &str, scenario: &dyn Scenario) {
     operations_fail(name, scenario, 1);
 }
@@ -64,12 +65,15 @@ pub fn operations_fail(name: &str, scenario: &dyn Scenario, one_in: usize) {
     scenario.run(&whole).unwrap();
     let ops = whole.disk.ops();
     let (mut runs, mut kinds) = (0_u64, BTreeMap::<String, u64>::new());
-    for op in (0..ops).step_by(one_in) {
+    for (turn, op) in (first_seed() % one_in as u64..ops).step_by(one_in).enumerate() {
         // Every operation fails by itself and from then on; how else it may fail takes turns, and all of it at night.
         let others = [Fault::NoSpace, Fault::PartialWrite, Fault::ShortRead, Fault::Interrupted, Fault::DropDirty];
-        let turn = |at: usize| is_night() || at as u64 == op % 5;
-        let others = others.into_iter().enumerate().filter(|(at, _)| turn(*at)).map(|(_, fault)| (Pick::op(op), fault));
-        let for_ever = [Fault::Io, Fault::NoSpace].map(|fault| (Pick::from_op(op), fault));
+        let has_turn = |at: usize| is_night() || at == turn % 5;
+        let others =
+            others.into_iter().enumerate().filter(|(at, _)| has_turn(*at)).map(|(_, fault)| (Pick::op(op), fault));
+        let for_ever = [Fault::Io, Fault::NoSpace].into_iter().enumerate();
+        let for_ever = for_ever.filter(|(at, _)| is_night() || *at == turn % 2);
+        let for_ever = for_ever.map(|(_, fault)| (Pick::from_op(op), fault));
         for (pick, fault) in [(Pick::op(op), Fault::Io)].into_iter().chain(for_ever).chain(others) {
             let place = format!("{name}: {fault:?} at {pick:?}, seed {}", first_seed());
             let history = History::new(SimDisk::new(first_seed()));
@@ -89,7 +93,7 @@ pub fn operations_fail(name: &str, scenario: &dyn Scenario, one_in: usize) {
             // The trouble is over: both the same machine and one whose power was cut find everything.
             history.disk.heal();
             let window = history.window_at_end();
-            let power_cut = if op % 2 == 0 { Survival::None } else { Survival::Random };
+            let power_cut = if turn % 2 == 0 { Survival::None } else { Survival::Random };
             for survival in [Survival::All, power_cut] {
                 check(scenario, &history.disk.survivors(op, survival), &window, true)
                     .unwrap_or_else(|problem| panic!("{place}, then {survival:?}: {problem}"));

@@ -83,7 +83,7 @@ fn every_change_of_storing_files_can_be_the_last() {
 
 #[test]
 fn the_nth_operation_of_storing_files_fails() {
-    errors::every_operation_fails("files", &Sequence::new(Files));
+    errors::operations_fail("files", &Sequence::new(Files), 3);
 }
 
 #[test]

@@ -41,13 +41,21 @@ pub struct History {
 #[derive(Clone, Debug)]
 struct Mark {
     step: String,
-    began: u64,
+    began: At,
     outcome: Outcome,
+}
+
+/// A moment of a run. Operations that take long are numbered before others and logged after them, so what was the state
+/// of the disk when is told by the changes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct At {
+    ops: u64,
+    changes: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Outcome {
-    Acked(u64),
+    Acked(At),
     /// The store said that nothing was changed.
     Refused,
     Unknown,
@@ -60,6 +68,8 @@ pub struct Window {
     pub acked: BTreeSet<String>,
     /// Begun and not acknowledged: there whole, or not at all.
     pub open: BTreeSet<String>,
+    /// Whether nothing failed in the run, so that no work was put off.
+    pub exact: bool,
 }
 
 impl Window {
@@ -82,10 +92,10 @@ impl History {
 
     /// Carries out one step.
     pub fn step<T>(&self, step: impl Into<String>, f: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-        let began = self.disk.ops();
+        let began = self.now();
         let result = f();
         let outcome = match &result {
-            Ok(_) => Outcome::Acked(self.disk.ops()),
+            Ok(_) => Outcome::Acked(self.now()),
             Err(error) if error.kind() == ErrorKind::OutcomeUnknown => Outcome::Unknown,
             Err(_) => Outcome::Refused,
         };
@@ -93,13 +103,19 @@ impl History {
         result
     }
 
-    /// What may be found when the last change that happened was operation `last`, and `until` the next that would.
-    fn window(&self, last: u64, until: u64) -> Window {
+    fn now(&self) -> At {
+        At { ops: self.disk.ops(), changes: self.disk.changes() }
+    }
+
+    /// What may be found when this many changes happened.
+    fn window(&self, changes: usize) -> Window {
         let mut window = Window::default();
         for mark in self.marks.lock().unwrap().iter() {
             match mark.outcome {
-                Outcome::Acked(acked) if acked <= until => window.acked.insert(mark.step.clone()),
-                Outcome::Acked(_) | Outcome::Unknown if mark.began <= last => window.open.insert(mark.step.clone()),
+                Outcome::Acked(acked) if acked.changes <= changes => window.acked.insert(mark.step.clone()),
+                Outcome::Acked(_) | Outcome::Unknown if mark.began.changes < changes => {
+                    window.open.insert(mark.step.clone())
+                }
                 _ => false,
             };
         }
@@ -110,7 +126,9 @@ impl History {
     pub fn barriers(&self) -> Vec<(u64, OpKind, Arc<str>)> {
         let marks = self.marks.lock().unwrap();
         let inside = |op: u64| {
-            marks.iter().any(|mark| matches!(mark.outcome, Outcome::Acked(acked) if (mark.began..acked).contains(&op)))
+            marks
+                .iter()
+                .any(|mark| matches!(mark.outcome, Outcome::Acked(acked) if (mark.began.ops..acked.ops).contains(&op)))
         };
         let syncs = self.disk.trace().into_iter().filter(|entry| matches!(entry.kind, OpKind::Sync | OpKind::SyncDir));
         syncs.filter(|entry| inside(entry.op)).map(|entry| (entry.op, entry.kind, entry.path)).collect()
@@ -118,7 +136,7 @@ impl History {
 
     /// What may be found after the end of the run.
     pub fn window_at_end(&self) -> Window {
-        self.window(u64::MAX, u64::MAX)
+        self.window(usize::MAX)
     }
 }
 
@@ -138,6 +156,10 @@ pub trait Scenario: Sync {
     fn run(&self, history: &History) -> Result<(), Error>;
     /// The steps whose effects are there.
     fn found(&self, store: &Store, disk: &SimDisk) -> Result<BTreeSet<String>, Problem>;
+    /// That no file lies on the disk that nothing names.
+    fn no_orphans(&self, _: &Store, _: &SimDisk, _: &BTreeSet<String>) -> Result<(), String> {
+        Ok(())
+    }
     /// A small write on the reopened store, to show that it goes on.
     fn go_on(&self, store: &Store) -> Result<(), Error>;
 }
@@ -153,6 +175,9 @@ pub fn check(scenario: &dyn Scenario, image: &SimDisk, window: &Window, go_on: b
         }
         let found = scenario.found(&store, image).map_err(|problem| format!("{problem:?}"))?;
         window.admits(&found)?;
+        if window.exact {
+            scenario.no_orphans(&store, image, &found)?;
+        }
         if go_on {
             scenario.go_on(&store).map_err(|error| format!("the reopened store refuses a write: {error:?}"))?;
         }
@@ -188,13 +213,10 @@ pub fn explore(scenario: &dyn Scenario, history: &History, extent: Extent) -> Ex
     let mut seen: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
     let mut replay = history.disk.replay();
     let mut random = Random::new(first_seed());
-    let mut last = None;
+    let mut changes = 0;
     let mut place = "before the first change".to_owned();
     loop {
-        let window = match last {
-            Some(op) => history.window(op, replay.until_op()),
-            None => Window::default(),
-        };
+        let window = Window { exact: true, ..history.window(changes) };
         // Equal images are looked at again only when more must be in them.
         let window_key = window.acked.len() as u64;
         for draw in 0..extent.draws {
@@ -226,7 +248,7 @@ pub fn explore(scenario: &dyn Scenario, history: &History, extent: Extent) -> Ex
         }
         match replay.advance() {
             Some((op, kind, path)) => {
-                last = Some(op);
+                changes += 1;
                 place = format!("after operation {op} ({kind:?} {path:?})");
             }
             None => return explored,

@@ -12,6 +12,8 @@ mod harness;
 mod packages;
 mod scenarios;
 mod sequence;
+mod station;
+mod tables;
 
 use harness::{Extent, History, Scenario, explore, must_hold};
 use scenarios::{Grouped, Records};
