@@ -199,7 +199,7 @@ fn what_is_no_package_is_refused() {
         (ar(&[sized("debian-binary", 400, b"2.0\n")]), "ends in the middle"),
         (b"!<arch>\ndebian-binary   0           0     0     644     -4        `\n2.0\n".to_vec(), "no number"),
         (b"!<arch>\ndebian-binary   0           0     0     644     4         xx2.0\n".to_vec(), "does not end"),
-        (gz(b"not a tar, but long enough to be one block of it if it were padded").to_vec(), ""),
+        (gz(b"not a tar, but long enough to be one block of it if it were padded"), ""),
     ] {
         let error = run(&bytes).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");

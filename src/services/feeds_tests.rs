@@ -120,8 +120,8 @@ fn feeds_are_created_queried_changed_and_deleted() {
         feeds.into_iter().map(|feed| feed.id).collect::<Vec<_>>()
     };
     assert_eq!(query("{}"), [one.id.clone(), two.id.clone()]);
-    assert_eq!(query(r#"{"platform":"windows"}"#), [one.id.clone()]);
-    assert_eq!(query(r#"{"workspace":"w2"}"#), [two.id.clone()]);
+    assert_eq!(query(r#"{"platform":"windows"}"#), std::slice::from_ref(&one.id));
+    assert_eq!(query(r#"{"workspace":"w2"}"#), std::slice::from_ref(&two.id));
     assert_eq!(query(r#"{"platform":"WINDOWS","workspace":"w2"}"#), []);
     assert_eq!(query(r#"{"workspace":"unknown"}"#), []);
     let package = upload(&session, &two.id, &deb("t", "1"), None, false).unwrap();
