@@ -10,7 +10,7 @@ use arrow::buffer::Buffer;
 use arrow::ipc::reader::StreamDecoder;
 use arrow::ipc::{MessageHeader, RecordBatch as IpcBatch, root_as_message};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::value::limits;
 
 const CONTINUATION: u32 = u32::MAX;
@@ -198,14 +198,4 @@ fn check_inflated(message: &[u8], body_at: usize) -> Result<()> {
         total = total.saturating_add(declared.max(0) as u64);
     }
     if total > limits::IMPORT_MESSAGE_BYTES as u64 { Err(too_large(total)) } else { Ok(()) }
-}
-
-/// Runs a parser of foreign bytes, and turns a panic into an error.
-///
-/// # Errors
-/// What `work` returns, and `InvalidArgument` when it panics.
-pub fn guarded<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        Err(Error::new(ErrorKind::InvalidArgument, format!("{what} cannot be read: its parts contradict each other")))
-    })
 }

@@ -33,14 +33,15 @@ pub use buffer::{decode_batch, encode_batch};
 pub use coerce::coerce_batch;
 pub use count::count_rows;
 pub use decimate::{Decimation, decimate};
-pub use export::{csv_header, csv_rows, export_csv, export_ipc, export_parquet};
+pub use export::{export_csv, export_ipc, export_parquet};
 pub use frame::{batch_rows, frame_to_batch};
 pub use ipc::read_stream;
+#[cfg(test)]
 pub use keys::index_values;
 pub use memory_run::MemoryRun;
 pub use order::OrderColumn;
 pub use predicate::Predicates;
-pub use rows::{RowPage, RowQuery, RowStream, read_page};
+pub use rows::{RowQuery, RowStream, read_page};
 pub use scan::MergedScan;
 pub use schema::TableSchema;
 pub use segment::{Segment, SegmentMeta, SegmentWriter, data_name, summary_name};

@@ -51,6 +51,8 @@ record! {
         pub buffered_rows: u64,
         /// Encoded bytes in the buffer.
         pub buffered_bytes: u64,
+        /// Whether segments were added since maintenance last found nothing to merge.
+        pub merge_due: bool,
     }
 }
 
@@ -204,6 +206,12 @@ pub(crate) fn add_segments(draft: &mut Draft<'_>, table: &TableMetadata, metas: 
         ordinal += meta.row_count;
         draft.put_raw(Space::Segments, entry_key(key.as_bytes(), meta.id), stored::to_bytes(&meta)?);
     }
+    set_merge_due(draft, key, true)
+}
+
+fn set_merge_due(draft: &mut Draft<'_>, key: RecordKey, merge_due: bool) -> Result<()> {
+    let state = TableState { merge_due, ..state(draft.raw(Space::TableState, key.as_bytes())?)? };
+    draft.put_raw(Space::TableState, key.as_bytes().to_vec(), stored::to_bytes(&state)?);
     Ok(())
 }
 
@@ -369,6 +377,7 @@ pub(crate) fn seal(session: &Session, id: &str, control: &Control) -> Result<boo
         }
         let mut state = state(draft.raw(Space::TableState, key.as_bytes())?)?;
         state.buffered_rows = state.buffered_rows.saturating_sub(sealed_rows);
+        state.merge_due = true;
         for (entry, len) in batches {
             state.buffered_bytes = state.buffered_bytes.saturating_sub(len);
             draft.delete_raw(Space::TableBuffer, entry);
@@ -465,30 +474,39 @@ pub(crate) fn merge(session: &Session, id: &str, control: &Control) -> Result<bo
     })
 }
 
-/// Seals what is due (everything with `all`) and merges what overlaps; answers the segments written.
-pub(crate) fn maintain(session: &Session, all: bool, control: &Control) -> Result<u64> {
+/// Seals the buffers that are due and merges what overlaps; answers the segments written.
+pub(crate) fn maintain(session: &Session, control: &Control) -> Result<u64> {
     let settings = session.context().settings();
     let (seal_rows, seal_bytes) = (settings.seal_rows, settings.seal_bytes);
-    let due: Vec<(String, bool)> = session.read(|view| {
+    let due: Vec<(RecordKey, bool)> = session.read(|view| {
         let mut due = Vec::new();
         for (key, bytes) in view.raw_prefix(Space::TableState, &[])? {
             let state: TableState = stored::from_bytes(&bytes)?;
-            let is_due = state.buffered_rows >= seal_rows || state.buffered_bytes >= seal_bytes;
-            if let Some(key) = RecordKey::from_bytes(TableMetadata::KIND.id, &key) {
-                due.push((key.to_id(TableMetadata::KIND.id), state.buffered_rows > 0 && (all || is_due)));
+            let seal_due = state.buffered_rows >= seal_rows || state.buffered_bytes >= seal_bytes;
+            if let Some(key) = RecordKey::from_bytes(TableMetadata::KIND.id, &key)
+                && (seal_due || state.merge_due)
+            {
+                due.push((key, seal_due));
             }
         }
         Ok(due)
     })?;
     let mut written = 0;
-    for (id, is_due) in due {
-        control.check()?;
-        if is_due && seal(session, &id, control)? {
+    for (key, seal_due) in due {
+        let id = key.to_id(TableMetadata::KIND.id);
+        if seal_due && seal(session, &id, control)? {
             written += 1;
         }
         while merge(session, &id, control)? {
             written += 1;
         }
+        session.write(move |draft| {
+            // A table that was deleted meanwhile must not get its state back.
+            match draft.any_by_key::<TableMetadata>(key)? {
+                Some(_) => set_merge_due(draft, key, false),
+                None => Ok(()),
+            }
+        })?;
     }
     Ok(written)
 }

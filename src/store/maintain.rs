@@ -45,7 +45,7 @@ impl Store {
 
 pub(super) fn maintain(engine: &Arc<Engine>, control: &Control) -> Result<MaintenanceReport> {
     let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
-    let segments_written = crate::session::table_store::maintain(&session, false, control)?;
+    let segments_written = crate::session::table_store::maintain(&session, control)?;
     let mut report = MaintenanceReport {
         segments_written,
         files_removed: remove_forgotten(engine, &session, control)?,

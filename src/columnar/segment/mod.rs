@@ -13,7 +13,7 @@ mod writer;
 
 pub use meta::SegmentMeta;
 pub use reader::Segment;
-pub use summary::{Block, ColumnSummary, Summarizer};
+pub use summary::{Block, ColumnSummary};
 pub use writer::SegmentWriter;
 
 /// Rows of one summary block.
