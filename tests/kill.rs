@@ -6,7 +6,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use stationdb::{Control, ErrorKind, Identity, Position, Store, VerifyLevel};
+use stationdb::{
+    AppendTableDataRequest, Column, ColumnType, Control, CreateTableRequest, DataFrame, DataType, GetTableDataRequest,
+    Identity, ListTablesRequest, Store, TableMetadata, TableService, VerifyLevel,
+};
 
 /// Set for the child: the directory of the store.
 const DIRECTORY: &str = "STATIONDB_KILL_DIRECTORY";
@@ -21,7 +24,7 @@ fn kills() -> u64 {
 #[test]
 fn child_that_is_killed() {
     let Ok(directory) = std::env::var(DIRECTORY) else { return };
-    let store = Store::open(directory).unwrap();
+    let store = Store::options().seal_rows(200).open(directory).unwrap();
     let mut next = newest(&store).map_or(0, |newest| newest + 1);
     loop {
         write(&store, next);
@@ -45,7 +48,7 @@ fn a_killed_process_loses_nothing_that_was_acknowledged() {
         random ^= random << 17;
         let newest_acked = run_and_kill(&path, Duration::from_micros(random % 150_000));
         acked = acked.max(newest_acked);
-        let store = Store::open(&path).unwrap();
+        let store = Store::options().seal_rows(200).open(&path).unwrap();
         let report = store.verify(VerifyLevel::Checksums, &Control::default()).unwrap();
         assert!(report.is_sound(), "after kill {kill}: {:?}", report.findings);
         let found = newest(&store);
@@ -83,18 +86,56 @@ fn run_and_kill(path: &Path, delay: Duration) -> Option<u64> {
     rest.last().or(first)
 }
 
-fn write(store: &Store, number: u64) {
-    store.session(Identity::user("ada")).register_subscriber(&number.to_string()).unwrap();
+const ROWS: u64 = 5;
+
+fn row(at: u64) -> Vec<Option<String>> {
+    vec![Some(at.to_string()), Some(format!("row {at}"))]
 }
 
-/// The newest write that is there; all older ones must be there too.
-fn newest(store: &Store) -> Option<u64> {
+fn table(store: &Store) -> Option<TableMetadata> {
+    store.session(Identity::user("ada")).list_tables(ListTablesRequest::default()).unwrap().tables.pop()
+}
+
+/// Appends the batch with this number, after creating the table where there is none.
+fn write(store: &Store, number: u64) {
     let session = store.session(Identity::user("ada"));
-    let is_there = |number: u64| match session.advance_subscriber(&number.to_string(), Position::START) {
-        Ok(()) => true,
-        Err(error) if error.kind() == ErrorKind::InvalidArgument => true,
-        Err(error) if error.kind() == ErrorKind::NotFound => false,
-        Err(error) => panic!("{error:?}"),
+    let id = match table(store).and_then(|table| table.id) {
+        Some(id) => id,
+        None => {
+            let column = |name: &str, data_type, column_type| Column {
+                name: name.to_owned(),
+                data_type,
+                column_type,
+                ..Column::default()
+            };
+            let columns = vec![
+                column("t", DataType::Int64, ColumnType::Index),
+                column("s", DataType::String, ColumnType::Normal),
+            ];
+            session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap()
+        }
     };
-    (0..).take_while(|number| is_there(*number)).last()
+    let data = (number * ROWS..(number + 1) * ROWS).map(row).collect();
+    let frame = Some(DataFrame { columns: None, data });
+    session.append_table_data(&id, AppendTableDataRequest { frame, end_of_data: None }).unwrap();
+}
+
+/// The newest batch that is there; it and all older ones must be there whole.
+fn newest(store: &Store) -> Option<u64> {
+    let table = table(store)?;
+    let (id, count) = (table.id.unwrap(), u64::try_from(table.row_count.unwrap()).unwrap());
+    let session = store.session(Identity::user("ada"));
+    let (mut rows, mut token) = (Vec::new(), None);
+    loop {
+        let request = GetTableDataRequest { continuation_token: token, ..Default::default() };
+        let page = session.get_table_data(&id, request).unwrap();
+        rows.extend(page.frame.to_data_frame().data);
+        token = page.continuation_token;
+        if token.is_none() {
+            break;
+        }
+    }
+    assert!(count % ROWS == 0, "half a batch: {count} rows");
+    assert_eq!(rows, (0..count).map(row).collect::<Vec<_>>());
+    (count / ROWS).checked_sub(1)
 }
