@@ -170,10 +170,10 @@ impl<'c> Checker<'c> {
     /// A condition; anything that is not Boolean is a type mismatch.
     pub(super) fn test(&mut self, ast: &'c Ast) -> Checked<Test> {
         let typed = self.typed(ast)?;
-        self.into_test(typed, whole(ast))
+        self.condition_of(typed, whole(ast))
     }
 
-    fn into_test(&self, typed: Typed<'c>, span: Span) -> Checked<Test> {
+    fn condition_of(&self, typed: Typed<'c>, span: Span) -> Checked<Test> {
         match typed {
             Typed::Test(test) => Ok(test),
             Typed::Scalar(Value { scalar: Scalar::Const(Constant::Bool(value)), .. }) => Ok(Test::Const(value)),
@@ -264,7 +264,7 @@ impl<'c> Checker<'c> {
 
     fn not(&mut self, ast: &'c Ast, operand: &'c Ast) -> Checked<Typed<'c>> {
         let typed = self.typed(operand)?;
-        Ok(Typed::Test(not(self.into_test(typed, ast.span)?)))
+        Ok(Typed::Test(not(self.condition_of(typed, ast.span)?)))
     }
 
     fn negate(&mut self, ast: &'c Ast, operand: &'c Ast) -> Checked<Typed<'c>> {

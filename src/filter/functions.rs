@@ -31,11 +31,11 @@ impl<'c> Checker<'c> {
         }
         if of("DateTime") && is("Parse") {
             let [arg] = self.exactly(ast, name, args)?;
-            return self.to_time(ast, arg);
+            return self.cast_time(ast, arg);
         }
         if of("TimeSpan") && is("Parse") {
             let [arg] = self.exactly(ast, name, args)?;
-            return self.to_span(ast, arg);
+            return self.cast_span(ast, arg);
         }
         const UNITS: [(&str, i64); 5] = [
             ("FromDays", DAY_MS),
@@ -100,7 +100,7 @@ impl<'c> Checker<'c> {
     }
 
     /// A cast of a property or text to a time.
-    fn to_time(&mut self, ast: &'c Ast, arg: &'c Ast) -> Checked<Typed<'c>> {
+    fn cast_time(&mut self, ast: &'c Ast, arg: &'c Ast) -> Checked<Typed<'c>> {
         match self.typed(arg)? {
             Typed::Scalar(value @ Value { ty: Type::Time, .. }) => Ok(Typed::Scalar(value)),
             Typed::Scalar(Value { scalar: Scalar::Const(Constant::Text(text)), .. }) => match parse_time(&text) {
@@ -118,7 +118,7 @@ impl<'c> Checker<'c> {
         }
     }
 
-    fn to_span(&mut self, ast: &'c Ast, arg: &'c Ast) -> Checked<Typed<'c>> {
+    fn cast_span(&mut self, ast: &'c Ast, arg: &'c Ast) -> Checked<Typed<'c>> {
         match self.typed(arg)? {
             Typed::Scalar(value @ Value { ty: Type::Span, .. }) => Ok(Typed::Scalar(value)),
             Typed::Scalar(Value { scalar: Scalar::Const(Constant::Text(text)), .. }) => match parse_span(&text) {
@@ -189,7 +189,7 @@ impl<'c> Checker<'c> {
     fn date_time(&mut self, ast: &'c Ast, args: &'c [Arg]) -> Checked<Typed<'c>> {
         if args.len() == 1 {
             let [arg] = self.exactly(ast, "DateTime", args)?;
-            return self.to_time(ast, arg);
+            return self.cast_time(ast, arg);
         }
         let parts = self.integers(ast, args)?;
         let parts = match *parts.as_slice() {

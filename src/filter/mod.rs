@@ -69,7 +69,6 @@ pub struct Filter {
     test: tree::Test,
     syntax: Box<syntax::Ast>,
     substitutions: BTreeMap<usize, Constant>,
-    fields: Vec<usize>,
     conjuncts: Vec<Condition>,
     searches: Vec<TextSearch>,
 }
@@ -108,8 +107,7 @@ fn build(text: &str, values: &[serde_json::Value], schema: &Schema<'_>, times: &
         }
     }
     let conjuncts = condition::conjuncts(&test, schema);
-    let fields = fields.into_keys().collect();
-    Ok(Filter { test, syntax, substitutions, fields, conjuncts, searches })
+    Ok(Filter { test, syntax, substitutions, conjuncts, searches })
 }
 
 impl Filter {
@@ -126,27 +124,17 @@ impl Filter {
         self.test.holds(&Scopes { number: tree::RECORD, element: record, around: None, search })
     }
 
-    /// The positions of the fields that the filter uses, ascending.
-    pub fn fields(&self) -> impl Iterator<Item = usize> + '_ {
-        self.fields.iter().copied()
-    }
-
     /// The conditions that are joined by `and`; every match satisfies all of them.
     #[must_use]
     pub fn conjuncts(&self) -> &[Condition] {
         &self.conjuncts
     }
 
+    #[cfg(test)]
     /// Whether a row that satisfies every condition of [`Filter::conjuncts`] is a match without evaluation.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         self.conjuncts.iter().all(Condition::is_exact)
-    }
-
-    /// Whether nothing can match.
-    #[must_use]
-    pub fn is_never(&self) -> bool {
-        self.conjuncts.contains(&Condition::Never)
     }
 
     /// The text searches, by the number that [`Filter::matches_with`] asks for.

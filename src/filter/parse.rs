@@ -301,7 +301,7 @@ impl Parser<'_> {
             (Items::Of(list), below)
         };
         let (start, below) = (value.start, value.depth.max(below));
-        self.make(Node::In { value: value, negated, items }, span, start, below)
+        self.make(Node::In { value, negated, items }, span, start, below)
     }
 
     /// Elements up to and with the closing bracket.

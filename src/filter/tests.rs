@@ -257,11 +257,3 @@ fn text_searches_are_answered_by_the_caller() {
     assert!(!filter.matches(&row));
     assert_eq!(fault(&work_item("search(\"a\")", &[]).unwrap_err()).0, "unknown_function");
 }
-
-#[test]
-fn fields_used_are_listed() {
-    let filter = work_item("name = \"a\" and properties.Any(value = name)", &[]).unwrap();
-    let mut expected = vec![field("name"), field("properties")];
-    expected.sort_unstable();
-    assert_eq!(filter.fields().collect::<Vec<_>>(), expected);
-}
