@@ -3,7 +3,10 @@
 //! Each takes any bytes and panics when a promise is broken. The binaries in `fuzz/` call them; an ordinary test replays
 //! the corpora that are kept there.
 
+use crate::WorkItem;
+use crate::columnar::{TableSchema, decode_batch, encode_batch};
 use crate::filter::{self, Schema, Times};
+use crate::model::table_data::{Column, ColumnType, DataType};
 use crate::model::{Product, REGISTRY, Resource, Specification};
 use crate::packages;
 use crate::records::envelope;
@@ -20,6 +23,7 @@ pub const TARGETS: &[(&str, fn(&[u8]))] = &[
     ("key_order", fuzz_key_order),
     ("paging_token", fuzz_paging_token),
     ("record_envelope", fuzz_record_envelope),
+    ("table_batch", fuzz_table_batch),
     ("text_query", fuzz_text_query),
     ("wire_json", fuzz_wire_json),
 ];
@@ -35,7 +39,7 @@ pub fn run(name: &str, data: &[u8]) {
 pub fn fuzz_filter_parse(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let times = Times::new(time::from_millis(1_700_000_000_000), None);
-    let fields: Vec<FieldDecl> = Product::fields().iter().map(|field| field.decl).collect();
+    let fields: Vec<FieldDecl> = WorkItem::fields().iter().map(|field| field.decl).collect();
     for accept_brackets in [false, true] {
         let schema =
             Schema { fields: &fields, accept_substitutions: true, accept_brackets, search: true, ..Schema::default() };
@@ -59,6 +63,36 @@ pub fn fuzz_text_query(data: &[u8]) {
     let _ = search::parse(text, &shape);
 }
 
+/// Any bytes are a buffered append or an error; what is read is written and read the same.
+pub fn fuzz_table_batch(data: &[u8]) {
+    let column = |(position, data_type): (usize, &DataType)| Column {
+        name: format!("c{position}"),
+        data_type: *data_type,
+        column_type: if position == 0 { ColumnType::Index } else { ColumnType::Nullable },
+        ..Column::default()
+    };
+    // An index of INT32, and a column of each type.
+    let types = std::iter::once(&DataType::Int32).chain(DataType::ALL);
+    let columns: Vec<Column> = types.enumerate().map(column).collect();
+    let column_count = columns.len() as u32;
+    let Ok(schema) = TableSchema::new(columns, crate::value::limits::TABLE_COLUMNS) else { return };
+    let _ = decode_batch(&schema, data);
+    // With a header that fits, so that the columns are reached.
+    let Some((&row_count, body)) = data.split_first() else { return };
+    let mut bytes = b"SDTB\x01\0\0\0".to_vec();
+    bytes.extend_from_slice(&u32::from(row_count).to_le_bytes());
+    bytes.extend_from_slice(&column_count.to_le_bytes());
+    let mut checksum = crc32fast::Hasher::new();
+    checksum.update(&bytes);
+    checksum.update(body);
+    bytes.extend_from_slice(&checksum.finalize().to_le_bytes());
+    bytes.extend_from_slice(body);
+    let Ok(batch) = decode_batch(&schema, &bytes) else { return };
+    let Ok(encoded) = encode_batch(&schema, &batch) else { return };
+    let again = decode_batch(&schema, &encoded).and_then(|batch| encode_batch(&schema, &batch));
+    assert_eq!(again.ok(), Some(encoded));
+}
+
 /// Any bytes are a record in its envelope or an error; a payload that is read is written and read the same.
 pub fn fuzz_record_envelope(data: &[u8]) {
     for registered in REGISTRY {
@@ -71,6 +105,7 @@ pub fn fuzz_record_envelope(data: &[u8]) {
     }
     fuzz_round_trip::<Product>(data);
     fuzz_round_trip::<Specification>(data);
+    fuzz_round_trip::<WorkItem>(data);
     fuzz_round_trip::<LogEntry>(data);
 }
 
@@ -120,7 +155,9 @@ pub fn fuzz_wire_json(data: &[u8]) {
     fuzz_wire::<Specification>(data);
     fuzz_wire::<crate::CreateProductRequest>(data);
     fuzz_wire::<crate::CreateSpecificationsRequest>(data);
+    fuzz_wire::<WorkItem>(data);
     fuzz_wire::<crate::UpdateProductRequest>(data);
+    fuzz_wire::<crate::UpdateWorkItemsRequest>(data);
     fuzz_wire::<crate::UpdateMetadataRequest>(data);
     fuzz_wire::<crate::ApiError>(data);
 }
