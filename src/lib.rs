@@ -137,4 +137,5 @@ pub use session::{
 pub use store::{
     BackupReport, CompactReport, Finding, MaintenanceReport, Store, StoreOptions, VerifyLevel, VerifyReport,
 };
+pub use value::wire::from_json;
 pub use value::{Action, Clock, Control, ManualClock, Number, Patch, Progress, Service, SystemClock};

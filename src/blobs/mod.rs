@@ -11,11 +11,10 @@ mod read;
 mod store;
 mod write;
 
-pub use content::{ContentReader, Part};
+pub use content::ContentReader;
 pub use format::path;
-pub use read::BlobReader;
-pub use store::{BlobEntry, BlobStore};
-pub use write::{BlobInfo, BlobWriter};
+pub use store::BlobStore;
+pub use write::BlobInfo;
 
 #[cfg(test)]
 mod tests;

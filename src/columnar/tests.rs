@@ -534,7 +534,7 @@ fn every_flipped_byte_of_a_segment_is_found() {
             segment.summary(column)?;
         }
         let all: Vec<usize> = (0..schema.len()).collect();
-        segment.read(&all, &[0..1500]).map(|_| ())
+        segment.read(&all, std::slice::from_ref(&(0..1500))).map(|_| ())
     };
     read().unwrap();
     for (name, len) in [(data_name(1), meta.data_bytes), (summary_name(1), meta.summary_bytes)] {

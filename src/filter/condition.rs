@@ -358,11 +358,10 @@ fn element(field: usize, scope: u32, test: &Test) -> Option<Condition> {
         }
         Test::All(tests) => {
             let [first, second] = tests.as_slice() else { return None };
-            let (key, values) = match (subject(first, scope)?, subject(second, scope)?) {
-                ((Subject::Key, key), (Subject::Value, values)) | ((Subject::Value, values), (Subject::Key, key)) => {
-                    (key, values)
-                }
-                _ => return None,
+            let (((Subject::Key, key), (Subject::Value, values)) | ((Subject::Value, values), (Subject::Key, key))) =
+                (subject(first, scope)?, subject(second, scope)?)
+            else {
+                return None;
             };
             let mut keys = texts(key)?;
             let key = if keys.len() == 1 { keys.pop()? } else { return None };

@@ -146,9 +146,9 @@ fn contains_folded(text: &str, upper: bool, find: &memchr::memmem::Finder<'_>) -
         Some(folded) if text.is_ascii() => {
             folded.copy_from_slice(text.as_bytes());
             if upper {
-                folded.make_ascii_uppercase()
+                folded.make_ascii_uppercase();
             } else {
-                folded.make_ascii_lowercase()
+                folded.make_ascii_lowercase();
             }
             find.find(folded).is_some()
         }

@@ -65,7 +65,7 @@ pub use product_requests::{
     ProductField, ProductOperations, ProductOrderBy, ProductProjection, QueryProductValuesRequest,
     QueryProductsRequest, UpdateProductRequest, UpdateProductsPartialSuccess,
 };
-pub use registry::{Document, Registered};
+pub use registry::Registered;
 pub use resource::{Field, Index, Resource, TextField};
 pub use specification::{Specification, SpecificationId, SpecificationLimit, SpecificationType};
 pub use specification_requests::{
@@ -75,7 +75,7 @@ pub use specification_requests::{
     UpdateSpecificationsRequest, UpdatedSpecification, V1Operations,
 };
 pub use upload_session::{UploadChunk, UploadSessionId, UploadSessionRecord};
-pub use utilization::{Utilization, UtilizationId};
+pub use utilization::Utilization;
 pub use utilization_requests::{
     AssetUtilizationHistoryItem, AssetUtilizationHistoryResponse, QueryAssetUtilizationHistoryRequest,
     StartUtilizationPartialSuccess, StartUtilizationRequest, UpdateUtilizationPartialSuccess, UpdateUtilizationRequest,

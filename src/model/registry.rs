@@ -32,8 +32,6 @@ pub struct Registered {
     pub document: fn(&[u8]) -> Result<Document>,
     /// Index number and entry of everything that the indexes hold of a record, from the payload of its envelope.
     pub entries: fn(&[u8]) -> Result<Vec<(u8, Vec<u8>)>>,
-    /// Workspace of a record, from the payload of its envelope.
-    pub workspace: fn(&[u8]) -> Result<String>,
 }
 
 impl Registered {
@@ -46,7 +44,6 @@ impl Registered {
             text_fields: || R::text().iter().map(|field| (field.name, field.weight)).collect(),
             document: document::<R>,
             entries: all_entries::<R>,
-            workspace: |payload| Ok(stored::from_bytes::<R>(payload)?.workspace().to_owned()),
         }
     }
 }
@@ -88,13 +85,6 @@ pub(crate) use registry;
 #[must_use]
 pub fn by_code(code: u8) -> Option<&'static Registered> {
     super::REGISTRY.iter().find(|registered| registered.kind.code == code)
-}
-
-/// The kind with this wire name, in any spelling of letter case, spaces, hyphens and underscores.
-#[must_use]
-pub fn by_name(name: &str) -> Option<&'static Registered> {
-    let folded = crate::value::wire::fold(name);
-    super::REGISTRY.iter().find(|registered| crate::value::wire::fold(registered.kind.name) == folded)
 }
 
 #[cfg(test)]

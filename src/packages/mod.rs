@@ -14,7 +14,7 @@ mod disabled;
 mod enabled;
 mod info;
 
-pub use control::{ControlField, ControlFile};
+pub use control::ControlFile;
 #[cfg(not(feature = "packages"))]
 pub use disabled::{gzip, inspect};
 #[cfg(feature = "packages")]

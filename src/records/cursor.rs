@@ -3,18 +3,13 @@
 use super::error::from_redb;
 use crate::error::Result;
 
-/// A cursor over a key range; `next` takes from the front, `next_back` from the end.
+/// A cursor over a key range; `next` takes from the front.
 pub(crate) struct Cursor<'a>(pub(super) redb::Range<'a, &'static [u8], &'static [u8]>);
 
 impl Cursor<'_> {
     /// The next key and value from the front.
     pub(crate) fn next(&mut self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
         self.visit(false, |key, value| (key.to_vec(), value.to_vec()))
-    }
-
-    /// The next key and value from the end.
-    pub(crate) fn next_back(&mut self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        self.visit(true, |key, value| (key.to_vec(), value.to_vec()))
     }
 
     /// What `f` makes of the next entry, without copying it.

@@ -103,11 +103,6 @@ impl RecordFile {
         Ok(value)
     }
 
-    /// Walks every page of the file and its checksums; true when nothing had to be repaired.
-    pub(crate) fn check_integrity(&mut self) -> Result<bool> {
-        self.database.check_integrity().map_err(|error| from_redb("check its integrity", error))
-    }
-
     /// Gives unused pages back to the file system; needs that nothing reads.
     pub(crate) fn compact(&mut self) -> Result<bool> {
         self.database.compact().map_err(|error| {

@@ -30,7 +30,7 @@ pub use changes::{ChangeEvent, ChangeStream, Position};
 pub use context::Context;
 pub use draft::Draft;
 pub(crate) use engine::{Engine, guarded, lock};
-pub use event::{Event, LogEntry, What};
+pub use event::What;
 pub use identity::{AccessPolicy, AllowAll, Identity, Visibility};
 pub use options::Settings;
 pub use query::{OrderTerm, Page, Plan, Query};

@@ -146,7 +146,7 @@ impl<'a> View<'a> {
             key.map(|key| decode::<R>(key, value)).transpose()
         })? {
             self.touched.set(self.touched.get() + 1);
-            if self.touched.get() % 1024 == 0 {
+            if self.touched.get().is_multiple_of(1024) {
                 self.context.check_deadline()?;
             }
             let Some(record) = record? else { continue };
@@ -192,16 +192,6 @@ impl<'a> View<'a> {
     /// The value of a key of a raw space.
     pub(crate) fn raw(&self, space: Space, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.source.get(space, key)
-    }
-
-    /// The keys and values of a raw space from `from` (included) to `to` (excluded).
-    pub(crate) fn raw_range(&self, space: Space, from: &[u8], to: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        let mut cursor = self.source.cursor(space, from, Some(to))?;
-        let mut entries = Vec::new();
-        while let Some(entry) = cursor.next()? {
-            entries.push(entry);
-        }
-        Ok(entries)
     }
 
     /// The keys and values of a raw space whose keys start with `prefix`.

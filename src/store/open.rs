@@ -59,7 +59,6 @@ impl Store {
     }
 
     /// Options for opening a store.
-    #[must_use]
     pub fn options() -> StoreOptions {
         StoreOptions::default()
     }

@@ -130,7 +130,7 @@ fn verify_records(source: Source<'_>, control: &Control, report: &mut VerifyRepo
     let mut cursor = source.cursor(Space::Records, &[], None)?;
     let mut expected_entries = 0u64;
     while let Some((key, value)) = cursor.next()? {
-        if report.records % 1024 == 0 {
+        if report.records.is_multiple_of(1024) {
             control.check()?;
             control.report(report.records, Some(total), "records");
         }

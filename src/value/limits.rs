@@ -31,15 +31,11 @@ pub const BATCH_BYTES: usize = 64 * 1024 * 1024;
 pub const QUERY_MEMORY_BYTES: usize = 256 * 1024 * 1024;
 /// Threads that one query works on.
 pub const QUERY_THREADS: usize = 2;
-/// Disk that a sort may spill to.
-pub const SPILL_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 
 /// Bytes of one Arrow IPC or Parquet message on import.
 pub const IMPORT_MESSAGE_BYTES: usize = 256 * 1024 * 1024;
 /// Bytes of schema or footer metadata on import.
 pub const IMPORT_METADATA_BYTES: usize = 16 * 1024 * 1024;
-/// Uncompressed bytes of one Parquet page on import.
-pub const IMPORT_PAGE_BYTES: usize = 64 * 1024 * 1024;
 /// Rows of one Arrow batch on import.
 pub const IMPORT_BATCH_ROWS: usize = 16 * 1024 * 1024;
 /// Columns on import.
@@ -49,8 +45,6 @@ pub const IMPORT_COLUMNS: usize = 10_000;
 pub const TABLE_COLUMNS: usize = 2_500;
 /// Rows of one table, unless the options say otherwise.
 pub const TABLE_ROWS: u64 = 1_000_000_000;
-/// Tables that are open for append at once.
-pub const OPEN_TABLES: u64 = 100_000;
 /// Rows of one page of a row query.
 pub const ROWS_TAKE: u32 = 10_000;
 /// Tables of one page of a table query.
@@ -100,8 +94,6 @@ pub const FILE_SEARCH_DEPTH: usize = 32;
 pub const BATCH_ITEMS: usize = 1_000;
 /// Operations that share one commit.
 pub const GROUP_OPERATIONS: usize = 1_024;
-/// Encoded bytes of the changes that share one commit.
-pub const GROUP_BYTES: usize = 64 * 1024 * 1024;
 /// Cache of the record file.
 pub const RECORD_CACHE_BYTES: usize = 64 * 1024 * 1024;
 /// Memory of the text index's writer.
