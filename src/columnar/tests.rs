@@ -8,7 +8,7 @@ use arrow::array::RecordBatch;
 use proptest::prelude::*;
 
 use super::*;
-use crate::disk::{Disk, MemoryDisk, SharedDisk};
+use crate::disk::{MemoryDisk, SharedDisk};
 use crate::model::table_data::{
     Column, ColumnFilter, ColumnType, DataFrame, DataType, DecimationDistribution, DecimationMethod, FilterOperation,
 };

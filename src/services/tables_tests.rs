@@ -6,7 +6,7 @@ use arrow::array::{Array, Int64Array, RecordBatch};
 
 use super::tables::TableService;
 use crate::columnar::export_ipc;
-use crate::disk::{Disk, MemoryDisk, SharedDisk};
+use crate::disk::{MemoryDisk, SharedDisk};
 use crate::model::table::*;
 use crate::model::table_data::*;
 use crate::store::Store;
