@@ -30,9 +30,9 @@ pub use changes::{ChangeEvent, ChangeStream, Position};
 pub use context::Context;
 pub use draft::Draft;
 pub(crate) use engine::{Engine, guarded, lock};
-pub use event::What;
 #[cfg(any(test, fuzzing))]
 pub use event::LogEntry;
+pub use event::What;
 pub use identity::{AccessPolicy, AllowAll, Identity, Visibility};
 pub use options::Settings;
 pub use query::{OrderTerm, Page, Plan, Query};

@@ -178,7 +178,7 @@ impl<'a> View<'a> {
             key.map(|key| decode::<R>(key, value).map(|record| (key, record))).transpose()
         })? {
             self.touched.set(self.touched.get() + 1);
-            if self.touched.get() % 1024 == 0 {
+            if self.touched.get().is_multiple_of(1024) {
                 self.context.check_deadline()?;
             }
             let Some((key, record)) = found? else { continue };
