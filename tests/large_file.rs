@@ -1,6 +1,6 @@
 //! A file of 3 GiB goes in and out, and memory does not grow with it.
 //!
-//! Takes as much disk and some time, so it runs when asked: `cargo test --test large_file -- --ignored`.
+//! Takes as much disk while it runs.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
@@ -50,7 +50,6 @@ fn memory_kib(line: &str) -> Option<u64> {
 }
 
 #[test]
-#[ignore = "takes 3 GiB of disk"]
 fn three_gibibytes_stream_in_and_out_in_little_memory() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::options().maintenance_thread(false).open(dir.path()).unwrap();

@@ -23,7 +23,7 @@ use stationdb::{
 };
 
 use machine::Machine;
-use measure::{COPY, DiskProbe, ELAPSED, LOOP, quantile};
+use measure::{DiskProbe, ELAPSED, LOOP, quantile};
 use paperwork::properties;
 use plot::{Plot, grouped};
 use steps::{Steps, bytes, duration, size_of};

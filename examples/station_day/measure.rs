@@ -133,7 +133,7 @@ impl Sampler {
             samples.elapsed_ns.push(nanoseconds(self.began, later) as i64);
             samples.loop_ns.push(nanoseconds(start, end));
             samples.tick_ns.push(nanoseconds(end, later));
-            samples.copy_gb_s.push((self.taken % COPY_EVERY == 0).then(|| self.copy()));
+            samples.copy_gb_s.push(self.taken.is_multiple_of(COPY_EVERY).then(|| self.copy()));
             samples.sync_us.push(None);
             samples.phase.push(phase);
             self.taken += 1;

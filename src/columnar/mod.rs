@@ -36,11 +36,8 @@ pub use decimate::{Decimation, decimate};
 pub use export::{export_csv, export_ipc, export_parquet};
 pub use frame::{batch_rows, frame_to_batch};
 pub use ipc::read_stream;
-<<<<<<< HEAD
 #[cfg(test)]
 pub use keys::index_values;
-=======
->>>>>>> f37356f (Drop what nothing uses, and settle the lints)
 pub use memory_run::MemoryRun;
 pub use order::OrderColumn;
 pub use predicate::Predicates;

@@ -130,13 +130,6 @@ impl Filter {
         &self.conjuncts
     }
 
-    #[cfg(test)]
-    /// Whether a row that satisfies every condition of [`Filter::conjuncts`] is a match without evaluation.
-    #[must_use]
-    pub fn is_exact(&self) -> bool {
-        self.conjuncts.iter().all(Condition::is_exact)
-    }
-
     /// The text searches, by the number that [`Filter::matches_with`] asks for.
     #[must_use]
     pub fn searches(&self) -> &[TextSearch] {
