@@ -51,7 +51,7 @@ impl ContentReader {
     /// Content that lives in blobs. All are opened now, so that their removal does not disturb the reader.
     ///
     /// # Errors
-    /// As [`BlobStore::read`].
+    /// `Corrupt` when the stored description of the content is damaged; `Io` when the file cannot be read.
     pub fn parts(blobs: &BlobStore, parts: &[Part]) -> Result<Self> {
         let mut open = Vec::with_capacity(parts.len());
         let mut len = 0;

@@ -45,7 +45,7 @@ impl<T> From<T> for Patch<T> {
 }
 
 impl<T: Serialize> Serialize for Patch<T> {
-    /// Absent is written as the `none` that [`super::wire`] leaves out, null as the unit that it keeps.
+    /// Absent is written as the `none` that records leave out, null as the unit that they keep.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Absent => serializer.serialize_none(),
