@@ -6,6 +6,7 @@
 
 #[cfg(any(test, feature = "faults"))]
 pub mod contract;
+#[cfg(any(test, feature = "faults"))]
 mod memory;
 mod path;
 mod real;
@@ -16,6 +17,7 @@ use std::fmt::Debug;
 use std::io;
 use std::sync::Arc;
 
+#[cfg(any(test, feature = "faults"))]
 pub use memory::MemoryDisk;
 pub use real::RealDisk;
 
@@ -104,6 +106,7 @@ pub fn parent(path: &str) -> &str {
 
 /// Reads a whole file of at most `max_len` bytes; a longer one is `InvalidData`, so that no file decides how much
 /// memory is taken.
+#[cfg(any(test, feature = "faults"))]
 pub fn read_file(disk: &dyn Disk, path: &str, max_len: u64) -> io::Result<Vec<u8>> {
     let file = disk.open(path, Mode::Read)?;
     let len = file.len()?;

@@ -1,5 +1,8 @@
 //! Every bound of the crate, in one place; an error that refuses names the bound.
 
+// Rooms that a feature leaves out leave their bounds unused.
+#![cfg_attr(not(all(feature = "search", feature = "packages")), allow(dead_code))]
+
 /// Bytes of one filter expression.
 pub const FILTER_BYTES: usize = 256 * 1024;
 /// Nesting of parentheses, calls and unary operators in a filter.
