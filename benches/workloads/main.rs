@@ -1,0 +1,29 @@
+//! The workloads of the field: what a user would measure before picking this store over a database, a file format or plain files.
+//!
+//! `cargo bench --bench workloads -- W3 W5` prints one JSON line a figure, in the form of the peers' own programs, so that one run can show
+//! both side by side (`benches/project` is the command for that). `cargo bench --bench workloads -- --test` runs every workload at a small size,
+//! with every answer asserted, and prints nothing.
+
+mod common;
+
+use common::{Res, Scale};
+
+/// A workload: its name, and what runs it.
+type Workload = (&'static str, fn(&Scale) -> Res<()>);
+
+const WORKLOADS: &[Workload] = &[];
+
+fn main() -> Res<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    if arguments.iter().any(|argument| argument == "--test") {
+        let scratch = tempfile::tempdir()?;
+        return WORKLOADS.iter().try_for_each(|(_, run)| run(&Scale::small(scratch.path())));
+    }
+    let scale = Scale::from_environment()?;
+    for (name, run) in WORKLOADS {
+        if arguments.is_empty() || arguments.iter().any(|argument| argument == name) {
+            run(&scale)?;
+        }
+    }
+    Ok(())
+}
