@@ -1,0 +1,84 @@
+//! What an open store keeps in memory of its tables: open segments, sorted buffers, reserved segment numbers.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::number_of;
+use crate::columnar::{MemoryRun, Segment, SegmentMeta, TableSchema, decode_batch};
+use crate::disk::SharedDisk;
+use crate::error::Result;
+use crate::session::engine::lock;
+
+/// Open segments that are kept.
+const OPEN_SEGMENTS: usize = 256;
+/// Tables whose sorted buffer is kept.
+const KEPT_BUFFERS: usize = 64;
+
+type BufferKey = (u64, u64);
+
+/// What an open store keeps in memory of its tables.
+#[derive(Debug, Default)]
+pub(crate) struct TableCache {
+    segments: Mutex<(HashMap<u64, Arc<Segment>>, VecDeque<u64>)>,
+    buffers: Mutex<HashMap<Vec<u8>, (BufferKey, Arc<MemoryRun>)>>,
+    pub(super) ids: Mutex<Range<u64>>,
+    /// Held while segments are sealed or merged: one at a time.
+    pub(super) turn: Mutex<()>,
+}
+
+impl TableCache {
+    pub(super) fn segment(
+        &self,
+        disk: &SharedDisk,
+        dir: &str,
+        meta: SegmentMeta,
+        schema: &Arc<TableSchema>,
+    ) -> Result<Arc<Segment>> {
+        if let Some(segment) = lock(&self.segments).0.get(&meta.id) {
+            return Ok(segment.clone());
+        }
+        let id = meta.id;
+        let opened = Arc::new(Segment::open(disk, dir, meta, schema.clone())?);
+        let mut kept = lock(&self.segments);
+        let (by_id, order) = &mut *kept;
+        if by_id.insert(id, opened.clone()).is_none() {
+            order.push_back(id);
+        }
+        while order.len() > OPEN_SEGMENTS {
+            if let Some(oldest) = order.pop_front() {
+                by_id.remove(&oldest);
+            }
+        }
+        Ok(opened)
+    }
+
+    /// The buffer as a sorted run. Found again by its checksums, so what a refused transaction left here is never used.
+    pub(super) fn buffer(
+        &self,
+        table: &[u8],
+        batches: &[(Vec<u8>, Vec<u8>)],
+        schema: &TableSchema,
+    ) -> Result<Arc<MemoryRun>> {
+        let mut sums = Vec::with_capacity(batches.len() * 12);
+        for (key, bytes) in batches {
+            sums.extend_from_slice(&number_of(key).to_be_bytes());
+            sums.extend_from_slice(bytes.get(16..20).unwrap_or_default());
+        }
+        let first = batches.first().map_or(0, |(key, _)| number_of(key));
+        let wanted = (first, xxh3_64(&sums));
+        if let Some((_, run)) = lock(&self.buffers).get(table).filter(|(known, _)| *known == wanted) {
+            return Ok(run.clone());
+        }
+        let decoded = batches.iter().map(|(_, bytes)| decode_batch(schema, bytes)).collect::<Result<Vec<_>>>()?;
+        let run = Arc::new(MemoryRun::new(schema, &decoded, first)?);
+        let mut kept = lock(&self.buffers);
+        if kept.len() >= KEPT_BUFFERS && !kept.contains_key(table) {
+            kept.clear();
+        }
+        kept.insert(table.to_vec(), (wanted, run.clone()));
+        Ok(run)
+    }
+}

@@ -1,0 +1,107 @@
+//! The files under `tables/` against the manifest: verified, and what nothing names removed.
+
+use std::sync::Arc;
+
+use xxhash_rust::xxh3::Xxh3;
+
+use super::{directory, key_of, number_of};
+use crate::columnar::{SegmentMeta, data_name, summary_name};
+use crate::disk::Mode;
+use crate::error::{Error, ErrorKind, Result};
+use crate::records::{Source, Space};
+use crate::session::engine::Engine;
+use crate::value::id::hex;
+use crate::value::{Control, stored};
+
+/// Checks the segment files of all tables: their lengths, and with `deep` every byte. Answers files and bytes seen.
+pub(crate) fn verify(
+    engine: &Arc<Engine>,
+    deep: bool,
+    control: &Control,
+    mut found: impl FnMut(&str, &str),
+) -> Result<(u64, u64)> {
+    let snapshot = engine.snapshot();
+    let mut cursor = Source::Snapshot(&snapshot).cursor(Space::Segments, &[], None)?;
+    let (mut files, mut bytes) = (0, 0);
+    while let Some((key, value)) = cursor.next()? {
+        control.check()?;
+        let meta: SegmentMeta = stored::from_bytes(&value)?;
+        let table = key.len().checked_sub(8).and_then(|len| key.get(..len)).unwrap_or_default();
+        let dir = directory(&hex(table));
+        for (name, len, hash) in [
+            (data_name(meta.id), meta.data_bytes, &meta.data_hash),
+            (summary_name(meta.id), meta.summary_bytes, &meta.summary_hash),
+        ] {
+            let path = format!("{dir}/{name}");
+            files += 1;
+            bytes += len;
+            if let Err(error) = check_file(engine, &path, len, deep.then_some(hash), control) {
+                if !matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) {
+                    return Err(error);
+                }
+                found(&path, error.message());
+            }
+        }
+    }
+    Ok((files, bytes))
+}
+
+fn check_file(engine: &Engine, path: &str, len: u64, hash: Option<&String>, control: &Control) -> Result<()> {
+    const PIECE: usize = 1024 * 1024;
+    let attempt = |error| Error::io(format_args!("reading {path}"), error);
+    let file = engine.disk.open(path, Mode::Read).map_err(attempt)?;
+    let real = file.len().map_err(attempt)?;
+    if real != len {
+        return Err(Error::corrupt(format!("it has {real} bytes instead of {len}")));
+    }
+    let Some(hash) = hash else { return Ok(()) };
+    let mut hasher = Xxh3::new();
+    let mut piece = vec![0; PIECE];
+    let mut at = 0;
+    while at < len {
+        control.check()?;
+        let size = usize::try_from(len - at).unwrap_or(PIECE).min(PIECE);
+        let part = piece.get_mut(..size).unwrap_or_default();
+        file.read_exact_at(part, at).map_err(attempt)?;
+        hasher.update(part);
+        at += size as u64;
+    }
+    if hex(&hasher.digest128().to_be_bytes()) != *hash {
+        return Err(Error::corrupt("its bytes are not what was written"));
+    }
+    Ok(())
+}
+
+/// Removes segment files that no manifest names: what a crash or a refused append left. Only while nobody writes.
+pub(crate) fn sweep(engine: &Arc<Engine>) -> Result<u64> {
+    let attempt = |error| Error::io("sweeping the tables directory", error);
+    let disk = &engine.disk;
+    if !disk.exists("tables").map_err(attempt)? {
+        return Ok(0);
+    }
+    let snapshot = engine.snapshot();
+    let source = Source::Snapshot(&snapshot);
+    let mut removed = 0;
+    for entry in disk.list("tables").map_err(attempt)?.into_iter().filter(|entry| entry.is_dir) {
+        let Ok(key) = key_of(&entry.name) else { continue };
+        let dir = directory(&entry.name);
+        let mut named = Vec::new();
+        let mut cursor = source.cursor(
+            Space::Segments,
+            key.as_bytes(),
+            crate::value::key::after_prefix(key.as_bytes()).as_deref(),
+        )?;
+        while let Some((key, _)) = cursor.next()? {
+            named.extend([data_name(number_of(&key)), summary_name(number_of(&key))]);
+        }
+        for file in disk.list(&dir).map_err(attempt)? {
+            let path = format!("{dir}/{}", file.name);
+            let is_ours = file.name.ends_with(".parquet") || file.name.ends_with(".summary");
+            if is_ours && !named.contains(&file.name) && source.get(Space::PendingDelete, path.as_bytes())?.is_none() {
+                disk.remove_file(&path).map_err(attempt)?;
+                removed += 1;
+            }
+        }
+    }
+    Ok(removed)
+}

@@ -1,0 +1,105 @@
+//! Merges segments of a table into one sorted run.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::sink::new_writer;
+use super::{SEGMENT_ROWS, directory, entry_key, forget_segment, key_of, manifest, schema_of};
+use crate::columnar::{MergedScan, Predicates, Run, SegmentMeta, TableView, data_name, summary_name};
+use crate::error::Result;
+use crate::model::table::TableMetadata;
+use crate::records::Space;
+use crate::session::access::{Access, Session};
+use crate::session::engine::lock;
+use crate::value::{Control, stored};
+
+/// Segments of at most this many rows are merged with their neighbours when there are many.
+const SMALL_SEGMENT_ROWS: u64 = 1024 * 1024;
+/// So many small neighbours are merged although they do not overlap.
+const SMALL_SEGMENTS: usize = 16;
+
+/// Neighbours (by ordinal) that belong in one segment: those that overlap, and many small ones.
+fn mergeable(metas: &[SegmentMeta], small_count: usize) -> Option<Range<usize>> {
+    // `b` was appended after `a`, so rows of equal value at the seam are in order already.
+    let overlap = |a: &SegmentMeta, b: &SegmentMeta| a.min_index <= b.max_index && b.min_index < a.max_index;
+    for (at, first) in metas.iter().enumerate() {
+        let mut end = at + 1;
+        let mut rows = first.row_count;
+        let mut reach = at;
+        // Everything up to the last segment that overlaps one of the group.
+        while let Some(next) = metas
+            .iter()
+            .enumerate()
+            .skip(reach + 1)
+            .filter(|(_, other)| metas.iter().take(reach + 1).skip(at).any(|mine| overlap(mine, other)))
+            .map(|(place, _)| place)
+            .next()
+        {
+            let more: u64 = metas.iter().take(next + 1).skip(reach + 1).map(|meta| meta.row_count).sum();
+            if rows + more >= SEGMENT_ROWS {
+                break;
+            }
+            rows += more;
+            reach = next;
+            end = next + 1;
+        }
+        if end > at + 1 {
+            return Some(at..end);
+        }
+    }
+    let is_small = |meta: &&SegmentMeta| meta.row_count < SMALL_SEGMENT_ROWS;
+    (0..metas.len()).find_map(|at| {
+        let count = metas.iter().skip(at).take_while(is_small).count();
+        (count >= small_count).then_some(at..at + count)
+    })
+}
+
+/// Merges segments of a table that overlap, or are many and small; false when there are none.
+pub(crate) fn merge(session: &Session, id: &str, control: &Control) -> Result<bool> {
+    let engine = session.context().engine.clone();
+    let _turn = lock(&engine.tables.turn);
+    let key = key_of(id)?;
+    let dir = directory(id);
+    let found = session.read(|view| {
+        let Some(table) = view.any_by_key::<TableMetadata>(key)? else { return Ok(None) };
+        let mut metas = manifest(view, key.as_bytes())?;
+        metas.sort_by_key(|meta| meta.first_ordinal);
+        // A closed table gets no more rows, so tidying it up is paid once.
+        let small_count = if table.supports_append == Some(false) { 2 } else { SMALL_SEGMENTS };
+        let Some(group) = mergeable(&metas, small_count) else { return Ok(None) };
+        let schema = schema_of(&table)?;
+        let group: Vec<SegmentMeta> = metas.drain(group).collect();
+        let segments = group
+            .iter()
+            .map(|meta| engine.tables.segment(&engine.disk, &dir, meta.clone(), &schema))
+            .collect::<Result<Vec<_>>>()?;
+        Ok(Some((schema, group, segments)))
+    })?;
+    let Some((schema, group, segments)) = found else { return Ok(false) };
+    let first_ordinal = group.first().map_or(0, |meta| meta.first_ordinal);
+    let view = Arc::new(TableView::new(schema.clone(), segments.into_iter().map(Run::Segment).collect()));
+    let columns = (0..schema.len()).collect();
+    let mut scan =
+        MergedScan::new(view.clone(), Arc::new(Predicates::default()), columns, None, control.clone())?.with_locators();
+    let mut writer = new_writer(session, id, &schema, first_ordinal)?;
+    while let Some(chunk) = scan.next_chunk()? {
+        let ordinals = view.ordinals(&chunk.locators)?;
+        let offsets: Vec<u32> = ordinals.into_iter().map(|ordinal| (ordinal - first_ordinal) as u32).collect();
+        writer.write(&chunk.batch, Some(&offsets))?;
+    }
+    let meta = writer.finish()?;
+    session.write(move |draft| {
+        for old in &group {
+            if draft.raw(Space::Segments, &entry_key(key.as_bytes(), old.id))?.is_none() {
+                draft.forget_file(&format!("{dir}/{}", data_name(meta.id)));
+                draft.forget_file(&format!("{dir}/{}", summary_name(meta.id)));
+                return Ok(false);
+            }
+        }
+        for old in &group {
+            forget_segment(draft, key.as_bytes(), &dir, old.id);
+        }
+        draft.put_raw(Space::Segments, entry_key(key.as_bytes(), meta.id), stored::to_bytes(&meta)?);
+        Ok(true)
+    })
+}

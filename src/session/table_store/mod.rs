@@ -1,0 +1,164 @@
+//! Rows of tables between the record file and the segment files: buffer, manifest, seal, merge, sweep.
+//!
+//! What must hold: a segment is named by a commit only after its files and their directory were synced; the commit that
+//! names it removes from the buffer just the batches that went into it; a commit that forgets a segment remembers its
+//! files for removal. Keys: buffer = table key and append ordinal of the first row; segments = table key and number.
+
+mod cache;
+mod check;
+mod maintain;
+mod merge;
+mod seal;
+mod sink;
+
+use std::sync::Arc;
+
+use super::draft::Draft;
+use super::view::View;
+use crate::columnar::{Run, SegmentMeta, TableSchema, TableView, data_name, summary_name};
+use crate::error::{Error, Result};
+use crate::model::Resource;
+use crate::model::table::TableMetadata;
+use crate::records::Space;
+use crate::value::wire::record;
+use crate::value::{RecordKey, limits, stored};
+
+pub(crate) use cache::TableCache;
+pub(crate) use check::{sweep, verify};
+pub(crate) use maintain::maintain;
+pub(crate) use merge::merge;
+pub(crate) use seal::seal;
+pub(crate) use sink::{SORT_ROWS, SegmentSink};
+
+/// Rows of one segment.
+const SEGMENT_ROWS: u64 = 1 << 31;
+
+record! {
+    /// What changes with every append and every seal.
+    pub struct TableState {
+        /// Rows in the buffer.
+        pub buffered_rows: u64,
+        /// Encoded bytes in the buffer.
+        pub buffered_bytes: u64,
+        /// Whether segments were added since maintenance last found nothing to merge.
+        pub merge_due: bool,
+    }
+}
+
+/// The directory of a table's segments.
+pub(crate) fn directory(id: &str) -> String {
+    format!("tables/{id}")
+}
+
+fn key_of(id: &str) -> Result<RecordKey> {
+    RecordKey::parse(TableMetadata::KIND.id, id).ok_or_else(|| Error::invalid(format!("{id:?} is not a table id")))
+}
+
+fn entry_key(table: &[u8], number: u64) -> Vec<u8> {
+    let mut key = table.to_vec();
+    key.extend_from_slice(&number.to_be_bytes());
+    key
+}
+
+fn number_of(key: &[u8]) -> u64 {
+    key.last_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes))
+}
+
+/// The checked schema of a table.
+pub(crate) fn schema_of(table: &TableMetadata) -> Result<Arc<TableSchema>> {
+    let columns = table.columns.clone().unwrap_or_default();
+    TableSchema::new(columns, limits::IMPORT_COLUMNS)
+        .map(Arc::new)
+        .map_err(|error| Error::corrupt(format!("the columns of a stored table are damaged: {}", error.message())))
+}
+
+fn manifest(view: &View<'_>, table: &[u8]) -> Result<Vec<SegmentMeta>> {
+    view.raw_prefix(Space::Segments, table)?.iter().map(|(_, bytes)| stored::from_bytes(bytes)).collect()
+}
+
+/// All rows of a table in the state that `view` shows.
+pub(crate) fn open_table(view: &View<'_>, table: &TableMetadata) -> Result<Arc<TableView>> {
+    let engine = &view.context().engine;
+    let schema = schema_of(table)?;
+    let key = key_of(table.id())?;
+    let dir = directory(table.id());
+    let mut runs = Vec::new();
+    for meta in manifest(view, key.as_bytes())? {
+        runs.push(Run::Segment(engine.tables.segment(&engine.disk, &dir, meta, &schema)?));
+    }
+    let batches = view.raw_prefix(Space::TableBuffer, key.as_bytes())?;
+    if !batches.is_empty() {
+        runs.push(Run::Memory(engine.tables.buffer(key.as_bytes(), &batches, &schema)?));
+    }
+    let opened = TableView::new(schema, runs);
+    let expected = table.row_count.unwrap_or_default().unsigned_abs();
+    if opened.row_count() != expected {
+        return Err(Error::corrupt(format!(
+            "the table has {} rows instead of {expected}; restore it from a backup",
+            opened.row_count()
+        ))
+        .with_resource(TableMetadata::KIND.name, table.id()));
+    }
+    Ok(Arc::new(opened))
+}
+
+fn state(bytes: Option<Vec<u8>>) -> Result<TableState> {
+    bytes.map_or_else(|| Ok(TableState::default()), |bytes| stored::from_bytes(&bytes))
+}
+
+/// Puts encoded batches behind the rows that the table has; answers the rows and bytes that the buffer then holds.
+pub(crate) fn buffer_batches(
+    draft: &mut Draft<'_>,
+    table: &TableMetadata,
+    batches: Vec<(u64, Vec<u8>)>,
+) -> Result<TableState> {
+    let key = key_of(table.id())?;
+    let mut state = state(draft.raw(Space::TableState, key.as_bytes())?)?;
+    let mut ordinal = table.row_count.unwrap_or_default().unsigned_abs();
+    for (rows, bytes) in batches {
+        state.buffered_rows += rows;
+        state.buffered_bytes += bytes.len() as u64;
+        draft.put_raw(Space::TableBuffer, entry_key(key.as_bytes(), ordinal), bytes);
+        ordinal += rows;
+    }
+    draft.put_raw(Space::TableState, key.as_bytes().to_vec(), stored::to_bytes(&state)?);
+    Ok(state)
+}
+
+/// Names segments whose rows stand behind the rows that the table has.
+pub(crate) fn add_segments(draft: &mut Draft<'_>, table: &TableMetadata, metas: Vec<SegmentMeta>) -> Result<()> {
+    let key = key_of(table.id())?;
+    let mut ordinal = table.row_count.unwrap_or_default().unsigned_abs();
+    for mut meta in metas {
+        meta.first_ordinal = ordinal;
+        ordinal += meta.row_count;
+        draft.put_raw(Space::Segments, entry_key(key.as_bytes(), meta.id), stored::to_bytes(&meta)?);
+    }
+    set_merge_due(draft, key, true)
+}
+
+fn set_merge_due(draft: &mut Draft<'_>, key: RecordKey, merge_due: bool) -> Result<()> {
+    let state = TableState { merge_due, ..state(draft.raw(Space::TableState, key.as_bytes())?)? };
+    draft.put_raw(Space::TableState, key.as_bytes().to_vec(), stored::to_bytes(&state)?);
+    Ok(())
+}
+
+fn forget_segment(draft: &mut Draft<'_>, table: &[u8], dir: &str, id: u64) {
+    draft.delete_raw(Space::Segments, entry_key(table, id));
+    draft.forget_file(&format!("{dir}/{}", data_name(id)));
+    draft.forget_file(&format!("{dir}/{}", summary_name(id)));
+}
+
+/// Removes all rows of a table that is being deleted.
+pub(crate) fn forget_rows(draft: &mut Draft<'_>, id: &str) -> Result<()> {
+    let key = key_of(id)?;
+    let dir = directory(id);
+    for (entry, _) in draft.raw_prefix(Space::Segments, key.as_bytes())? {
+        forget_segment(draft, key.as_bytes(), &dir, number_of(&entry));
+    }
+    for (entry, _) in draft.raw_prefix(Space::TableBuffer, key.as_bytes())? {
+        draft.delete_raw(Space::TableBuffer, entry);
+    }
+    draft.delete_raw(Space::TableState, key.as_bytes().to_vec());
+    Ok(())
+}
