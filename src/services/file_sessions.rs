@@ -13,7 +13,7 @@ use crate::model::{
 };
 use crate::records::Space;
 use crate::session::{Access, Draft, What};
-use crate::value::{Control, limits};
+use crate::value::{Action, Control, limits};
 
 const WHAT: &str = "an upload session";
 
@@ -49,7 +49,9 @@ pub(super) fn append<A: Access>(
         .at_member("chunkIndex"));
     }
     let session = access.read(|view| view.get::<UploadSessionRecord>(session_id))?;
-    session.ok_or_else(|| not_found(session_id))?;
+    let session = session.ok_or_else(|| not_found(session_id))?;
+    // Chunks are no records of their own, so nothing further down asks the policy.
+    access.context().require(UploadSessionRecord::KIND.service, Action::Create, &session.workspace)?;
     let new = content::store_chunk(access, &mut source.take(limits::UPLOAD_CHUNK_BYTES + 1), control)?;
     let size = new.content.size();
     if size > limits::UPLOAD_CHUNK_BYTES || (!close && size != limits::UPLOAD_CHUNK_BYTES) {

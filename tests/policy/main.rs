@@ -1,0 +1,159 @@
+//! The access policy is honoured by every operation of every service.
+//!
+//! The operations are read from the traits' source, so an operation without a probe fails the test. Each probe aims at
+//! what stands in a hidden workspace: a guest of the other workspace learns nothing and changes nothing, a reader sees it
+//! and changes nothing, a stranger neither; and its owner's attempt works, so that a probe which misses is found.
+
+mod operations;
+mod world;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use operations::{Effect, Probe, probes};
+use serde_json::{Value, json};
+use stationdb::prelude::*;
+use stationdb::{ErrorKind, Identity, Position};
+use world::{MARK, World, request};
+
+/// `ProductService::get_product`, … of every trait in the sources of the services.
+fn declared() -> BTreeSet<String> {
+    let mut operations = BTreeSet::new();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/services")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let source = std::fs::read_to_string(&path).unwrap();
+            let mut service = None;
+            for line in source.lines() {
+                if let Some(rest) = line.strip_prefix("pub trait ") {
+                    service = rest.split([' ', ':', '{', '<']).next().filter(|name| name.ends_with("Service"));
+                } else if line == "}" {
+                    service = None;
+                } else if let (Some(service), Some(rest)) = (service, line.strip_prefix("    fn ")) {
+                    let name = rest.split(['(', '<']).next().unwrap();
+                    operations.insert(format!("{service}::{name}"));
+                }
+            }
+        }
+    }
+    operations
+}
+
+#[test]
+fn every_operation_has_a_probe() {
+    let declared = declared();
+    assert!(declared.len() > 80, "only {} operations were found", declared.len());
+    let probed: BTreeSet<String> = probes().iter().map(|probe| probe.operation.to_owned()).collect();
+    assert_eq!(declared.difference(&probed).collect::<Vec<_>>(), Vec::<&String>::new(), "operations without a probe");
+    assert_eq!(probed.difference(&declared).collect::<Vec<_>>(), Vec::<&String>::new(), "probes without an operation");
+}
+
+/// The answer as text, or the error's.
+fn attempt(probe: &Probe, world: &World, who: &str) -> Value {
+    (probe.run)(&world.session(who), world).unwrap_or_else(|error| json!({ "error": format!("{error}") }))
+}
+
+/// A count beside a list counts what the list shows.
+fn counts_only_what_is_shown(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => {
+            let lists: Vec<usize> = members.values().filter_map(Value::as_array).map(Vec::len).collect();
+            let counted =
+                ["totalCount", "returnedCount", "availableCount"].iter().filter_map(|name| members.get(*name));
+            counted.filter_map(Value::as_u64).all(|count| lists.iter().any(|&shown| shown as u64 == count))
+                && members.values().all(counts_only_what_is_shown)
+        }
+        Value::Array(items) => items.iter().all(counts_only_what_is_shown),
+        _ => true,
+    }
+}
+
+#[test]
+fn a_hidden_workspace_is_neither_seen_nor_changed() {
+    let mut world = World::new();
+    let mut before = world.picture();
+    assert!(before.to_string().contains(MARK));
+    let unchanged = |world: &World, before: &Value, what: &str| {
+        let after = world.picture();
+        for (part, was) in before.as_object().unwrap() {
+            assert_eq!(&after[part], was, "{what}");
+        }
+    };
+    for probe in probes() {
+        let name = probe.operation;
+        for who in ["guest", "stranger"] {
+            let answer = attempt(&probe, &world, who);
+            let shown = answer.to_string();
+            assert!(!shown.contains(MARK) && !shown.contains("zebra"), "{name}: {who} learns {shown}");
+            assert!(counts_only_what_is_shown(&answer), "{name}: {who} is told of more than is shown: {shown}");
+            unchanged(&world, &before, &format!("{name}: {who} changed something, and was answered {shown}"));
+        }
+        let read = attempt(&probe, &world, "reader");
+        unchanged(&world, &before, &format!("{name}: a reader changed something, and was answered {read}"));
+
+        let answer = attempt(&probe, &world, "ada");
+        let after = world.picture();
+        match probe.effect {
+            Effect::Shows => {
+                let shown = answer.to_string();
+                assert!(shown.contains(MARK) || shown.contains("zebra"), "{name} shows its owner only {shown}");
+                assert_eq!(read, answer, "{name} answers a reader otherwise than the owner");
+            }
+            Effect::Changes => assert_ne!(after, before, "{name} changes nothing for its owner: {answer}"),
+            Effect::Describes => assert!(answer.get("error").is_none(), "{name}: {answer}"),
+        }
+        if after != before {
+            world = World::new();
+            before = world.picture();
+        }
+    }
+}
+
+#[test]
+fn nothing_moves_into_or_out_of_a_hidden_workspace() {
+    for (operation, run) in operations::moves() {
+        let world = World::new();
+        let before = world.picture();
+        let outcome = run(&world.session("guest"), &world, &world.open, "secret");
+        assert_eq!(world.picture(), before, "{operation}: something was moved in: {outcome:?}");
+        let outcome = run(&world.session("guest"), &world, &world.secret, "open");
+        assert_eq!(world.picture(), before, "{operation}: something was moved out: {outcome:?}");
+        let outcome = run(&world.session("ada"), &world, &world.secret, "open");
+        assert_ne!(world.picture(), before, "{operation} moves nothing for its owner: {outcome:?}");
+    }
+}
+
+#[test]
+fn the_change_feed_tells_only_of_what_may_be_seen() {
+    let world = World::new();
+    for (who, expected) in [("ada", true), ("guest", false), ("stranger", false)] {
+        let mut changes = world.session(who).changes(Position::START);
+        let mut seen = Vec::new();
+        while let Some(event) = changes.next(Duration::ZERO).unwrap() {
+            seen.push(serde_json::to_value(&event).unwrap());
+        }
+        let text = json!(seen).to_string();
+        assert_eq!(text.contains(MARK) || text.contains("secret"), expected, "{who}: {text}");
+        assert_eq!(seen.is_empty(), who == "stranger", "{who}");
+    }
+}
+
+#[test]
+fn a_reader_is_refused_by_kind() {
+    let world = World::new();
+    let reader = world.store.session(Identity::user("reader"));
+    assert_eq!(reader.delete_product(&world.open.product).unwrap_err().kind(), ErrorKind::PermissionDenied);
+    assert_eq!(reader.delete_table(&world.open.table).unwrap_err().kind(), ErrorKind::PermissionDenied);
+    assert_eq!(reader.delete_file(&world.open.file).unwrap_err().kind(), ErrorKind::PermissionDenied);
+    assert_eq!(reader.delete_feed(&world.open.feed).unwrap_err().kind(), ErrorKind::PermissionDenied);
+    let refused = reader.create_table(request(
+        json!({"name": "t", "columns": [{"name": "i", "dataType": "INT32", "columnType": "INDEX"}]}),
+    ));
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::PermissionDenied);
+}

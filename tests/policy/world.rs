@@ -1,0 +1,307 @@
+//! One store with the same records in two workspaces, and identities that may see one of them, read, or do nothing.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use stationdb::prelude::*;
+use stationdb::{
+    AccessPolicy, Action, Control, Error, Identity, JobRequest, JobRunner, ManualClock, NotebookRequest, QueueFailure,
+    Result, Service, Session, Store, Visibility,
+};
+
+/// Stands in every text of the hidden workspace, and nowhere else.
+pub const MARK: &str = "Zebra";
+
+#[derive(Debug)]
+struct Roles;
+
+impl AccessPolicy for Roles {
+    fn visible(&self, who: &Identity, _service: Service, action: Action) -> Visibility {
+        match (who.user_id(), action) {
+            ("guest", _) => Visibility::workspaces(["open"]),
+            ("reader", Action::Read) | ("ada", _) => Visibility::All,
+            _ => Visibility::None,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Accepts;
+
+impl JobRunner for Accepts {
+    fn queue(&self, request: &JobRequest<'_>) -> Result<Vec<String>, QueueFailure> {
+        Ok(request.jobs.iter().map(|_| "job".to_owned()).collect())
+    }
+
+    fn cancel(&self, _job_ids: &[String]) -> Result<()> {
+        Ok(())
+    }
+
+    fn run_notebook(&self, _request: &NotebookRequest<'_>) -> Result<String> {
+        Ok("run".to_owned())
+    }
+}
+
+/// The ids of what stands in one workspace.
+#[derive(Clone, Debug, Default)]
+pub struct Ids {
+    pub workspace: String,
+    pub product: String,
+    pub spec: String,
+    pub asset: String,
+    pub serial: String,
+    pub utilization: String,
+    pub work_item: String,
+    pub work_item_template: String,
+    pub test_plan: String,
+    pub test_plan_template: String,
+    pub table: String,
+    /// Linked to the asset.
+    pub file: String,
+    pub loose_file: String,
+    /// Closed, and ready to be finished.
+    pub upload: String,
+    pub open_upload: String,
+    pub feed: String,
+    pub package: String,
+}
+
+pub struct World {
+    pub store: Store,
+    pub open: Ids,
+    pub secret: Ids,
+    pub dir: tempfile::TempDir,
+}
+
+/// Any request from its wire form.
+pub fn request<T: DeserializeOwned>(value: Value) -> T {
+    serde_json::from_value(value.clone()).unwrap_or_else(|error| panic!("{error} in {value}"))
+}
+
+fn text(value: &Value, pointer: &str) -> String {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_else(|| panic!("no {pointer} in {value}")).to_owned()
+}
+
+fn wire(value: impl serde::Serialize) -> Value {
+    serde_json::to_value(value).unwrap()
+}
+
+impl World {
+    pub fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = Arc::new(ManualClock::new("2024-03-01T00:00:00Z".parse().unwrap()));
+        let store = Store::options()
+            .access_policy(Roles)
+            .job_runner(Accepts)
+            .shared_clock(clock)
+            .default_workspace("open")
+            .open(dir.path().join("store"))
+            .unwrap();
+        let ada = store.session(Identity::user("ada"));
+        let open = fill(&ada, "open", "Plain");
+        let secret = fill(&ada, "secret", MARK);
+        Self { store, open, secret, dir }
+    }
+
+    pub fn session(&self, who: &str) -> Session {
+        self.store.session(Identity::user(who))
+    }
+
+    /// Everything that stands in the hidden workspace, as its owner sees it.
+    pub fn picture(&self) -> Value {
+        let ada = self.session("ada");
+        let ids = &self.secret;
+        let rows = |id: &str| ada.get_table_data(id, request(json!({}))).map(wire).map_err(|e| e.kind()).ok();
+        let table = rows(&ids.table);
+        let mut content = Vec::new();
+        let _ = ada.open_file(&ids.file).and_then(|mut reader| {
+            reader.read_to_end(&mut content).map_err(|error| Error::io("reading the file", error))
+        });
+        let filter = json!({"filter": "workspace = \"secret\"", "take": 100});
+        json!({
+            "products": ada.query_products(request(filter.clone())).map(wire).unwrap(),
+            "specs": ada.query_specs(request(json!({"productIds": [ids.product], "take": 100}))).map(wire).unwrap(),
+            "assets": ada.query_assets(request(json!({"filter": "workspace = \"secret\"", "take": 100}))).map(wire).unwrap(),
+            "utilizations": ada.query_asset_utilization_history(request(json!({"assetFilter": "workspace = \"secret\""}))).map(wire).unwrap(),
+            "workItems": ada.query_work_items(request(filter.clone())).map(wire).unwrap(),
+            "workItemTemplates": ada.query_work_item_templates(request(filter.clone())).map(wire).unwrap(),
+            "testPlans": ada.query_test_plans(request(filter.clone())).map(wire).unwrap(),
+            "testPlanTemplates": ada.query_test_plan_templates(request(filter.clone())).map(wire).unwrap(),
+            "tables": ada.query_tables(request(filter.clone())).map(wire).unwrap(),
+            "rows": table,
+            "files": ada.query_files(request(json!({"workspace": "secret"}))).map(wire).unwrap(),
+            "content": content,
+            "uploads": ada.query_upload_sessions().map(wire).unwrap(),
+            "feeds": ada.query_feeds(request(json!({"workspace": "secret"}))).map(wire).unwrap(),
+            "packages": ada.query_packages(&ids.feed).map(wire).unwrap_or(Value::Null),
+        })
+    }
+}
+
+fn fill(ada: &Session, workspace: &str, mark: &str) -> Ids {
+    let name = format!("{mark} thing");
+    let control = Control::default();
+
+    let product = wire(
+        ada.create_products(vec![request(json!({
+            "partNumber": format!("{mark}-1"), "name": name, "family": format!("{mark} family"),
+            "keywords": [mark], "workspace": workspace,
+        }))])
+        .unwrap(),
+    );
+    let product = text(&product, "/products/0/id");
+    let specs = wire(
+        ada.create_specs(request(json!({"specs": [{
+            "productId": product, "specId": format!("{mark}-S"), "type": "FUNCTIONAL", "name": name, "workspace": workspace,
+        }]})))
+        .unwrap(),
+    );
+    // Callers name it themselves, so that an echo of it tells nothing.
+    let serial = format!("SN-{workspace}");
+    let assets = wire(
+        ada.create_assets(vec![request(json!({
+            "name": name, "modelName": "M", "vendorName": "V", "serialNumber": serial, "busType": "ACCESSORY",
+            "assetType": "GENERIC", "location": {"physicalLocation": mark, "state": {"assetPresence": "UNKNOWN"}}, "workspace": workspace,
+        }))])
+        .unwrap(),
+    );
+    let asset = text(&assets, "/assets/0/id");
+    let utilization =
+        format!("{}-0000-4000-8000-000000000000", if workspace == "open" { "00000001" } else { "00000002" });
+    let started = wire(
+        ada.start_utilization(request(json!({
+            "utilizationIdentifier": utilization, "minionId": format!("{mark}-system"),
+            "assetIdentifications": [{"modelName": "M", "vendorName": "V", "serialNumber": serial, "busType": "ACCESSORY"}],
+            "utilizationCategory": "test", "taskName": format!("{mark} task"), "userName": mark,
+        })))
+        .unwrap(),
+    );
+    assert!(started.to_string().contains(&utilization) || !started.to_string().contains("error"), "{started}");
+
+    let template = wire(
+        ada.create_work_item_templates(vec![request(json!({
+            "name": name, "type": "testplan", "templateGroup": mark, "workspace": workspace,
+        }))])
+        .unwrap(),
+    );
+    let item = wire(
+        ada.create_work_items(vec![request(json!({
+            "name": name, "type": "testplan", "state": "NEW", "description": format!("about the {mark}"), "partNumber": mark,
+            "workspace": workspace, "executionActions": [
+                {"type": "MANUAL", "action": "START"}, {"type": "MANUAL", "action": "END"}],
+        }))])
+        .unwrap(),
+    );
+    let plan_template = wire(
+        ada.create_test_plan_templates(vec![request(
+            json!({"name": name, "templateGroup": mark, "workspace": workspace}),
+        )])
+        .unwrap(),
+    );
+    let plan = wire(
+        ada.create_test_plans(vec![request(
+            json!({"name": name, "state": "NEW", "partNumber": mark, "workspace": workspace}),
+        )])
+        .unwrap(),
+    );
+
+    let table: String = ada
+        .create_table(request(json!({
+            "name": name, "workspace": workspace, "properties": {"k": mark},
+            "columns": [{"name": "t", "dataType": "INT64", "columnType": "INDEX"}, {"name": "v", "dataType": "STRING"}],
+        })))
+        .unwrap()
+        .into();
+    ada.append_table_data(
+        &table,
+        request(json!({"frame": {"columns": ["t", "v"], "data": [["1", mark], ["2", mark]]}})),
+    )
+    .unwrap();
+
+    let file: String = ada
+        .upload_file(
+            &mut mark.as_bytes(),
+            request(json!({"name": format!("{mark}.txt"), "metadata": {"about": mark}, "workspace": workspace})),
+            &control,
+        )
+        .unwrap()
+        .into();
+    let loose = request(json!({"name": format!("{mark} loose.txt"), "workspace": workspace}));
+    let loose_file: String = ada.upload_file(&mut mark.as_bytes(), loose, &control).unwrap().into();
+    ada.link_files(&asset, vec![file.clone()]).unwrap();
+    let upload = wire(ada.start_upload_session(Some(workspace.to_owned())).unwrap());
+    let upload = text(&upload, "/id");
+    ada.append_to_upload_session(&upload, 1, &mut mark.as_bytes(), true, &control).unwrap();
+
+    let open_upload = wire(ada.start_upload_session(Some(workspace.to_owned())).unwrap());
+    let open_upload = text(&open_upload, "/id");
+    let feed = wire(
+        ada.create_feed(request(
+            json!({"name": format!("{mark} feed"), "platform": "NI_LINUX_RT", "description": mark, "workspace": workspace}),
+        ))
+        .unwrap(),
+    );
+    let feed = text(&feed, "/id");
+    let package = wire(
+        ada.upload_package_content(&feed, &mut package(&mark.to_lowercase()).as_slice(), None, false, &control)
+            .unwrap(),
+    );
+
+    Ids {
+        workspace: workspace.to_owned(),
+        product,
+        spec: text(&specs, "/createdSpecs/0/id"),
+        asset,
+        serial,
+        utilization,
+        work_item: text(&item, "/createdWorkItems/0/id"),
+        work_item_template: text(&template, "/createdWorkItemTemplates/0/id"),
+        test_plan: text(&plan, "/createdTestPlans/0/id"),
+        test_plan_template: text(&plan_template, "/createdTestPlanTemplates/0/id"),
+        table,
+        file,
+        loose_file,
+        upload,
+        open_upload,
+        feed,
+        package: text(&package, "/id"),
+    }
+}
+
+/// A Debian package of nothing, with archives that are not compressed.
+pub fn package(name: &str) -> Vec<u8> {
+    let control =
+        format!("Package: {name}\nVersion: 1.0\nArchitecture: all\nMaintainer: {name} <a@b.c>\nDescription: {name}\n");
+    let mut out = b"!<arch>\n".to_vec();
+    for (member, content) in [
+        ("debian-binary", b"2.0\n".to_vec()),
+        ("control.tar", tar("./control", control.as_bytes())),
+        ("data.tar", vec![0; 1024]),
+    ] {
+        out.extend(format!("{member:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 100_644, content.len()).into_bytes());
+        out.extend(&content);
+        out.resize(out.len().next_multiple_of(2), b'\n');
+    }
+    out
+}
+
+fn tar(name: &str, content: &[u8]) -> Vec<u8> {
+    let mut header = vec![0u8; 512];
+    let mut put = |at: usize, text: &str| header[at..at + text.len()].copy_from_slice(text.as_bytes());
+    put(0, name);
+    put(100, "0000644\0");
+    put(108, "0000000\0");
+    put(116, "0000000\0");
+    put(124, &format!("{:011o}\0", content.len()));
+    put(136, "00000000000\0");
+    put(148, "        ");
+    put(156, "0");
+    put(257, "ustar\x0000");
+    let sum: u32 = header.iter().map(|&byte| u32::from(byte)).sum();
+    header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    header.extend(content);
+    header.resize(header.len().next_multiple_of(512) + 1024, 0);
+    header
+}
