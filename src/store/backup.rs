@@ -1,4 +1,4 @@
-//! Backup while writing, restore, compaction.
+//! Backup while writing, and compaction.
 //!
 //! A backup is a store directory: the records of one snapshot in a fresh file, and the sealed files that it names. A
 //! marker stands in it until everything is synced, so an interrupted backup is told from a whole one.
@@ -8,9 +8,10 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::format;
-use super::open::{Store, StoreOptions};
+use super::open::Store;
+use super::verify::Finding;
 use crate::disk::{Disk, Mode, RealDisk, SharedDisk, copy_file, parent, walk};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::records::{Change, RecordFile, RecordFileOptions, Source, Space};
 use crate::session::guarded;
 use crate::value::{Control, limits};
@@ -34,6 +35,8 @@ pub struct BackupReport {
     pub files_kept: u64,
     /// Bytes of the files copied.
     pub file_bytes: u64,
+    /// What a restore found damaged in its copy; everything else is there and answers.
+    pub findings: Vec<Finding>,
 }
 
 /// What a compaction gave back.
@@ -47,7 +50,7 @@ pub struct CompactReport {
     pub bytes_after: u64,
 }
 
-fn failed(attempt: &str) -> impl Fn(std::io::Error) -> Error + '_ {
+pub(super) fn failed(attempt: &str) -> impl Fn(std::io::Error) -> Error + '_ {
     move |error| Error::io(attempt, error)
 }
 
@@ -97,35 +100,6 @@ impl Store {
         Ok(report)
     }
 
-    /// Makes a store in `to`, which is missing or empty, from the backup in `from`.
-    ///
-    /// # Errors
-    /// `NotAStore` when `from` is no whole backup or `to` is not empty; `NoSpace`, `Io`; what `control` says.
-    pub fn restore(from: impl AsRef<Path>, to: impl AsRef<Path>, control: &Control) -> Result<BackupReport> {
-        let (from, to) = (from.as_ref(), to.as_ref());
-        let attempt = format!("restoring {} to {}", from.display(), to.display());
-        let source = RealDisk::open(from).map_err(failed(&attempt))?;
-        let whole = format::probe(&(source.clone() as SharedDisk)).is_ok_and(|found| found == format::Found::Store);
-        if !whole {
-            return Err(Error::new(
-                ErrorKind::NotAStore,
-                format!("{attempt}: the source is not a whole backup; back up again and restore that"),
-            ));
-        }
-        let target: SharedDisk = RealDisk::create(to).map_err(failed(&attempt))?;
-        if !target.list("").map_err(failed(&attempt))?.is_empty() {
-            return Err(Error::new(
-                ErrorKind::NotAStore,
-                format!("{attempt}: the target is not empty; choose another"),
-            ));
-        }
-        guarded("restoring", || {
-            let store = StoreOptions::default().open_on(source)?;
-            store.backup_to(&target, control)
-        })
-        .map_err(|error| error.context(attempt))
-    }
-
     /// Gives unused pages of the record file back to the file system.
     ///
     /// # Errors
@@ -143,7 +117,7 @@ impl Store {
 }
 
 /// Marks the target as incomplete; answers whether it was whole (or empty), so that what lies in it is durable.
-fn prepare_target(target: &SharedDisk) -> Result<bool> {
+pub(super) fn prepare_target(target: &SharedDisk) -> Result<bool> {
     let attempt = failed("preparing the target of the backup");
     let marked = target.exists(MARKER).map_err(&attempt)?;
     if !marked {
@@ -189,7 +163,7 @@ fn copy_space(
     Ok(())
 }
 
-fn copy_files(
+pub(super) fn copy_files(
     source: &dyn Disk,
     target: &dyn Disk,
     was_whole: bool,
@@ -222,24 +196,36 @@ fn copy_files(
         if target.exists(&path).map_err(&attempt)? {
             target.remove_file(&path).map_err(&attempt)?;
         }
-        let copied = copy_file::<CopyError>(source, target, &path, |step| {
-            control.check()?;
-            done += step;
-            control.report(done, Some(total), "bytes");
-            Ok(())
-        })
-        .map_err(|error| match error {
-            CopyError::Stopped(error) => error,
-            CopyError::Io(error) => Error::io(format!("copying {path}"), error),
-        })?;
+        done = copy_one(source, target, &path, done, Some(total), control)?;
         report.files += 1;
-        report.file_bytes += copied;
+        report.file_bytes += len;
     }
     let mut parents: Vec<String> = directories.iter().map(|directory| parent(directory).to_owned()).collect();
     parents.extend(directories);
     parents.sort_unstable();
     parents.dedup();
     parents.iter().rev().try_for_each(|directory| target.sync_dir(directory).map_err(&attempt))
+}
+
+/// Copies one file and syncs it. `done` are the bytes copied before it; answers those copied after it.
+pub(super) fn copy_one(
+    source: &dyn Disk,
+    target: &dyn Disk,
+    path: &str,
+    mut done: u64,
+    total: Option<u64>,
+    control: &Control,
+) -> Result<u64> {
+    let copied = copy_file::<CopyError>(source, target, path, |step| {
+        control.check()?;
+        done += step;
+        control.report(done, total, "bytes");
+        Ok(())
+    });
+    copied.map(|_| done).map_err(|error| match error {
+        CopyError::Stopped(error) => error,
+        CopyError::Io(error) => Error::io(format!("copying {path}"), error),
+    })
 }
 
 /// Whether the target's file has the source's bytes; if so, they are durable on return.

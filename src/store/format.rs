@@ -93,12 +93,20 @@ fn check(text: &str) -> Result<()> {
 
 /// Writes FORMAT: the last step of a creation.
 pub(super) fn write(disk: &SharedDisk, seed: u64) -> Result<()> {
+    write_text(disk, &format!("{MAGIC}\nformat {VERSION}\nrevision {REVISION}\nstore {seed:016x}\n"))
+}
+
+/// Gives a copy of a store the FORMAT of the original: the last step of a restore.
+pub(super) fn copy(from: &SharedDisk, to: &SharedDisk) -> Result<()> {
+    write_text(to, &read(from)?)
+}
+
+fn write_text(disk: &SharedDisk, text: &str) -> Result<()> {
     let failed = |error| Error::io("writing FORMAT", error);
     if disk.exists(NEW_NAME).map_err(failed)? {
         disk.remove_file(NEW_NAME).map_err(failed)?;
     }
     let file = disk.open(NEW_NAME, Mode::CreateNew).map_err(failed)?;
-    let text = format!("{MAGIC}\nformat {VERSION}\nrevision {REVISION}\nstore {seed:016x}\n");
     file.write_all_at(text.as_bytes(), 0).map_err(failed)?;
     file.sync_all().map_err(failed)?;
     drop(file);

@@ -15,19 +15,35 @@ pub(super) const OWNER: &str = "LOCK.owner";
 pub(super) fn acquire(disk: &SharedDisk) -> Result<Box<dyn DiskFile>> {
     let existed = disk.exists(NAME).map_err(|error| Error::io("looking for the lock file", error))?;
     let file = disk.open(NAME, Mode::OpenOrCreate).map_err(|error| Error::io("opening the lock file", error))?;
-    if !file.try_lock().map_err(|error| Error::io("locking the store", error))? {
-        let owner = read_owner(disk).unwrap_or_else(|| "an unknown process".to_owned());
-        return Err(Error::new(
-            ErrorKind::Locked,
-            format!("the store is open already, by {owner}; close it there, or use that handle"),
-        ));
-    }
+    take(disk, &*file)?;
     if !existed {
         disk.sync_dir("").map_err(|error| Error::io("syncing the store directory", error))?;
     }
     // Best effort: the owner's text serves a message and nothing else.
     let _ = write_owner(disk);
     Ok(file)
+}
+
+/// Keeps others from opening the store while it is read as files. Where the medium cannot be written, nobody can open it
+/// anyway, and there is nothing to hold.
+///
+/// # Errors
+/// `Locked` naming the owner, when a handle or process has it.
+pub(super) fn acquire_for_reading(disk: &SharedDisk) -> Result<Option<Box<dyn DiskFile>>> {
+    let Ok(file) = disk.open(NAME, Mode::ReadWrite) else { return Ok(None) };
+    take(disk, &*file)?;
+    Ok(Some(file))
+}
+
+fn take(disk: &SharedDisk, file: &dyn DiskFile) -> Result<()> {
+    if file.try_lock().map_err(|error| Error::io("locking the store", error))? {
+        return Ok(());
+    }
+    let owner = read_owner(disk).unwrap_or_else(|| "an unknown process".to_owned());
+    Err(Error::new(
+        ErrorKind::Locked,
+        format!("the store is open already, by {owner}; close it there, or use that handle"),
+    ))
 }
 
 fn write_owner(disk: &SharedDisk) -> std::io::Result<()> {

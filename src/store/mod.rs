@@ -5,6 +5,7 @@ mod format;
 mod lock;
 mod maintain;
 mod open;
+mod restore;
 mod verify;
 
 pub use backup::{BackupReport, CompactReport};

@@ -84,3 +84,38 @@ fn a_backup_is_a_store_and_an_interrupted_one_is_told_apart() {
     let session = copy.session(Identity::user("ada"));
     assert_eq!(session.register_subscriber("replica").unwrap().0, 0);
 }
+
+#[test]
+fn a_restore_wants_a_closed_source_and_an_empty_target() {
+    let dir = tempfile::tempdir().unwrap();
+    let [live, backup, target] = ["live", "backup", "target"].map(|name| dir.path().join(name));
+    let store = Store::open(&live).unwrap();
+    store.session(Identity::user("ada")).register_subscriber("replica").unwrap();
+    store.backup(&backup, &Control::default()).unwrap();
+    let restore = |from: &std::path::Path, to: &std::path::Path| Store::restore(from, to, &Control::default());
+
+    assert_eq!(restore(&live, &target).unwrap_err().kind(), ErrorKind::Locked);
+    assert_eq!(restore(&backup, &live).unwrap_err().kind(), ErrorKind::NotAStore);
+    assert_eq!(restore(&dir.path().join("nothing"), &target).unwrap_err().kind(), ErrorKind::Io);
+    assert_eq!(restore(dir.path(), &target).unwrap_err().kind(), ErrorKind::NotAStore);
+
+    let names = || {
+        let entries = std::fs::read_dir(&backup).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = names();
+    let control = Control::default();
+    control.cancel();
+    assert_eq!(Store::restore(&backup, &target, &control).unwrap_err().kind(), ErrorKind::Cancelled);
+    let report = restore(&backup, &target).unwrap();
+    assert!(report.keys > 0 && report.findings.is_empty(), "{report:?}");
+    assert_eq!(names(), before, "the backup was written to");
+    let copy = Store::open(&target).unwrap();
+    assert_eq!(copy.session(Identity::user("ada")).register_subscriber("replica").unwrap().0, 0);
+    copy.close().unwrap();
+    // What was stored and closed may be copied like a backup.
+    store.close().unwrap();
+    assert!(restore(&live, &dir.path().join("second")).unwrap().findings.is_empty());
+}

@@ -4,6 +4,7 @@
 //! `STATIONDB_CRASH_SEED` the first seed.
 
 mod backup;
+mod compact;
 mod errors;
 mod files;
 mod flips;

@@ -1,0 +1,82 @@
+//! Restore: a store from a backup.
+//!
+//! The backup is only read, so it may lie on a medium that cannot be written. Its files are copied as they are, under the
+//! marker of an incomplete copy; what the copy holds is verified before the caller gets it.
+
+use std::path::Path;
+
+use super::backup::{BackupReport, MARKER, copy_files, copy_one, failed, prepare_target};
+use super::open::{Store, StoreOptions};
+use super::verify::VerifyLevel;
+use super::{format, lock};
+use crate::disk::{RealDisk, SharedDisk};
+use crate::error::{Error, ErrorKind, Result};
+use crate::records::{Source, Space};
+use crate::session::guarded;
+use crate::value::Control;
+
+impl Store {
+    /// Makes a store in `to` from the backup in `from`. The target is missing, empty, or what an interrupted restore left.
+    ///
+    /// Any store that is not open may be restored, not only a backup. Every checksum of the copy is checked; damage does
+    /// not fail the restore, it is told in [`BackupReport::findings`], for the rest of the store is whole.
+    ///
+    /// # Errors
+    /// `NotAStore` when `from` is no whole backup or `to` holds something; `Locked` when `from` is open as a store;
+    /// `NewerFormat`, `NoSpace`, `Io`; what `control` says.
+    pub fn restore(from: impl AsRef<Path>, to: impl AsRef<Path>, control: &Control) -> Result<BackupReport> {
+        let (from, to) = (from.as_ref(), to.as_ref());
+        let attempt = format!("restoring {} to {}", from.display(), to.display());
+        let source: SharedDisk = RealDisk::open(from).map_err(failed(&attempt))?;
+        check_source(&source).map_err(|error| error.context(attempt.clone()))?;
+        let target: SharedDisk = RealDisk::create(to).map_err(failed(&attempt))?;
+        guarded("restoring", || restore_to(&source, &target, control)).map_err(|error| error.context(attempt))
+    }
+
+    /// As [`Store::restore`], from one disk to another: for tests on the simulator.
+    ///
+    /// # Errors
+    /// As [`Store::restore`].
+    #[cfg(feature = "faults")]
+    pub fn restore_disk(source: &SharedDisk, target: &SharedDisk, control: &Control) -> Result<BackupReport> {
+        guarded("restoring", || restore_to(source, target, control))
+    }
+}
+
+fn check_source(source: &SharedDisk) -> Result<()> {
+    match format::probe(source) {
+        Ok(format::Found::Store) => Ok(()),
+        Err(error) if error.kind() != ErrorKind::NotAStore => Err(error),
+        _ => Err(Error::new(ErrorKind::NotAStore, "the source is not a whole backup; back up again and restore that")),
+    }
+}
+
+fn restore_to(source: &SharedDisk, target: &SharedDisk, control: &Control) -> Result<BackupReport> {
+    check_source(source)?;
+    let attempt = failed("restoring");
+    let entries = target.list("").map_err(&attempt)?;
+    if !entries.is_empty() && entries.iter().all(|entry| entry.name != MARKER) {
+        return Err(Error::new(ErrorKind::NotAStore, "the target is not empty; choose another"));
+    }
+    // Held to the end, so that nobody writes what is being copied.
+    let _lock = lock::acquire_for_reading(source)?;
+    prepare_target(target)?;
+    let mut report = BackupReport::default();
+    copy_one(&**source, &**target, "records.redb", 0, None, control)?;
+    copy_files(&**source, &**target, false, control, &mut report)?;
+    format::copy(source, target)?;
+    target.remove_file(MARKER).map_err(failed("removing the marker of the restore"))?;
+    target.sync_dir("").map_err(failed("syncing the restored store"))?;
+
+    let store = StoreOptions::default().maintenance_thread(false).open_on(target.clone())?;
+    {
+        let snapshot = store.engine().snapshot();
+        report.sequence = snapshot.sequence;
+        for space in Space::ALL {
+            report.keys += Source::Snapshot(&snapshot).len(space)?;
+        }
+    }
+    report.findings = store.verify(VerifyLevel::Checksums, control)?.findings;
+    store.close()?;
+    Ok(report)
+}
