@@ -21,7 +21,7 @@ mod parse;
 mod print;
 mod syntax;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod tree;
 
 use std::collections::BTreeMap;

@@ -1,9 +1,11 @@
-//! Rules of the language one by one; the corpus of `tests/corpus/filters` runs in [`corpus`].
+//! Rules of the language one by one; the corpus of `tests/corpus/filters` runs over plain rows in [`corpus`], and through the
+//! services in `services::corpus_tests`.
 
 mod conditions;
-mod corpus;
+pub(crate) mod corpus;
 mod properties;
-mod schemas;
+pub(crate) mod schemas;
+pub(crate) mod uses;
 
 use std::ops::Bound;
 

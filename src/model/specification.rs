@@ -101,7 +101,7 @@ pub mod specification_index {
 
 static FIELDS: [Field<Specification>; 21] = [
     field(FieldDecl::new("id", FieldType::String).ops(Ops::Equality), |s, _| s.id.as_ref().into()),
-    field(FieldDecl::new("productId", FieldType::String), |s, _| s.product_id.as_ref().into()),
+    field(FieldDecl::new("productId", FieldType::String).ops(Ops::None), |s, _| s.product_id.as_ref().into()),
     field(FieldDecl::new("specId", FieldType::String), |s, _| s.spec_id.as_ref().into()),
     field(FieldDecl::new("name", FieldType::String), |s, _| s.name.as_ref().into()),
     field(FieldDecl::new("category", FieldType::String), |s, _| s.category.as_ref().into()),

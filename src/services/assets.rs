@@ -368,6 +368,7 @@ fn to_query<'q>(request: &'q QueryAssetsRequest, settings: &Settings) -> Result<
     Ok(Query {
         filter: request.filter.as_deref(),
         no_substitutions: true,
+        bracket_lists: true,
         order: order.into_iter().collect(),
         take: usize::try_from(take).unwrap_or_default(),
         skip,

@@ -51,6 +51,8 @@ pub use specifications::SpecificationService;
 #[cfg(test)]
 mod asset_tests;
 #[cfg(test)]
+mod corpus_tests;
+#[cfg(test)]
 mod product_tests;
 #[cfg(test)]
 mod specification_tests;

@@ -1,12 +1,13 @@
 //! Utilization history by range, at a cost that follows the answer.
 //!
 //! The span indexes hold, for each class of span lengths, the starts in order. A query reads one range of each class and
-//! merges the ranges by start, utilization identifier and asset; so a page stops when it is full. With few assets, the
+//! merges the ranges by start, utilization identifier and asset; so a page stops when it is full. The direction is that of
+//! the start alone: records with equal starts come in ascending order of identifier and asset. With few assets, the
 //! ranges are those of each asset; otherwise those of all assets, and assets that the asset filter did not find are
 //! passed over without reading their records.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -154,6 +155,7 @@ fn assets(view: &View<'_>, text: Option<&str>) -> Result<Option<BTreeSet<String>
     let query = Query {
         filter: text,
         no_substitutions: true,
+        bracket_lists: true,
         take: usize::MAX,
         ids: ids.as_deref(),
         renames: super::assets::vendor_names(view.context().settings()),
@@ -206,6 +208,22 @@ struct Run<'a> {
     skip: usize,
     /// The asset, where the entries do not name it.
     asset: Option<String>,
+    /// Entries that were read and not handed out, in the order of the query.
+    ready: VecDeque<Entry>,
+    /// The entry behind them, which starts at another time.
+    ahead: Option<Entry>,
+}
+
+/// The sort key of a record, and its key.
+type Entry = (Vec<u8>, RecordKey);
+
+/// Start, utilization identifier and asset as bytes whose ascending order is that of the query.
+fn sort_key(mut entry: Vec<u8>, descending: bool) -> Vec<u8> {
+    if descending {
+        // The bytes of the number behind the one that tells its type; doing it twice undoes it.
+        entry.iter_mut().skip(1).take(8).for_each(|byte| *byte = !*byte);
+    }
+    entry
 }
 
 /// The merged ranges, in the order of the query.
@@ -238,7 +256,8 @@ impl<'a> Walk<'a> {
         };
         // A later page starts where the one before it ended.
         let (mut from_ms, mut to_ms) = (i64::MIN, i64::MAX);
-        if let Some((start_ms, _)) = key::split_i64(after) {
+        let entry = sort_key(after.to_vec(), descending);
+        if let Some((start_ms, _)) = key::split_i64(&entry) {
             if descending { to_ms = start_ms } else { from_ms = start_ms }
         }
         let (each, index) = match assets {
@@ -264,7 +283,8 @@ impl<'a> Walk<'a> {
                 let to = bound(class.start_to_ms.min(to_ms).saturating_add(1));
                 if from < to {
                     let cursor = view.index_range(Utilization::KIND, index, &from, &to)?;
-                    walk.runs.push(Run { cursor, skip: prefix.len(), asset: asset.clone() });
+                    let (ready, ahead) = (VecDeque::new(), None);
+                    walk.runs.push(Run { cursor, skip: prefix.len(), asset: asset.clone(), ready, ahead });
                     walk.advance(walk.runs.len() - 1)?;
                 }
             }
@@ -275,32 +295,60 @@ impl<'a> Walk<'a> {
     /// Takes the next entry of a run into the heads.
     fn advance(&mut self, number: usize) -> Result<()> {
         let Some(run) = self.runs.get_mut(number) else { return Ok(()) };
-        while let Some(entry) = run.cursor.visit(self.descending, |bytes, _| {
-            split_index_key(Utilization::KIND, bytes)
-                .and_then(|(entry, key)| Some((entry.get(run.skip..)?.to_vec(), key)))
-        })? {
-            self.entries_touched += 1;
-            let Some((mut sort, record_key)) = entry else { continue };
-            match &run.asset {
-                Some(asset) => key::push_str(&mut sort, asset),
-                None if self.only.as_ref().is_some_and(|only| !names_one_of(&sort, only)) => continue,
-                None => {}
-            }
-            let is_before = if self.descending { sort >= self.after } else { sort <= self.after };
-            if !self.after.is_empty() && is_before {
-                continue;
-            }
+        if run.ready.is_empty() {
+            self.entries_touched += run.read(self.descending, &self.after, self.only.as_ref())?;
+        }
+        if let Some((sort, record_key)) = run.ready.pop_front() {
             self.heads.insert((sort, Reverse(number)), record_key);
-            break;
         }
         Ok(())
     }
 
-    fn next(&mut self) -> Result<Option<(Vec<u8>, RecordKey)>> {
-        let head = if self.descending { self.heads.pop_last() } else { self.heads.pop_first() };
-        let Some(((sort, Reverse(number)), record_key)) = head else { return Ok(None) };
+    fn next(&mut self) -> Result<Option<Entry>> {
+        let Some(((sort, Reverse(number)), record_key)) = self.heads.pop_first() else { return Ok(None) };
         self.advance(number)?;
         Ok(Some((sort, record_key)))
+    }
+}
+
+impl Run<'_> {
+    /// Reads what comes next: one entry, or backwards all with the next start, since those are read in the wrong order.
+    /// The number of entries read.
+    fn read(&mut self, descending: bool, after: &[u8], only: Option<&BTreeSet<String>>) -> Result<u64> {
+        let mut entries_read = 0;
+        self.ready.extend(self.ahead.take());
+        if !descending && !self.ready.is_empty() {
+            return Ok(entries_read);
+        }
+        let skip = self.skip;
+        while let Some(entry) = self.cursor.visit(descending, |bytes, _| {
+            split_index_key(Utilization::KIND, bytes).and_then(|(entry, key)| Some((entry.get(skip..)?.to_vec(), key)))
+        })? {
+            entries_read += 1;
+            let Some((mut entry, record_key)) = entry else { continue };
+            match &self.asset {
+                Some(asset) => key::push_str(&mut entry, asset),
+                None if only.is_some_and(|only| !names_one_of(&entry, only)) => continue,
+                None => {}
+            }
+            let sort = sort_key(entry, descending);
+            if !after.is_empty() && sort.as_slice() <= after {
+                continue;
+            }
+            let start = |sort: &[u8]| key::split_i64(sort).map(|(start_ms, _)| start_ms);
+            match self.ready.front() {
+                None => self.ready.push_back((sort, record_key)),
+                Some((first, _)) if start(first) == start(&sort) => self.ready.push_front((sort, record_key)),
+                Some(_) => {
+                    self.ahead = Some((sort, record_key));
+                    break;
+                }
+            }
+            if !descending {
+                break;
+            }
+        }
+        Ok(entries_read)
     }
 }
 

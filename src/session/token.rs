@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::error::{Error, Result};
 use crate::value::limits;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const TAG_BYTES: usize = 16;
 
 /// What a token is bound to, as a running hash over everything that must stay the same during a walk.
@@ -48,13 +48,25 @@ fn tag(key: &[u8; 32], body: &[u8]) -> Result<[u8; TAG_BYTES]> {
 }
 
 /// Makes the token for `position`.
+///
+/// # Errors
+/// `LimitExceeded` when the position is too long for a token.
 pub(crate) fn seal(key: &[u8; 32], query: &Fingerprint, position: &[u8]) -> Result<String> {
     let mut body = vec![VERSION];
     body.extend_from_slice(&query.finish().to_be_bytes());
     body.extend_from_slice(position);
     let tag = tag(key, &body)?;
     body.extend_from_slice(&tag);
-    Ok(URL_SAFE_NO_PAD.encode(body))
+    let token = URL_SAFE_NO_PAD.encode(body);
+    // Better no page than one whose token is refused.
+    if token.len() > limits::TOKEN_BYTES {
+        return Err(Error::limit(format!(
+            "where the page ends takes a continuation token of {} bytes; TOKEN_BYTES allows {}",
+            token.len(),
+            limits::TOKEN_BYTES
+        )));
+    }
+    Ok(token)
 }
 
 /// The position in a token; `None` when there is no token (absent or empty).

@@ -25,6 +25,8 @@ pub const TEXT_QUERY_EXPANSION: usize = 1024;
 
 /// Bytes of a continuation token.
 pub const TOKEN_BYTES: usize = 4096;
+/// Bytes of a sort key that a continuation token carries as they are; of a longer one it carries a mark.
+pub const TOKEN_POSITION_BYTES: usize = 2048;
 
 /// Bytes of one stored record.
 pub const RECORD_BYTES: usize = 4 * 1024 * 1024;

@@ -22,29 +22,80 @@ use crate::value::{FieldDecl, FieldType, Row, Val, time};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
-    kind: String,
-    records: Vec<String>,
-    case: Vec<Case>,
+pub(crate) struct File {
+    pub(crate) kind: String,
+    pub(crate) records: Vec<String>,
+    pub(crate) case: Vec<Case>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Case {
-    filter: String,
-    substitutions: Option<String>,
-    reference: Option<String>,
-    expect: Option<Vec<usize>>,
-    error: Option<String>,
-    at: Option<usize>,
-    text: Option<String>,
+pub(crate) struct Case {
+    pub(crate) filter: String,
+    pub(crate) substitutions: Option<String>,
+    pub(crate) reference: Option<String>,
+    pub(crate) expect: Option<Vec<usize>>,
+    pub(crate) error: Option<String>,
+    pub(crate) at: Option<usize>,
+    pub(crate) text: Option<String>,
+}
+
+/// The kind of a fault, its offset and the offending text.
+pub(crate) type Told = (String, usize, String);
+
+impl Case {
+    pub(crate) fn values(&self) -> Vec<Value> {
+        serde_json::from_str(self.substitutions.as_deref().unwrap_or("[]")).unwrap()
+    }
+
+    /// Whether an answer is the expected one.
+    pub(crate) fn is_right(&self, answer: &Result<Vec<usize>, Told>) -> bool {
+        match (answer, &self.expect, &self.error) {
+            (Ok(found), Some(expected), None) => found == expected,
+            (Err((kind, offset, text)), None, Some(expected)) => {
+                kind == expected
+                    && self.at.is_none_or(|at| at == *offset)
+                    && self.text.as_ref().is_none_or(|expected| expected == text)
+            }
+            _ => false,
+        }
+    }
+
+    /// What is expected, for messages.
+    pub(crate) fn expected(&self) -> String {
+        match (&self.expect, &self.error) {
+            (Some(found), _) => format!("{found:?}"),
+            (None, error) => format!("{error:?} at {:?} {:?}", self.at, self.text),
+        }
+    }
+}
+
+/// Name and content of every file of the corpus.
+pub(crate) fn files() -> Vec<(String, File)> {
+    let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/filters");
+    let mut paths: Vec<_> = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let read = |path: std::path::PathBuf| {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let file = toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        (path.file_name().unwrap().to_string_lossy().into_owned(), file)
+    };
+    paths.into_iter().map(read).collect()
+}
+
+/// What the fault of a filter tells.
+pub(crate) fn told(error: &crate::Error) -> Told {
+    let api = error.api_error();
+    let Some(Place::Offset(offset)) = error.place() else { panic!("{error:?} has no offset") };
+    assert!(api.name.unwrap().starts_with("StationDb.Filter."));
+    (api.args[0].clone(), *offset, api.args[1].clone())
 }
 
 /// A record with its values taken from wire JSON once.
-#[derive(Debug)]
-pub(super) struct JsonRow(Vec<Owned>);
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct JsonRow(Vec<Owned>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq)]
 enum Owned {
     Null,
     Bool(bool),
@@ -58,7 +109,7 @@ enum Owned {
 }
 
 impl JsonRow {
-    pub(super) fn new(fields: &[FieldDecl], sources: &[&str], record: &Value) -> Self {
+    pub(crate) fn new(fields: &[FieldDecl], sources: &[&str], record: &Value) -> Self {
         Self(fields.iter().zip(sources).map(|(decl, source)| value(decl, find(record, source))).collect())
     }
 }
@@ -117,30 +168,20 @@ impl Row for JsonRow {
 }
 
 /// What a case gave, in the words of the corpus; `Ok` with the records found.
-fn run(
-    file: &File,
-    case: &Case,
-    rows: &[JsonRow],
-    fields: &[FieldDecl],
-) -> Result<Vec<usize>, (String, usize, String)> {
+fn run(file: &File, case: &Case, rows: &[JsonRow], fields: &[FieldDecl]) -> Result<Vec<usize>, Told> {
     let now = time::parse("2024-05-15T12:00:00Z").unwrap();
     let reference = case.reference.as_deref().map(|text| {
         let (time, offset) = time::parse_with_offset(text).unwrap();
         time.with_timezone(&offset)
     });
-    let values: Vec<Value> = serde_json::from_str(case.substitutions.as_deref().unwrap_or("[]")).unwrap();
+    let values = case.values();
     let times = Times::new(now, reference);
     let mut schema = schemas::schema(&file.kind, fields);
     let renames = [("IsAcmeAsset".to_owned(), "isNIAsset")];
     if file.kind == "asset" {
         schema.renames = &renames;
     }
-    let filter = compile(Some(&case.filter), &values, &schema, &times).map_err(|error| {
-        let api = error.api_error();
-        let Some(Place::Offset(offset)) = error.place() else { panic!("{error:?}") };
-        assert!(api.name.unwrap().starts_with("StationDb.Filter."));
-        (api.args[0].clone(), *offset, api.args[1].clone())
-    })?;
+    let filter = compile(Some(&case.filter), &values, &schema, &times).map_err(|error| told(&error))?;
     let Some(filter) = filter else { return Ok((1..=rows.len()).collect()) };
     // The canonical text means the same.
     let again = compile(Some(&filter.to_string()), &values, &schema, &times)
@@ -164,13 +205,8 @@ fn run(
 
 #[test]
 fn every_case_finds_what_it_should() {
-    let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/filters");
-    let mut files: Vec<_> = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
     let (mut cases, mut faults) = (0, Vec::new());
-    for path in files {
-        let text = std::fs::read_to_string(&path).unwrap();
-        let file: File = toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    for (name, file) in files() {
         let fields = schemas::fields(&file.kind);
         let sources = schemas::sources(&file.kind);
         let rows: Vec<JsonRow> = file
@@ -181,21 +217,8 @@ fn every_case_finds_what_it_should() {
         for case in &file.case {
             cases += 1;
             let result = run(&file, case, &rows, &fields);
-            let right = match (&result, &case.expect, &case.error) {
-                (Ok(found), Some(expected), None) => found == expected,
-                (Err((kind, offset, text)), None, Some(expected)) => {
-                    kind == expected
-                        && case.at.is_none_or(|at| at == *offset)
-                        && case.text.as_ref().is_none_or(|expected| expected == text)
-                }
-                _ => false,
-            };
-            if !right {
-                let name = path.file_name().unwrap().to_string_lossy().into_owned();
-                let expected = match (&case.expect, &case.error) {
-                    (Some(found), _) => format!("{found:?}"),
-                    (None, error) => format!("{error:?} at {:?} {:?}", case.at, case.text),
-                };
+            if !case.is_right(&result) {
+                let expected = case.expected();
                 faults.push(format!(
                     "{name}: {} {:?}\n    gave {result:?}, expected {expected}",
                     case.filter, case.substitutions

@@ -3,9 +3,9 @@
 use crate::filter::Schema;
 use crate::value::{FieldDecl, FieldType, Ops};
 
-type Members = &'static [(&'static str, &'static [&'static str])];
+pub(crate) type Members = &'static [(&'static str, &'static [&'static str])];
 
-const STATES: Members = &[
+pub(crate) const STATES: Members = &[
     ("NEW", &[]),
     ("DEFINED", &[]),
     ("REVIEWED", &[]),
@@ -15,9 +15,27 @@ const STATES: Members = &[
     ("CLOSED", &[]),
     ("CANCELED", &[]),
 ];
-const SPEC_TYPES: Members = &[("PARAMETRIC", &[]), ("FUNCTIONAL", &[])];
+pub(crate) const SPEC_TYPES: Members = &[("PARAMETRIC", &[]), ("FUNCTIONAL", &[])];
 const ASSET_TYPES: Members = &[("GENERIC", &[]), ("DEVICE_UNDER_TEST", &[]), ("FIXTURE", &[]), ("SYSTEM", &[])];
-const BUS_TYPES: Members = &[("BUILT_IN_SYSTEM", &[]), ("PCI_PXI", &[]), ("USB", &[]), ("GPIB", &[]), ("TCP_IP", &[])];
+const BUS_TYPES: Members = &[
+    ("BUILT_IN_SYSTEM", &[]),
+    ("PCI_PXI", &[]),
+    ("USB", &[]),
+    ("GPIB", &[]),
+    ("VXI", &[]),
+    ("SERIAL", &[]),
+    ("TCP_IP", &[]),
+    ("CRIO", &[]),
+    ("SCXI", &[]),
+    ("CDAQ", &[]),
+    ("SWITCH_BLOCK", &[]),
+    ("SCC", &[]),
+    ("FIRE_WIRE", &[]),
+    ("ACCESSORY", &[]),
+    ("CAN", &[]),
+    ("SWITCH_BLOCK_DEVICE", &[]),
+    ("SLSC", &[]),
+];
 const CALIBRATION: Members = &[
     ("OK", &[]),
     ("APPROACHING_RECOMMENDED_DUE_DATE", &[]),
@@ -25,23 +43,32 @@ const CALIBRATION: Members = &[
     ("OUT_FOR_CALIBRATION", &[]),
 ];
 const CONNECTIONS: Members = &[
-    ("APPROVED", &[]),
-    ("DISCONNECTED", &["CONNECTED_UPDATE_PENDING", "CONNECTED_UPDATE_SUCCESSFUL", "CONNECTED_UPDATE_FAILED"]),
-    ("CONNECTED", &[]),
+    ("DISCONNECTED", &["APPROVED", "UNSUPPORTED", "ACTIVATED"]),
+    ("CONNECTED", &["CONNECTED_UPDATE_PENDING", "CONNECTED_UPDATE_SUCCESSFUL", "CONNECTED_UPDATE_FAILED"]),
 ];
 const PRESENCES: Members = &[("INITIALIZING", &[]), ("UNKNOWN", &[]), ("NOT_PRESENT", &[]), ("PRESENT", &[])];
 
 const SYSTEM_SELECTION: &[FieldDecl] =
     &[FieldDecl::new("id", FieldType::String), FieldDecl::new("targetLocationId", FieldType::String)];
-const SELECTION: &[FieldDecl] = &[
+pub(crate) const SELECTION: &[FieldDecl] = &[
     FieldDecl::new("id", FieldType::String),
     FieldDecl::new("targetLocationId", FieldType::String),
     FieldDecl::new("targetSystemId", FieldType::String),
     FieldDecl::new("targetParentId", FieldType::String),
 ];
 const COLUMN: &[FieldDecl] = &[FieldDecl::new("name", FieldType::String)];
-const LOCATION: &[FieldDecl] =
-    &[FieldDecl::new("MinionId", FieldType::String), FieldDecl::new("PhysicalLocation", FieldType::String)];
+const LOCATION: &[FieldDecl] = &[
+    FieldDecl::new("MinionId", FieldType::String),
+    FieldDecl::new("PhysicalLocation", FieldType::String),
+    FieldDecl::new("Parent", FieldType::String),
+    FieldDecl::new("SlotNumber", FieldType::Int),
+];
+const CONDITION: &[FieldDecl] = &[
+    FieldDecl::new("name", FieldType::String),
+    FieldDecl::new("unit", FieldType::String),
+    FieldDecl::new("conditionType", FieldType::Enum(&[("NUMERIC", &[]), ("STRING", &[])])),
+];
+const DISCOVERIES: Members = &[("MANUAL", &[]), ("AUTOMATIC", &[])];
 
 /// A field and the path of its value in the wire form, where that is another than its own.
 type Entry = (&'static str, FieldType, &'static str);
@@ -123,7 +150,7 @@ const WORK_ITEM: &[Entry] = &[
 ];
 
 const WORK_ITEM_TEMPLATE: &[Entry] = &[
-    ("id", T, ""),
+    ("id", FieldType::DecimalId, ""),
     ("name", T, ""),
     ("type", T, ""),
     ("summary", T, ""),
@@ -153,6 +180,7 @@ const TEST_PLAN: &[Entry] = &[
     ("assignedTo", T, ""),
     ("workOrderId", T, ""),
     ("partNumber", T, ""),
+    ("workOrderName", T, ""),
     ("dutId", T, ""),
     ("dutSerialNumber", T, ""),
     ("testProgram", T, ""),
@@ -178,7 +206,7 @@ const TEST_PLAN: &[Entry] = &[
 ];
 
 const TEST_PLAN_TEMPLATE: &[Entry] = &[
-    ("id", T, ""),
+    ("id", FieldType::DecimalId, ""),
     ("name", T, ""),
     ("summary", T, ""),
     ("description", T, ""),
@@ -231,10 +259,20 @@ const ASSET: &[Entry] = &[
     ("ExternalCalibration.IsLimited", B, "externalCalibration.isLimited"),
     ("SelfCalibration.CalibrationDate", D, "selfCalibration.date"),
     ("ExternalCalibration.CalibrationDate", D, "externalCalibration.date"),
-    ("ExternalCalibration.NextRecommendedDate", D, "externalCalibration.nextRecommendedDate"),
+    ("ExternalCalibration.NextRecommendedDate", D, "externalCalibration.filteredDueDate"),
     ("Keywords", L, "keywords"),
     ("Properties", M, "properties"),
     ("Locations", FieldType::Rows(LOCATION), "location"),
+    ("DiscoveryType", FieldType::Enum(DISCOVERIES), "discoveryType"),
+    ("OutForCalibration", B, "outForCalibration"),
+    ("SupportsSelfTest", B, "supportsSelfTest"),
+    ("SupportsReset", B, "supportsReset"),
+    ("LastUpdatedTimestamp", D, "lastUpdatedTimestamp"),
+    ("LastUpdatedWithin", W, "lastUpdatedTimestamp"),
+    ("FileIds", L, "fileIds"),
+    ("Location.ResourceUri", T, "location.resourceUri"),
+    ("SelfCalibration.IsLimited", B, "selfCalibration.isLimited"),
+    ("ExternalCalibration.ResolvedDueDate", D, "externalCalibration.resolvedDueDate"),
 ];
 
 const UTILIZATION: &[Entry] = &[
@@ -244,6 +282,10 @@ const UTILIZATION: &[Entry] = &[
     ("TaskName", T, "taskName"),
     ("StartTimestamp", D, "startTimestamp"),
     ("EndTimestamp", D, "endTimestamp"),
+    ("UtilizationIdentifier", T, "utilizationIdentifier"),
+    ("AssetIdentifier", T, "assetIdentifier"),
+    ("HeartbeatTimestamp", D, "heartbeatTimestamp"),
+    ("Workspace", T, "workspace"),
 ];
 
 const PRODUCT: &[Entry] = &[
@@ -256,7 +298,6 @@ const PRODUCT: &[Entry] = &[
     ("fileIds", L, ""),
     ("properties", M, ""),
     ("workspace", T, ""),
-    ("workspaceName", T, "workspace"),
     ("updatedWithin", W, "updatedAt"),
 ];
 
@@ -274,6 +315,13 @@ const SPECIFICATION: &[Entry] = &[
     ("type", FieldType::Enum(SPEC_TYPES), ""),
     ("createdAt", D, ""),
     ("updatedAt", D, ""),
+    ("version", N, ""),
+    ("limit.min", FieldType::Double, ""),
+    ("limit.typical", FieldType::Double, ""),
+    ("limit.max", FieldType::Double, ""),
+    ("keywords", L, ""),
+    ("properties", M, ""),
+    ("conditions", FieldType::Rows(CONDITION), ""),
 ];
 
 /// A kind made for the rules that no service has a property for: doubles and nested lists.
@@ -315,7 +363,7 @@ fn entries(kind: &str) -> &'static [Entry] {
 }
 
 /// The fields of a kind; the same for every call.
-pub(super) fn fields(kind: &str) -> Vec<FieldDecl> {
+pub(crate) fn fields(kind: &str) -> Vec<FieldDecl> {
     let equality_only =
         matches!(kind, "workItem" | "workItemTemplate" | "testPlan" | "testPlanTemplate" | "specification");
     let declare = |(path, ty, _): &Entry| {
@@ -332,16 +380,16 @@ pub(super) fn fields(kind: &str) -> Vec<FieldDecl> {
 }
 
 /// Where the wire form has the values of [`fields`].
-pub(super) fn sources(kind: &str) -> Vec<&'static str> {
+pub(crate) fn sources(kind: &str) -> Vec<&'static str> {
     entries(kind).iter().map(|(path, _, source)| if source.is_empty() { *path } else { *source }).collect()
 }
 
-pub(super) fn schema<'s>(kind: &str, fields: &'s [FieldDecl]) -> Schema<'s> {
+pub(crate) fn schema<'s>(kind: &str, fields: &'s [FieldDecl]) -> Schema<'s> {
     Schema {
         fields,
         renames: &[],
         requires: if kind == "table" { &[("columns", "testResultId")] } else { &[] },
-        accept_substitutions: !matches!(kind, "asset" | "utilization"),
+        accept_substitutions: !matches!(kind, "asset" | "utilization" | "specification" | "file"),
         accept_brackets: matches!(kind, "asset" | "utilization"),
         search: false,
     }

@@ -5,6 +5,7 @@
 
 mod access_path;
 mod plan;
+mod position;
 mod predicate;
 mod run;
 mod scan;
@@ -35,6 +36,8 @@ pub struct Query<'q> {
     pub substitutions: &'q [serde_json::Value],
     /// Whether the filter may use substitutions at all.
     pub no_substitutions: bool,
+    /// Whether the filter may compare lists with `["a", "b"]` and maps with `["key": "value"]`.
+    pub bracket_lists: bool,
     /// Order; ties by id. Empty means by id, which is the order of creation for generated ids.
     pub order: Vec<OrderTerm>,
     /// Whether ties are broken in the direction of the first order term instead of ascending.

@@ -73,8 +73,7 @@ impl Predicate {
             renames: &query.renames,
             requires: query.requires,
             accept_substitutions: !query.no_substitutions,
-            // The filters without substitutions are those of assets, which have bracket lists.
-            accept_brackets: query.no_substitutions,
+            accept_brackets: query.bracket_lists,
             search: cfg!(feature = "search") && !R::text().is_empty(),
         };
         let times = Times::new(view.now(), query.reference_time);

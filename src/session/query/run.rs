@@ -6,10 +6,10 @@ use super::access_path::{AccessPath, Choice, choose};
 use super::predicate::{Predicate, RecordRow, field_index};
 use super::scan::{OrderedScan, Scan};
 use super::walk::{self, OrderedWalk, Walked};
-use super::{OrderTerm, Page, Plan, Query};
+use super::{OrderTerm, Page, Plan, Query, position};
 use crate::error::Result;
 use crate::model::Resource;
-use crate::session::token::{self, Fingerprint};
+use crate::session::token;
 use crate::session::view::View;
 use crate::value::id::RecordKey;
 use crate::value::{Row, key};
@@ -41,7 +41,7 @@ impl<R> Ord for Hit<R> {
 }
 
 /// How records are ordered: fields in key order, then the record key.
-struct Order {
+pub(super) struct Order {
     terms: Vec<(Option<usize>, bool)>,
     key_descending: bool,
 }
@@ -59,7 +59,7 @@ impl Order {
     }
 
     /// The bytes whose ascending order is the order of the query; no two records share them.
-    fn sort_key<R: Resource>(&self, record: &R, record_key: RecordKey, predicate: &Predicate) -> Vec<u8> {
+    pub(super) fn sort_key<R: Resource>(&self, record: &R, record_key: RecordKey, predicate: &Predicate) -> Vec<u8> {
         let row = RecordRow { record, env: predicate.env };
         let mut sort = Vec::new();
         for (field, descending) in &self.terms {
@@ -83,26 +83,6 @@ impl Order {
 
 fn invert(bytes: &mut [u8], start: usize) {
     bytes.iter_mut().skip(start).for_each(|byte| *byte = !*byte);
-}
-
-fn fingerprint<R: Resource>(query: &Query<'_>) -> Fingerprint {
-    let mut fingerprint = Fingerprint::new(R::KIND.name).with(query.filter.unwrap_or_default().trim().as_bytes());
-    for value in query.substitutions {
-        fingerprint = fingerprint.with(value.to_string().as_bytes());
-    }
-    for term in &query.order {
-        fingerprint = fingerprint.with(term.path.as_bytes()).with(&[u8::from(term.descending)]);
-    }
-    for (path, values) in &query.restrict {
-        fingerprint = fingerprint.with(path.as_bytes());
-        for value in values {
-            fingerprint = fingerprint.with(value.as_bytes());
-        }
-    }
-    for id in query.ids.unwrap_or_default() {
-        fingerprint = fingerprint.with(id.as_bytes());
-    }
-    fingerprint
 }
 
 impl View<'_> {
@@ -130,9 +110,11 @@ impl View<'_> {
     pub fn query_with_plan<R: Resource>(&self, query: &Query<'_>) -> Result<(Page<R>, Plan)> {
         let predicate = Predicate::compile::<R>(self, query)?;
         let order = Order::compile::<R>(query)?;
-        let fingerprint = fingerprint::<R>(query);
+        let fingerprint = position::fingerprint::<R>(query);
         let token_key = &self.context().engine.token_key;
-        let after = token::open(token_key, &fingerprint, query.continuation_token)?;
+        let after = token::open(token_key, &fingerprint, query.continuation_token)?
+            .map(|position| position::read::<R>(self, &order, &predicate, &position))
+            .transpose()?;
         let choice = choose::<R>(self, query, &predicate)?;
         let mut plan = describe::<R>(query, &predicate, &choice);
         let touched_before = self.records_touched();
@@ -163,12 +145,14 @@ impl View<'_> {
         }
         let count = indexed_count.unwrap_or(top.count);
         let mut hits = top.heap.into_sorted_vec();
-        let more = hits.len() > wanted;
-        hits.truncate(wanted);
-        let token = match hits.last() {
-            Some(last) if more && query.take > 0 => Some(token::seal(token_key, &fingerprint, &last.sort)?),
+        let token = match (wanted.checked_sub(1).and_then(|last| hits.get(last)), hits.get(wanted)) {
+            (Some(last), Some(next)) if query.take > 0 => {
+                let position = position::write::<R>(&last.sort, last.record.key(), &next.sort);
+                Some(token::seal(token_key, &fingerprint, &position)?)
+            }
             _ => None,
         };
+        hits.truncate(wanted);
         plan.records_touched = Some(self.records_touched() - touched_before);
         plan.entries_touched = Some(entries);
         let page = Page {

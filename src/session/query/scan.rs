@@ -194,8 +194,10 @@ fn scan<R: Resource>(index: &Index<R>, conditions: &[Condition]) -> Option<Scan>
         let position = position::<R>(path)?;
         let found = if between.is_none() { best_step(conditions, position) } else { None };
         let Some((number, step, repeats)) = found else {
-            // A list or map behind what is bound gives a record as many entries as it has elements.
-            distinct &= is_scalar::<R>(position);
+            // A list or map gives a record as many entries as it has elements, so none when it is empty.
+            if !is_scalar::<R>(position) {
+                return None;
+            }
             between.get_or_insert((Mark::Before(Vec::new()), Mark::After(Vec::new())));
             continue;
         };

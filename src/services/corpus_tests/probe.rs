@@ -1,0 +1,105 @@
+//! A resource of the tests for the rules that no service has a property for: doubles, spans, and records in lists.
+//!
+//! It keeps the wire form of the corpus as it is and reads its values from there, so that the corpus decides what a
+//! record holds.
+
+use crate::filter::tests::corpus::JsonRow;
+use crate::filter::tests::schemas;
+use crate::model::{Field, Index, Resource};
+use crate::value::id::{IdForm, Kind};
+use crate::value::stored::{DecodeResult, Decoder, EncodeResult, Encoder};
+use crate::value::{FieldDecl, FieldType, Row, Service, Stored};
+
+/// A record of the kind `probe` of the corpus.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Probe {
+    id: String,
+    json: String,
+    row: JsonRow,
+}
+
+impl Probe {
+    pub(super) fn new(json: &str) -> Self {
+        let record: serde_json::Value = serde_json::from_str(json).unwrap();
+        let row = JsonRow::new(&schemas::fields("probe"), &schemas::sources("probe"), &record);
+        Self { id: record["id"].as_str().unwrap().to_owned(), json: json.to_owned(), row }
+    }
+}
+
+impl Stored for Probe {
+    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+        self.json.put(out)
+    }
+
+    fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
+        String::take(input).map(|json| Self::new(&json))
+    }
+}
+
+macro_rules! fields {
+    ($($number:literal $path:literal $ty:expr;)*) => {
+        static FIELDS: [Field<Probe>; 17] = [
+            $(Field { decl: FieldDecl::new($path, $ty), get: |probe, _| probe.row.val($number) }),*
+        ];
+    };
+}
+
+fields! {
+    0 "id" FieldType::String;
+    1 "number" FieldType::Double;
+    2 "other" FieldType::Double;
+    3 "count" FieldType::Int;
+    4 "limit" FieldType::Int;
+    5 "flag" FieldType::Bool;
+    6 "flag2" FieldType::Bool;
+    7 "text" FieldType::String;
+    8 "text2" FieldType::String;
+    9 "at" FieldType::Time;
+    10 "until" FieldType::Time;
+    11 "list" FieldType::Strings;
+    12 "map" FieldType::Map;
+    13 "state" FieldType::Enum(schemas::STATES);
+    14 "kind" FieldType::Enum(schemas::SPEC_TYPES);
+    15 "rows" FieldType::Rows(schemas::SELECTION);
+    16 "createdWithin" FieldType::Within;
+}
+
+macro_rules! index {
+    ($number:literal, $($path:literal),+) => {
+        Index { number: $number, fields: &[$($path),+], unique: false, on: None }
+    };
+}
+
+static INDEXES: [Index<Probe>; 11] = [
+    index!(1, "number"),
+    index!(2, "count", "at"),
+    index!(3, "flag"),
+    index!(4, "text"),
+    index!(5, "at"),
+    index!(6, "list"),
+    index!(7, "map"),
+    index!(8, "state", "text2"),
+    index!(9, "kind"),
+    index!(10, "createdWithin"),
+    index!(11, "until", "list"),
+];
+
+impl Resource for Probe {
+    const KIND: Kind = Kind { code: 202, name: "probe", service: Service("probes"), id: IdForm::Decimal };
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn workspace(&self) -> &str {
+        "default"
+    }
+
+    fn fields() -> &'static [Field<Self>] {
+        &FIELDS
+    }
+
+    fn indexes() -> &'static [Index<Self>] {
+        &INDEXES
+    }
+}

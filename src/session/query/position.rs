@@ -1,0 +1,129 @@
+//! Where a page ends, as its token carries it.
+//!
+//! A position is the sort key of the page's last record; the next page is what sorts behind it. A sort key that is too long
+//! for a token is cut to a mark between the last record and the one that follows it: no record lies between the two, so
+//! the mark parts the same records as the key does. Only where both keys begin with more equal bytes than a token holds
+//! is there no short mark; then the token names the last record, with a hash of its sort key, and the next page reads
+//! the key from the record.
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::Query;
+use super::predicate::Predicate;
+use super::run::Order;
+use crate::error::{Error, Result};
+use crate::model::Resource;
+use crate::session::token::Fingerprint;
+use crate::session::view::View;
+use crate::value::id::RecordKey;
+use crate::value::limits;
+
+/// The sort key, or a mark, follows.
+const MARK: u8 = 0;
+/// The key of a record and the hash of its sort key follow.
+const RECORD: u8 = 1;
+
+/// What a token of the query is bound to: all of it but take, skip and the wish for a count.
+pub(super) fn fingerprint<R: Resource>(query: &Query<'_>) -> Fingerprint {
+    // Every list starts with its length, so that no two queries spell the same parts.
+    let list = |fingerprint: Fingerprint, len: usize| fingerprint.with(&(len as u64).to_le_bytes());
+    let mut fingerprint = Fingerprint::new(R::KIND.name).with(query.filter.unwrap_or_default().trim().as_bytes());
+    fingerprint = list(fingerprint, query.substitutions.len());
+    for value in query.substitutions {
+        fingerprint = fingerprint.with(value.to_string().as_bytes());
+    }
+    fingerprint = list(fingerprint, query.order.len());
+    for term in &query.order {
+        fingerprint = fingerprint.with(term.path.as_bytes()).with(&[u8::from(term.descending)]);
+    }
+    fingerprint = fingerprint.with(&[u8::from(query.ties_follow_direction)]);
+    fingerprint = list(fingerprint, query.restrict.len());
+    for (path, values) in &query.restrict {
+        fingerprint = list(fingerprint.with(path.as_bytes()), values.len());
+        for value in values {
+            fingerprint = fingerprint.with(value.as_bytes());
+        }
+    }
+    if let Some(ids) = query.ids {
+        fingerprint = list(fingerprint, ids.len());
+        for id in ids {
+            fingerprint = fingerprint.with(id.as_bytes());
+        }
+    }
+    match query.reference_time {
+        Some(reference) => fingerprint.with(reference.to_rfc3339().as_bytes()),
+        None => fingerprint,
+    }
+}
+
+/// The position behind the last record of a page, whose sort key is `last`; `next` is that of the record that follows.
+pub(super) fn write<R: Resource>(last: &[u8], last_key: Option<RecordKey>, next: &[u8]) -> Vec<u8> {
+    let mark = if last.len() <= limits::TOKEN_POSITION_BYTES {
+        Some(last.to_vec())
+    } else {
+        mark_between(last, next, R::KIND.id.key_len())
+    };
+    match (mark, last_key) {
+        (Some(mark), _) => [&[MARK], mark.as_slice()].concat(),
+        (None, Some(key)) => [&[RECORD], key.as_bytes(), &xxh3_128(last).to_be_bytes()].concat(),
+        (None, None) => [&[MARK], last].concat(),
+    }
+}
+
+/// Bytes that are shaped as a sort key, not below `last` and below `next`, when short ones exist.
+fn mark_between(last: &[u8], next: &[u8], key_len: usize) -> Option<Vec<u8>> {
+    let common = last.iter().zip(next).take_while(|(left, right)| left == right).count();
+    let mut mark = last.get(..=common)?.to_vec();
+    // Stands where sort keys have the key of the record, behind every key that begins alike.
+    mark.resize(mark.len() + key_len, 0xff);
+    (mark.len() <= limits::TOKEN_POSITION_BYTES && last <= mark.as_slice() && mark.as_slice() < next).then_some(mark)
+}
+
+/// The sort key, or mark, behind which the page starts.
+pub(super) fn read<R: Resource>(
+    view: &View<'_>,
+    order: &Order,
+    predicate: &Predicate,
+    position: &[u8],
+) -> Result<Vec<u8>> {
+    let malformed = || Error::invalid("the continuation token is malformed").at_member("continuationToken");
+    let (form, rest) = position.split_first().ok_or_else(malformed)?;
+    if *form == MARK {
+        return Ok(rest.to_vec());
+    }
+    let (key, hash) = rest.split_at_checked(R::KIND.id.key_len()).ok_or_else(malformed)?;
+    let key = RecordKey::from_bytes(R::KIND.id, key).ok_or_else(malformed)?;
+    let sort = view.any_by_key::<R>(key)?.map(|record| order.sort_key(&record, key, predicate));
+    match sort.filter(|sort| xxh3_128(sort).to_be_bytes() == *hash) {
+        Some(sort) => Ok(sort),
+        None => Err(Error::invalid(format!(
+            "the record that ended the page before has changed since, and its sort key is too long for a continuation \
+             token (TOKEN_POSITION_BYTES allows {}); start the query again without one",
+            limits::TOKEN_POSITION_BYTES
+        ))
+        .at_member("continuationToken")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_parts_the_same_neighbours_as_the_key() {
+        let key = |text: &[u8], tail: u8| [text, &[0, 1], &[tail; 16]].concat();
+        let long = "x".repeat(5000);
+        for (last, next) in [
+            (key(b"a", 1), key(b"b", 0)),
+            (key(format!("a{long}").as_bytes(), 1), key(format!("b{long}").as_bytes(), 0)),
+            (key(format!("b{long}").as_bytes(), 255), key(b"ba", 0)),
+            (key(format!("{}a{long}", "y".repeat(2000)).as_bytes(), 9), key("y".repeat(2001).as_bytes(), 0)),
+        ] {
+            let (last, next) = if last < next { (last, next) } else { (next, last) };
+            let mark = mark_between(&last, &next, 16).unwrap();
+            assert!(last <= mark && mark < next && mark.len() <= limits::TOKEN_POSITION_BYTES);
+        }
+        let alike = |tail| key(long.as_bytes(), tail);
+        assert_eq!(mark_between(&alike(1), &alike(2), 16), None);
+    }
+}
