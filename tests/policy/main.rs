@@ -9,7 +9,7 @@ mod world;
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use operations::{Effect, Probe, probes};
 use serde_json::{Value, json};
@@ -156,4 +156,18 @@ fn a_reader_is_refused_by_kind() {
         json!({"name": "t", "columns": [{"name": "i", "dataType": "INT32", "columnType": "INDEX"}]}),
     ));
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::PermissionDenied);
+}
+
+#[test]
+fn a_deadline_that_has_passed_stops_every_operation() {
+    let world = World::new();
+    let before = world.picture();
+    let late = world.session("ada").with_deadline(Instant::now());
+    for probe in probes() {
+        if let Effect::Shows | Effect::Changes = probe.effect {
+            let kind = (probe.run)(&late, &world).map_err(|error| error.kind());
+            assert_eq!(kind, Err(ErrorKind::DeadlineExceeded), "{}", probe.operation);
+        }
+    }
+    assert_eq!(world.picture(), before);
 }
