@@ -9,6 +9,7 @@ mod errors;
 mod files;
 mod flips;
 mod harness;
+mod known_bad;
 #[cfg(feature = "packages")]
 mod packages;
 mod scenarios;
