@@ -129,4 +129,45 @@ mod tests {
         }
         assert!(open(&key, &query, Some(&"A".repeat(5000))).is_err());
     }
+
+    #[test]
+    fn each_refusal_says_what_is_wrong() {
+        let key = [7; 32];
+        let query = Fingerprint::new("a");
+        let sealed_as = |version: u8| {
+            let mut body = vec![version];
+            body.extend_from_slice(&query.finish().to_be_bytes());
+            body.extend_from_slice(b"position");
+            let tag = tag(&key, &body).unwrap();
+            URL_SAFE_NO_PAD.encode([body.as_slice(), &tag].concat())
+        };
+        let token = sealed_as(VERSION);
+        assert!(open(&key, &query, Some(&token)).is_ok());
+        let cut = &token[..token.len() - 4];
+        for (token, query, key, why) in [
+            (sealed_as(VERSION - 1), &query, key, "was made by another version"),
+            (sealed_as(VERSION + 1), &query, key, "was made by another version"),
+            (token.clone(), &Fingerprint::new("b"), key, "belongs to a query with other arguments"),
+            (token.clone(), &query, [8; 32], "was not made by this store"),
+            (cut.to_owned(), &query, key, "was not made by this store"),
+            ("A".to_owned(), &query, key, "is malformed"),
+            ("~~~~".to_owned(), &query, key, "is malformed"),
+            ("A".repeat(limits::TOKEN_BYTES + 1), &query, key, "is longer than any token"),
+        ] {
+            let error = open(&key, query, Some(&token)).unwrap_err();
+            assert_eq!(error.kind(), crate::ErrorKind::InvalidArgument);
+            assert_eq!(error.place(), Some(&crate::Place::Member("continuationToken".to_owned())));
+            assert!(error.message().contains(why), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_position_that_no_token_holds_is_refused_when_it_is_made() {
+        let position = vec![0; limits::TOKEN_BYTES];
+        let error = seal(&[7; 32], &Fingerprint::new("a"), &position).unwrap_err();
+        assert_eq!(error.kind(), crate::ErrorKind::LimitExceeded);
+        let query = Fingerprint::new("a");
+        let token = seal(&[7; 32], &query, &position[..limits::TOKEN_POSITION_BYTES + 1]).unwrap();
+        assert!(open(&[7; 32], &query, Some(&token)).is_ok());
+    }
 }

@@ -32,9 +32,17 @@ pub(super) struct CorpusKind {
     pub(super) name: &'static str,
     pub(super) fields: fn() -> Vec<FieldDecl>,
     pub(super) put: fn(&mut Draft<'_>, &Value) -> Result<()>,
-    pub(super) raw: fn(&Session, &Query<'_>) -> Result<(Vec<String>, Plan)>,
+    pub(super) raw: fn(&Session, &Query<'_>) -> Result<Raw>,
     /// Whether its records have texts that search finds.
     pub(super) has_text: bool,
+}
+
+/// What a query without a service answers.
+pub(super) struct Raw {
+    pub(super) ids: Vec<String>,
+    pub(super) token: Option<String>,
+    pub(super) count: Option<u64>,
+    pub(super) plan: Plan,
 }
 
 /// What an operation does with a take that it does not serve.
@@ -106,9 +114,10 @@ fn fields<R: Resource>() -> Vec<FieldDecl> {
     R::fields().iter().map(|field| field.decl).collect()
 }
 
-fn raw<R: Resource>(session: &Session, query: &Query<'_>) -> Result<(Vec<String>, Plan)> {
+fn raw<R: Resource>(session: &Session, query: &Query<'_>) -> Result<Raw> {
     let (page, plan) = session.read(|view| view.query_with_plan::<R>(query))?;
-    Ok((page.items.iter().map(|record| record.id().to_owned()).collect(), plan))
+    let ids = page.items.iter().map(|record| record.id().to_owned()).collect();
+    Ok(Raw { ids, token: page.continuation_token, count: page.total_count, plan })
 }
 
 fn put<R: Resource + DeserializeOwned + Serialize>(draft: &mut Draft<'_>, record: &Value) -> Result<()> {

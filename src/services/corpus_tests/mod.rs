@@ -6,6 +6,9 @@ mod orders;
 mod paging;
 mod probe;
 mod projections;
+#[cfg(feature = "search")]
+mod search;
+mod walks;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +21,7 @@ use crate::filter::tests::corpus::{Case, File, Told, files, told};
 use crate::session::{Access as _, Identity, Query, Session};
 use crate::store::{Store, StoreOptions};
 use crate::value::{ManualClock, time};
-use kinds::{CorpusKind, filtering, kind};
+use kinds::{CorpusKind, Raw, filtering, kind};
 
 /// A store in memory at the time of the corpus.
 struct Opened {
@@ -145,7 +148,7 @@ impl<'f> Run<'f> {
             requires: if self.kind.name == "table" { &[("columns", "testResultId")] } else { &[] },
             ..Query::default()
         };
-        let (ids, plan) = (self.kind.raw)(&opened.session, &query)?;
+        let Raw { ids, plan, .. } = (self.kind.raw)(&opened.session, &query)?;
         let way = match plan.access.as_str() {
             access if access.starts_with("all records") => "scan",
             access if access.starts_with("index") => "index",

@@ -265,6 +265,153 @@ fn a_later_page_of_an_ordered_index_reads_no_more_than_the_first() {
     }
 }
 
+/// The ids of a walk in pages of `take`; calls `between` after each page.
+fn walk(session: &Session, query: &Query<'_>, mut between: impl FnMut(usize)) -> Result<Vec<String>> {
+    let (mut ids, mut token) = (Vec::new(), None::<String>);
+    for number in 0.. {
+        let (page, _) = run(session, &Query { continuation_token: token.as_deref(), ..query.clone() })?;
+        assert!(page.items.len() <= query.take);
+        ids.extend(page.items.into_iter().map(|part| part.id));
+        match page.continuation_token {
+            Some(next) => {
+                assert!(next.len() <= crate::value::limits::TOKEN_BYTES, "a token of {} bytes", next.len());
+                token = Some(next);
+            }
+            None => break,
+        }
+        between(number);
+    }
+    Ok(ids)
+}
+
+/// A store of parts whose name, number and serial are these texts.
+fn filled_with(texts: &[String]) -> (Store, Session) {
+    let (store, session) = filled(0);
+    let texts = texts.to_vec();
+    session
+        .write(move |draft| {
+            for (n, text) in texts.iter().enumerate() {
+                let key = draft.new_key::<Part>()?;
+                let part = Part {
+                    id: key.to_id(IdForm::Guid),
+                    name: Some(text.clone()),
+                    number: Some(text.clone()),
+                    serial: Some(format!("{text}{n}")),
+                    ..part(1)
+                };
+                draft.put(&part, What::Created)?;
+            }
+            Ok(())
+        })
+        .unwrap();
+    (store, session)
+}
+
+#[test]
+fn walks_go_on_behind_sort_keys_of_any_length() {
+    // Alike for longer than a token, and apart at once, in all mixtures; the same text more than once.
+    let long = "x".repeat(5_000);
+    let texts: Vec<String> = (0..40)
+        .map(|n| match n % 5 {
+            0 => format!("{}{long}", n % 4),
+            1 => format!("{long}{}", n % 4),
+            2 => format!("{}{n}{long}", "y\0".repeat(900)),
+            3 => format!("{}\0{long}", "\u{10ffff}".repeat(n)),
+            _ => format!("short {}", n % 3),
+        })
+        .collect();
+    let (_store, session) = filled_with(&texts);
+    for order in ["name", "number", "serial"] {
+        for (descending, ties_follow_direction) in [(false, false), (true, false), (true, true)] {
+            let query = Query { order: by(order, descending), ties_follow_direction, take: 1000, ..Query::default() };
+            let all = walk(&session, &query, |_| {}).unwrap();
+            assert_eq!(all.len(), texts.len());
+            for take in [1, 3] {
+                let found = walk(&session, &Query { take, ..query.clone() }, |_| {}).unwrap();
+                assert_eq!(found, all, "{order} {descending} {ties_follow_direction} {take}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_place_that_only_a_record_can_tell_ends_with_the_record() {
+    let long = "x".repeat(5_000);
+    let (_store, session) = filled_with(&["a", "b", "c", "d"].map(|end| format!("{long}{end}")));
+    let query = Query { order: by("name", false), take: 2, ..Query::default() };
+    let (first, _) = run(&session, &query).unwrap();
+    let token = first.continuation_token.unwrap();
+    let next = Query { continuation_token: Some(&token), ..query.clone() };
+    assert_eq!(run(&session, &next).unwrap().0.items.len(), 2);
+    // Another change of the record leaves its place.
+    let mut last = first.items[1].clone();
+    last.size += 1;
+    let put = |part: Part| session.write(move |draft| draft.put(&part, What::Updated)).unwrap();
+    put(last.clone());
+    assert_eq!(run(&session, &next).unwrap().0.items.len(), 2);
+    last.name = Some("elsewhere".to_owned());
+    put(last);
+    let error = run(&session, &next).unwrap_err();
+    assert_eq!(error.kind(), crate::ErrorKind::InvalidArgument);
+    assert_eq!(error.place(), Some(&crate::Place::Member("continuationToken".to_owned())));
+}
+
+#[test]
+fn a_walk_beside_writers_returns_every_unchanged_record_once() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let (store, session) = filled(300);
+    let all = run(&session, &Query { take: 1000, ..Query::default() }).unwrap().0.items;
+    // Every third one moves about, and others come and go.
+    let (moving, still): (Vec<Part>, Vec<Part>) = all.into_iter().partition(|part| part.size % 3 == 0);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writer = store.session(Identity::user("bob"));
+        let (done, moving) = (&done, &moving);
+        scope.spawn(move || {
+            for round in 0i64.. {
+                if done.load(Ordering::Relaxed) {
+                    break;
+                }
+                let turn = (round as usize * 7) % moving.len();
+                let changed = Part { serial: None, ..part(round) };
+                let moved = Part { id: moving[turn].id.clone(), serial: None, ..part(round * 11) };
+                writer
+                    .write(move |draft| {
+                        let key = draft.new_key::<Part>()?;
+                        draft.put(&Part { id: key.to_id(IdForm::Guid), ..changed.clone() }, What::Created)?;
+                        draft.put(&moved, What::Updated)?;
+                        Ok(key)
+                    })
+                    .and_then(|key| writer.write(move |draft| draft.delete::<Part>(&key.to_id(IdForm::Guid))))
+                    .unwrap();
+            }
+        });
+        let steady: std::collections::BTreeSet<&str> = still.iter().map(|part| part.id.as_str()).collect();
+        for (order, filter) in [
+            (vec![], None),
+            (by("id", true), None),
+            (by("updatedAt", false), Some("size >= 0")),
+            (by("updatedAt", true), Some("state = \"NEW\"")),
+            (by("number", true), Some("properties.ContainsKey(\"station\")")),
+            (by("size", false), Some("words.Contains(\"w5\") or state = \"CLOSED\"")),
+            (by("name", true), None),
+        ] {
+            let query = Query { order, filter, take: 17, ..Query::default() };
+            let matching = run(&session, &Query { take: 10_000, ..query.clone() }).unwrap().0.items;
+            let mut expected: Vec<&str> =
+                matching.iter().map(|part| part.id.as_str()).filter(|id| steady.contains(id)).collect();
+            let found = walk(&session, &query, |_| std::thread::yield_now()).unwrap();
+            let mut met: Vec<&str> = found.iter().map(String::as_str).filter(|id| steady.contains(id)).collect();
+            assert_eq!(met, expected, "{:?} {filter:?}: in order", query.order);
+            met.sort_unstable();
+            expected.sort_unstable();
+            expected.dedup();
+            assert_eq!(met, expected, "each once");
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
 /// The answer without any plan: everything, tested and sorted.
 fn naive(session: &Session, query: &Query<'_>) -> Vec<String> {
     let hidden = query.filter.map(|filter| format!("({filter}) and size >= 0 ? true : false"));
