@@ -31,6 +31,8 @@ use crate::value::FieldDecl;
 pub(super) struct CorpusKind {
     pub(super) name: &'static str,
     pub(super) fields: fn() -> Vec<FieldDecl>,
+    /// Paths of the fields that have an index.
+    pub(super) indexed: fn() -> Vec<&'static str>,
     pub(super) put: fn(&mut Draft<'_>, &Value) -> Result<()>,
     pub(super) raw: fn(&Session, &Query<'_>) -> Result<Raw>,
     /// Whether its records have texts that search finds.
@@ -114,6 +116,10 @@ fn fields<R: Resource>() -> Vec<FieldDecl> {
     R::fields().iter().map(|field| field.decl).collect()
 }
 
+fn indexed<R: Resource>() -> Vec<&'static str> {
+    R::indexes().iter().flat_map(|index| index.fields.iter().copied()).collect()
+}
+
 fn raw<R: Resource>(session: &Session, query: &Query<'_>) -> Result<Raw> {
     let (page, plan) = session.read(|view| view.query_with_plan::<R>(query))?;
     let ids = page.items.iter().map(|record| record.id().to_owned()).collect();
@@ -164,7 +170,14 @@ fn put_probe(draft: &mut Draft<'_>, record: &Value) -> Result<()> {
 
 macro_rules! kind {
     ($name:literal, $resource:ty, $put:expr, $has_text:literal) => {
-        CorpusKind { name: $name, fields: fields::<$resource>, put: $put, raw: raw::<$resource>, has_text: $has_text }
+        CorpusKind {
+            name: $name,
+            fields: fields::<$resource>,
+            indexed: indexed::<$resource>,
+            put: $put,
+            raw: raw::<$resource>,
+            has_text: $has_text,
+        }
     };
 }
 

@@ -267,13 +267,19 @@ fn condition(random: &mut Random, decl: &FieldDecl, count: usize, kind: &str) ->
     }
 }
 
-fn filter(random: &mut Random, kind: &str, declared: &Declared, count: usize) -> String {
-    let fields: Vec<&FieldDecl> = declared.used(kind).map(|(decl, _)| decl).collect();
+fn filter(random: &mut Random, kind: &'static CorpusKind, declared: &Declared, count: usize) -> String {
+    let fields: Vec<&FieldDecl> = declared.used(kind.name).map(|(decl, _)| decl).collect();
+    let with_index = (kind.indexed)();
+    let is_indexed = |decl: &&&FieldDecl| with_index.contains(&declared_path(kind, decl.path));
+    let indexed: Vec<&FieldDecl> = fields.iter().filter(is_indexed).copied().collect();
+    let kind = kind.name;
     let mut filter = String::new();
-    for number in 0..1 + random.below(4) {
-        let decl = *random.pick(&fields);
+    // One condition alone is what an index may answer exactly.
+    for number in 0..[1, 1, 2, 3, 4][random.below(5)] {
+        let from = if indexed.is_empty() || random.chance(40) { &fields } else { &indexed };
+        let decl = *random.pick(from);
         let mut next = condition(random, decl, count, kind);
-        if random.chance(15) {
+        if random.chance(10) {
             next = format!("not ({next})");
         }
         filter = match (number, random.chance(65)) {
@@ -358,7 +364,7 @@ fn check(kind: &'static CorpusKind, random: &mut Random) {
     let naive = Naive::new(&declared, &records);
     let operation = filtering(kind.name);
     for _ in 0..24 {
-        let text = filter(random, kind.name, &declared, count);
+        let text = filter(random, kind, &declared, count);
         let scalars: Vec<usize> = (0..declared.fields.len())
             .filter(|at| {
                 let decl = &declared.fields[*at];
@@ -413,7 +419,7 @@ fn check(kind: &'static CorpusKind, random: &mut Random) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 22, max_shrink_iters: 8, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 33, max_shrink_iters: 8, ..ProptestConfig::default() })]
 
     #[test]
     fn every_plan_of_every_kind_answers_as_the_naive_evaluation(seed: u64, at in 0..KINDS.len()) {
