@@ -6,8 +6,8 @@
 use std::ops::Bound;
 
 use super::Schema;
-use super::check::{exact_double, exact_int};
 use super::constant::{Constant, order};
+use super::simplify::{exact_double, exact_int};
 use super::syntax::Comparison;
 use super::tree::{How, List, Members, Place, RECORD, Scalar, Set, Test};
 use crate::value::{FieldType, Val, time};

@@ -1,11 +1,13 @@
 //! Functions and the methods of type names.
 
 use super::TextSearch;
-use super::check::{Checker, Of, Type, Typed, Value, folded};
+use super::check::Checker;
 use super::constant::{Constant, DAY_MS, calendar, parse_span, parse_time};
 use super::fault::{Checked, Fault, FaultKind, did_you_mean};
+use super::simplify::folded;
 use super::syntax::{Arg, Ast};
 use super::tree::{Scalar, Test};
+use super::types::{Of, Type, Typed, Value};
 
 const TYPES: &[&str] = &["string", "DateTime", "TimeSpan", "RelativeTime", "Convert", "SafeConvert"];
 const FUNCTIONS: &[&str] = &["DateTime", "TimeSpan", "iif", "isnull", "np", "search"];

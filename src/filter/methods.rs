@@ -1,12 +1,14 @@
 //! Methods of values, lists and maps.
 
-use super::check::{Checker, Of, Type, Typed, Value, folded, match_test, not};
+use super::check::Checker;
 use super::constant::Constant;
 use super::fault::{Checked, Fault, FaultKind, did_you_mean};
 use super::functions::is_type_name;
 use super::names::counted;
+use super::simplify::{folded, match_test, not};
 use super::syntax::{Arg, Ast, Comparison, Node};
 use super::tree::{How, List, Scalar, Test};
+use super::types::{Of, Type, Typed, Value};
 
 const TEXT_METHODS: &[&str] =
     &["Contains", "StartsWith", "EndsWith", "ToLower", "ToUpper", "Equals", "Length", "Trim", "IndexOf", "Substring"];

@@ -9,20 +9,25 @@
 //! exact; recursion is bounded by [`limits::FILTER_DEPTH`] whatever the text.
 
 mod check;
+mod compare;
 mod condition;
 mod constant;
 mod eval;
 mod fault;
 mod functions;
 mod lex;
+mod membership;
 mod methods;
 mod names;
 mod parse;
 mod print;
+mod scalars;
+mod simplify;
 mod syntax;
 #[cfg(test)]
 pub(crate) mod tests;
 mod tree;
+mod types;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,10 +1,11 @@
 //! What a name means: a member of an element, a property of the record, an entry of a map, a lambda parameter.
 
-use super::check::{Checker, Of, Type, Typed, Value};
+use super::check::Checker;
 use super::constant::Constant;
 use super::fault::{Checked, Fault, FaultKind, Span, did_you_mean};
 use super::syntax::{Ast, Node};
 use super::tree::{List, Place, RECORD, Scalar};
+use super::types::{Of, Type, Typed, Value};
 use crate::value::{FieldDecl, FieldType, Ops};
 
 /// A name of a dotted path and where it stands.
@@ -237,7 +238,7 @@ pub(super) fn counted(list: List) -> Typed<'static> {
 }
 
 fn length(value: Value) -> Value {
-    super::check::folded(Value { scalar: Scalar::Length(Box::new(value.scalar)), ty: Type::Int, ..value })
+    super::simplify::folded(Value { scalar: Scalar::Length(Box::new(value.scalar)), ty: Type::Int, ..value })
 }
 
 fn usable(fields: &[FieldDecl]) -> impl Iterator<Item = &FieldDecl> {

@@ -1,0 +1,236 @@
+//! Comparisons: which two sides may meet, and how a literal becomes the type of the other side.
+
+use super::check::Checker;
+use super::constant::{Constant, enum_member, parse_bool, parse_number, parse_span, parse_time};
+use super::fault::{Checked, Fault, FaultKind, Span};
+use super::simplify::{all, comparison_test, not};
+use super::syntax::{Ast, Comparison};
+use super::tree::{List, Scalar, Test};
+use super::types::{Of, Type, Typed, Value};
+
+impl<'c> Checker<'c> {
+    pub(super) fn comparison(
+        &mut self,
+        comparison: Comparison,
+        left: &'c Ast,
+        right: &'c Ast,
+        span: Span,
+    ) -> Checked<Typed<'c>> {
+        let left_typed = self.typed(left)?;
+        let right_typed = self.typed(right)?;
+        self.compare(comparison, (left_typed, left), (right_typed, right), span).map(Typed::Test)
+    }
+
+    pub(super) fn compare(
+        &mut self,
+        comparison: Comparison,
+        (left, left_ast): (Typed<'c>, &'c Ast),
+        (right, right_ast): (Typed<'c>, &'c Ast),
+        span: Span,
+    ) -> Checked<Test> {
+        let value = |typed: Typed<'c>| match typed {
+            Typed::Test(test) => Typed::Scalar(Value::new(Scalar::Test(Box::new(test)), Type::Bool)),
+            other => other,
+        };
+        match (value(left), value(right)) {
+            (Typed::Null, Typed::Null) => Ok(Test::Const(comparison == Comparison::Eq)),
+            (Typed::Null, other) => self.compare_null(comparison.mirrored(), other, span),
+            (other, Typed::Null) => self.compare_null(comparison, other, span),
+            (Typed::List(list, of), Typed::Brackets(items)) | (Typed::Brackets(items), Typed::List(list, of)) => {
+                self.compare_brackets(comparison, list, of, items, span)
+            }
+            (Typed::Many { .. }, Typed::Many { .. }) => {
+                Err(Fault::new(FaultKind::TypeMismatch, span, "two paths through lists cannot be compared"))
+            }
+            (Typed::Many { list, scope, body }, other) => {
+                let body = (Typed::Scalar(body), left_ast);
+                self.compare_many(comparison, list, scope, body, (other, right_ast), span)
+            }
+            (other, Typed::Many { list, scope, body }) => {
+                let body = (Typed::Scalar(body), right_ast);
+                self.compare_many(comparison.mirrored(), list, scope, body, (other, left_ast), span)
+            }
+            (Typed::Scalar(left), Typed::Scalar(right)) => {
+                self.compare_scalars(comparison, (left, left_ast), (right, right_ast), span)
+            }
+            (left, right) => {
+                let (left, right) = (self.describe(&left), self.describe(&right));
+                let message = format!("`{}` does not compare {left} with {right}", comparison.sign());
+                Err(Fault::new(FaultKind::TypeMismatch, span, message))
+            }
+        }
+    }
+
+    fn compare_null(&self, comparison: Comparison, other: Typed<'c>, span: Span) -> Checked<Test> {
+        if comparison.is_ordering() {
+            return Ok(Test::Const(false));
+        }
+        let is_null = match other {
+            Typed::Scalar(Value { scalar: Scalar::Const(_) | Scalar::Test(_), .. }) => Test::Const(false),
+            Typed::Scalar(value) => Test::IsNull(value.scalar),
+            Typed::List(list, _) => Test::ListIsNull(list),
+            Typed::Many { list, scope, body } => {
+                Test::Exists { list, scope, test: Box::new(Test::IsNull(body.scalar)) }
+            }
+            Typed::Item { list, index, .. } => {
+                Test::IsNull(Scalar::At { list: Box::new(list), index: Box::new(index), member: None })
+            }
+            other => {
+                let message = format!("{} is never null", self.describe(&other));
+                return Err(Fault::new(FaultKind::TypeMismatch, span, message));
+            }
+        };
+        Ok(if comparison == Comparison::Eq { is_null } else { not(is_null) })
+    }
+
+    /// Some value of the path compares; for `!=`, none is equal.
+    fn compare_many(
+        &mut self,
+        comparison: Comparison,
+        list: List,
+        scope: u32,
+        body: (Typed<'c>, &'c Ast),
+        other: (Typed<'c>, &'c Ast),
+        span: Span,
+    ) -> Checked<Test> {
+        let negated = comparison == Comparison::Ne;
+        let inner = if negated { Comparison::Eq } else { comparison };
+        let test = Box::new(self.compare(inner, body, other, span)?);
+        let exists = Test::Exists { list, scope, test };
+        Ok(if negated { not(exists) } else { exists })
+    }
+
+    fn compare_brackets(
+        &mut self,
+        comparison: Comparison,
+        list: List,
+        of: Of,
+        items: &'c [(Ast, Option<Ast>)],
+        span: Span,
+    ) -> Checked<Test> {
+        if comparison.is_ordering() {
+            return Err(Fault::new(FaultKind::TypeMismatch, span, "a bracket list takes `=` and `!=` only"));
+        }
+        let mut tests = Vec::with_capacity(items.len());
+        for (key, value) in items {
+            let key_text = self.bracket_text(key)?;
+            tests.push(match (of, value, &list) {
+                (Of::Scalar(Type::Text), None, _) => Test::Holds { list: list.clone(), value: key_text },
+                (Of::Pair, Some(value), List::Field(map)) => {
+                    let right = self.bracket_text(value)?;
+                    let left = Scalar::Entry { map: *map, key: Box::new(key_text) };
+                    Test::Compare { left, comparison: Comparison::Eq, right }
+                }
+                _ => {
+                    let message = "a list is compared with [\"a\", \"b\"], a map with [\"key\": \"value\"]";
+                    return Err(Fault::new(FaultKind::TypeMismatch, key.span, message));
+                }
+            });
+        }
+        let present = all(tests);
+        Ok(if comparison == Comparison::Eq { present } else { not(present) })
+    }
+
+    fn bracket_text(&mut self, ast: &'c Ast) -> Checked<Scalar> {
+        match self.typed(ast)? {
+            Typed::Scalar(Value { scalar: scalar @ Scalar::Const(Constant::Text(_)), .. }) => Ok(scalar),
+            other => {
+                let message = format!("a bracket list takes text only, found {}", self.describe(&other));
+                Err(Fault::new(FaultKind::TypeMismatch, ast.span, message))
+            }
+        }
+    }
+
+    fn compare_scalars(
+        &mut self,
+        comparison: Comparison,
+        (left, left_ast): (Value, &'c Ast),
+        (right, right_ast): (Value, &'c Ast),
+        span: Span,
+    ) -> Checked<Test> {
+        if comparison.is_ordering() && (left.equality_only || right.equality_only) {
+            let message = format!("`{}` is not allowed here: the id supports `=` and `!=` only", comparison.sign());
+            return Err(Fault::new(FaultKind::OperatorNotAllowed, span, message));
+        }
+        let (left, right) = self.unify((left, left_ast), (right, right_ast), span)?;
+        if comparison.is_ordering() && matches!(left.ty, Type::Bool | Type::Enum(_)) {
+            let message = format!("`{}` does not order {}", comparison.sign(), left.ty);
+            return Err(Fault::new(FaultKind::TypeMismatch, span, message));
+        }
+        for (constant, constant_ast, other) in [(&left, left_ast, &right), (&right, right_ast, &left)] {
+            // Only empty text beside a time becomes null here.
+            if matches!(constant.scalar, Scalar::Const(Constant::Null)) {
+                if comparison.is_ordering() {
+                    return Err(self.bad_value(constant_ast, "", "a date and time"));
+                }
+                return self.compare_null(comparison, Typed::Scalar(other.clone()), span);
+            }
+        }
+        Ok(comparison_test(left.scalar, comparison, right.scalar))
+    }
+
+    /// Brings two scalars to types that compare; converts the literal of the two.
+    pub(super) fn unify(
+        &self,
+        (mut left, left_ast): (Value, &Ast),
+        (mut right, right_ast): (Value, &Ast),
+        span: Span,
+    ) -> Checked<(Value, Value)> {
+        let is_text_literal = |value: &Value| value.literal && value.ty.is_text();
+        if is_text_literal(&right) {
+            right = self.fit(right, left.ty, right_ast, span)?;
+        } else if is_text_literal(&left) {
+            left = self.fit(left, right.ty, left_ast, span)?;
+        }
+        if left.ty.fits(right.ty) {
+            return Ok((left, right));
+        }
+        let message = format!("{} cannot be compared with {}", left.ty, right.ty);
+        Err(Fault::new(FaultKind::TypeMismatch, span, message))
+    }
+
+    /// Converts a literal to the type that it meets; empty text becomes null beside a time.
+    pub(super) fn fit(&self, value: Value, ty: Type, ast: &Ast, span: Span) -> Checked<Value> {
+        let Scalar::Const(Constant::Text(text)) = &value.scalar else {
+            if value.ty.fits(ty) {
+                return Ok(value);
+            }
+            let message = format!("{ty} cannot be compared with {}", value.ty);
+            return Err(Fault::new(FaultKind::TypeMismatch, span, message));
+        };
+        let bad = || self.bad_value(ast, text, &ty.to_string());
+        let constant = match ty {
+            Type::Text => return Ok(value),
+            Type::Id => {
+                let digits = text.strip_prefix('-').unwrap_or(text);
+                if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+                    return Err(self.bad_value(ast, text, "the number of an id"));
+                }
+                Constant::Text(text.clone())
+            }
+            Type::Bool => Constant::Bool(parse_bool(text).ok_or_else(bad)?),
+            Type::Int | Type::Double => {
+                let number = parse_number(text).ok_or_else(bad)?;
+                let ty = if matches!(number, Constant::Int(_)) { Type::Int } else { Type::Double };
+                return Ok(Value::literal(number, ty));
+            }
+            Type::Time if text.is_empty() => Constant::Null,
+            Type::Time => Constant::Time(parse_time(text).ok_or_else(bad)?),
+            Type::Span => Constant::Span(parse_span(text).ok_or_else(bad)?),
+            Type::Enum(members) => match enum_member(members, text) {
+                Some(member) => Constant::text(member),
+                None => {
+                    let names: Vec<&str> = members.iter().map(|(name, _)| *name).collect();
+                    let expected = format!("one of {}", names.join(", "));
+                    return Err(self.bad_value(ast, text, &expected));
+                }
+            },
+        };
+        Ok(Value::literal(constant, ty))
+    }
+
+    pub(super) fn bad_value(&self, ast: &Ast, text: &str, expected: &str) -> Fault {
+        let message = format!("{:?} is not {expected}", super::lex::clip(text));
+        Fault::new(FaultKind::BadValue, ast.span, message)
+    }
+}

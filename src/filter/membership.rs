@@ -1,0 +1,179 @@
+//! Membership: `in`, `Contains` of lists, and arrays.
+
+use super::check::Checker;
+use super::constant::Constant;
+use super::fault::{Checked, Fault, FaultKind, Span};
+use super::simplify::{any, comparison_test, exact_double, exact_int, not};
+use super::syntax::{Ast, Comparison, Items, Node};
+use super::tree::{List, Scalar, Set, Test};
+use super::types::{Of, Type, Typed, Value};
+
+impl<'c> Checker<'c> {
+    pub(super) fn membership_node(
+        &mut self,
+        ast: &'c Ast,
+        value: &'c Ast,
+        negated: bool,
+        items: &'c Items,
+    ) -> Checked<Typed<'c>> {
+        let typed = self.typed(value)?;
+        let test = match items {
+            Items::List(items) => self.membership((typed, value), items, ast.span)?,
+            Items::Of(list) => match &list.node {
+                Node::Array(items) => self.membership((typed, value), items, ast.span)?,
+                _ => {
+                    let list_typed = self.typed(list)?;
+                    self.list_holds(list_typed, (typed, value), ast.span, FaultKind::TypeMismatch)?
+                }
+            },
+        };
+        Ok(Typed::Test(if negated { not(test) } else { test }))
+    }
+
+    /// Whether the value equals one of the items.
+    pub(super) fn membership(
+        &mut self,
+        (value, value_ast): (Typed<'c>, &'c Ast),
+        items: &'c [Ast],
+        span: Span,
+    ) -> Checked<Test> {
+        if let Typed::Many { list, scope, body } = value {
+            let test = Box::new(self.membership((Typed::Scalar(body), value_ast), items, span)?);
+            return Ok(Test::Exists { list, scope, test });
+        }
+        let mut has_null = false;
+        let mut constants = Vec::new();
+        let mut others = Vec::new();
+        for item in items {
+            let typed = self.typed(item)?;
+            match (&value, typed) {
+                (Typed::Scalar(_), Typed::Null) => has_null = true,
+                (Typed::Scalar(left), Typed::Scalar(right)) if right.literal && !left.literal => {
+                    match self.unify((left.clone(), value_ast), (right, item), span)?.1.scalar {
+                        Scalar::Const(Constant::Null) => has_null = true,
+                        Scalar::Const(constant) => constants.push(constant),
+                        _ => {}
+                    }
+                }
+                (value, list @ Typed::List(..)) if items.len() == 1 => {
+                    let value = (value.clone(), value_ast);
+                    return self.list_holds(list, value, span, FaultKind::TypeMismatch);
+                }
+                (value, typed) => {
+                    let value = (value.clone(), value_ast);
+                    others.push(self.compare(Comparison::Eq, value, (typed, item), span)?);
+                }
+            }
+        }
+        if let Typed::Scalar(value) = value {
+            if has_null || !constants.is_empty() {
+                others.insert(0, in_set(value, constants, has_null));
+            }
+        }
+        Ok(any(others))
+    }
+
+    /// Whether the list has an element that equals the value.
+    pub(super) fn list_holds(
+        &mut self,
+        list: Typed<'c>,
+        (value, value_ast): (Typed<'c>, &'c Ast),
+        span: Span,
+        kind: FaultKind,
+    ) -> Checked<Test> {
+        let (list, ty) = match list {
+            Typed::List(list, Of::Scalar(ty)) => (list, ty),
+            Typed::Many { list, scope, body } => {
+                let (ty, body) = (body.ty, Box::new(body.scalar));
+                (List::Path { list: Box::new(list), scope, body }, ty)
+            }
+            other => {
+                let message = format!("expected a list of values, found {}", self.describe(&other));
+                return Err(Fault::new(kind, span, message));
+            }
+        };
+        let value = match value {
+            Typed::Scalar(value) if value.literal => match (value.ty, ty) {
+                (left, right) if !left.is_text() && right.is_text() => {
+                    let message = format!("the elements are {right}, not {left}");
+                    return Err(Fault::new(kind, span, message));
+                }
+                _ => self.fit(value, ty, value_ast, span)?,
+            },
+            Typed::Scalar(value) if value.ty.fits(ty) => value,
+            Typed::Null => return Ok(Test::Const(false)),
+            other => {
+                let message = format!("the elements are {ty}, not {}", self.describe(&other));
+                return Err(Fault::new(kind, span, message));
+            }
+        };
+        Ok(Test::Holds { list, value: value.scalar })
+    }
+
+    pub(super) fn array(&mut self, elements: &'c [Ast]) -> Checked<Typed<'c>> {
+        let mut scalars = Vec::with_capacity(elements.len());
+        let mut ty: Option<Type> = None;
+        for element in elements {
+            let value = match self.typed(element)? {
+                Typed::Null => {
+                    scalars.push(Scalar::Const(Constant::Null));
+                    continue;
+                }
+                Typed::Scalar(value) => value,
+                other => {
+                    let message = format!("an array takes values, found {}", self.describe(&other));
+                    return Err(Fault::new(FaultKind::TypeMismatch, element.span, message));
+                }
+            };
+            ty = match ty {
+                None => Some(value.ty),
+                Some(Type::Int) if matches!(value.ty, Type::Double) => Some(Type::Double),
+                Some(ty) if ty.fits(value.ty) => Some(ty),
+                Some(ty) => {
+                    let message = format!("an array of {ty} does not take {}", value.ty);
+                    return Err(Fault::new(FaultKind::TypeMismatch, element.span, message));
+                }
+            };
+            scalars.push(value.scalar);
+        }
+        Ok(Typed::List(List::Array(scalars), Of::Scalar(ty.unwrap_or(Type::Text))))
+    }
+}
+
+/// Membership in constants that were converted to the type of the value.
+fn in_set(value: Value, mut constants: Vec<Constant>, has_null: bool) -> Test {
+    if constants.len() == 1 && !has_null {
+        if let Some(constant) = constants.pop() {
+            return comparison_test(value.scalar, Comparison::Eq, Scalar::Const(constant));
+        }
+    }
+    let set = match value.ty {
+        Type::Text | Type::Id | Type::Enum(_) => Set::texts(
+            constants
+                .into_iter()
+                .filter_map(|constant| if let Constant::Text(text) = constant { Some(text) } else { None })
+                .collect(),
+            has_null,
+        ),
+        Type::Int | Type::Time | Type::Span => {
+            let kind = match value.ty {
+                Type::Time => Constant::Time,
+                Type::Span => Constant::Span,
+                _ => Constant::Int,
+            };
+            Set::ints(constants.iter().filter_map(exact_int).collect(), has_null, kind)
+        }
+        Type::Double => Set::doubles(constants.iter().filter_map(exact_double).collect(), has_null),
+        Type::Bool => {
+            let bools = constants
+                .into_iter()
+                .map(|constant| comparison_test(value.scalar.clone(), Comparison::Eq, Scalar::Const(constant)));
+            let mut tests: Vec<Test> = bools.collect();
+            if has_null {
+                tests.push(Test::IsNull(value.scalar));
+            }
+            return any(tests);
+        }
+    };
+    Test::In { value: value.scalar, set }
+}

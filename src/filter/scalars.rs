@@ -1,0 +1,126 @@
+//! Expressions whose value is one scalar, made from others: sums, products, and choices between two.
+
+use super::check::Checker;
+use super::constant::{Constant, parse_span, parse_time};
+use super::fault::{Checked, Fault, FaultKind, Span};
+use super::simplify::folded;
+use super::syntax::{Arithmetic, Ast};
+use super::tree::Scalar;
+use super::types::{Type, Typed, Value};
+
+impl<'c> Checker<'c> {
+    pub(super) fn negate(&mut self, ast: &'c Ast, operand: &'c Ast) -> Checked<Typed<'c>> {
+        match self.typed(operand)? {
+            Typed::Scalar(value) if value.ty.is_number() || matches!(value.ty, Type::Span) => {
+                let negated = Value { scalar: Scalar::Negate(Box::new(value.scalar)), ..value };
+                Ok(Typed::Scalar(folded(negated)))
+            }
+            other => {
+                let message = format!("`-` needs a number, found {}", self.describe(&other));
+                Err(Fault::new(FaultKind::TypeMismatch, ast.span, message))
+            }
+        }
+    }
+
+    pub(super) fn chain(&mut self, ast: &'c Ast, first: &'c Ast, rest: &'c [(Arithmetic, Ast)]) -> Checked<Typed<'c>> {
+        let mut left = self.scalar(first, ast.span)?;
+        let mut operands = Vec::with_capacity(rest.len());
+        let mut ty = left.ty;
+        for (operator, operand) in rest {
+            let mut right = self.scalar(operand, ast.span)?;
+            // Text beside a time is a time span, or a time to subtract.
+            if right.literal && right.ty.is_text() && matches!(ty, Type::Time | Type::Span) {
+                if let Scalar::Const(Constant::Text(text)) = &right.scalar {
+                    right = match (parse_span(text), parse_time(text)) {
+                        (Some(span), _) => Value::literal(Constant::Span(span), Type::Span),
+                        (None, Some(time)) => Value::literal(Constant::Time(time), Type::Time),
+                        (None, None) => return Err(self.bad_value(operand, text, "a time span")),
+                    };
+                }
+            }
+            ty = match (ty, operator, right.ty) {
+                (Type::Int, _, Type::Int) => Type::Int,
+                (left, _, right) if left.is_number() && right.is_number() => Type::Double,
+                (Type::Time, Arithmetic::Subtract, Type::Time)
+                | (Type::Span, Arithmetic::Add | Arithmetic::Subtract, Type::Span) => Type::Span,
+                (Type::Time, Arithmetic::Add | Arithmetic::Subtract, Type::Span)
+                | (Type::Span, Arithmetic::Add, Type::Time) => Type::Time,
+                (left, Arithmetic::Add, right) if left.is_text() && right.is_text() => Type::Text,
+                (left, operator, right) => {
+                    let message = format!("`{}` does not take {left} and {right}", operator.sign());
+                    return Err(Fault::new(FaultKind::TypeMismatch, ast.span, message));
+                }
+            };
+            left.literal &= right.literal;
+            operands.push((*operator, right.scalar));
+        }
+        let scalar = if ty.is_text() {
+            let parts = std::iter::once(left.scalar).chain(operands.into_iter().map(|(_, part)| part));
+            Scalar::Concat(parts.collect())
+        } else {
+            Scalar::Chain(Box::new(left.scalar), operands)
+        };
+        Ok(Typed::Scalar(folded(Value { scalar, ty, literal: left.literal, equality_only: false })))
+    }
+
+    pub(super) fn coalesce(&mut self, first: &'c Ast, second: &'c Ast, span: Span) -> Checked<Typed<'c>> {
+        let (left, right) = (self.typed(first)?, self.typed(second)?);
+        match (left, right) {
+            (Typed::Null, other) | (other, Typed::Null) => Ok(other),
+            (left, right) => {
+                let (left, right) = self.both((left, first), (right, second), span)?;
+                let ty = wider(left.ty, right.ty);
+                let scalar = Scalar::Coalesce(Box::new(left.scalar), Box::new(right.scalar));
+                Ok(Typed::Scalar(Value::new(scalar, ty)))
+            }
+        }
+    }
+
+    pub(super) fn conditional(
+        &mut self,
+        condition: &'c Ast,
+        yes: &'c Ast,
+        no: &'c Ast,
+        span: Span,
+    ) -> Checked<Typed<'c>> {
+        let test = self.test(condition)?;
+        let null = || Scalar::Const(Constant::Null);
+        let (yes_typed, no_typed) = (self.typed(yes)?, self.typed(no)?);
+        let (yes, no, ty) = match (yes_typed, no_typed) {
+            (Typed::Null, Typed::Null) => return Ok(Typed::Null),
+            (Typed::Null, Typed::Scalar(no)) => (null(), no.scalar, no.ty),
+            (Typed::Scalar(yes), Typed::Null) => (yes.scalar, null(), yes.ty),
+            (left, right) => {
+                let (left, right) = self.both((left, yes), (right, no), span)?;
+                let ty = wider(left.ty, right.ty);
+                (left.scalar, right.scalar, ty)
+            }
+        };
+        Ok(Typed::Scalar(Value::new(Scalar::If(Box::new(test), Box::new(yes), Box::new(no)), ty)))
+    }
+
+    /// Two scalars of one type.
+    fn both(
+        &self,
+        (left, left_ast): (Typed<'c>, &'c Ast),
+        (right, right_ast): (Typed<'c>, &'c Ast),
+        span: Span,
+    ) -> Checked<(Value, Value)> {
+        let value = |typed: Typed<'c>| match typed {
+            Typed::Scalar(value) => Ok(value),
+            Typed::Test(test) => Ok(Value::new(Scalar::Test(Box::new(test)), Type::Bool)),
+            other => {
+                let message = format!("expected a value, found {}", self.describe(&other));
+                Err(Fault::new(FaultKind::TypeMismatch, span, message))
+            }
+        };
+        self.unify((value(left)?, left_ast), (value(right)?, right_ast), span)
+    }
+}
+
+fn wider(left: Type, right: Type) -> Type {
+    match (left, right) {
+        (Type::Double, Type::Int) | (Type::Int, Type::Double) => Type::Double,
+        _ => left,
+    }
+}

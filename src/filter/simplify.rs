@@ -1,0 +1,138 @@
+//! Making tests and scalars in their simplest form, with constants computed.
+
+use memchr::memmem::Finder;
+
+use super::constant::{Constant, order};
+use super::eval::{Element, Scopes, compare as compare_values};
+use super::syntax::Comparison;
+use super::tree::{How, RECORD, Scalar, Test};
+use super::types::Value;
+use crate::value::Val;
+
+pub(super) fn not(test: Test) -> Test {
+    match test {
+        Test::Const(value) => Test::Const(!value),
+        Test::Not(inner) => *inner,
+        test => Test::Not(Box::new(test)),
+    }
+}
+
+pub(super) fn all(tests: Vec<Test>) -> Test {
+    let mut kept = Vec::with_capacity(tests.len());
+    for test in tests {
+        match test {
+            Test::Const(true) => {}
+            Test::Const(false) => return Test::Const(false),
+            Test::All(inner) => kept.extend(inner),
+            test => kept.push(test),
+        }
+    }
+    match kept.len() {
+        0 => Test::Const(true),
+        1 => kept.pop().unwrap_or(Test::Const(true)),
+        _ => Test::All(kept),
+    }
+}
+
+pub(super) fn any(tests: Vec<Test>) -> Test {
+    let mut kept = Vec::with_capacity(tests.len());
+    for test in tests {
+        match test {
+            Test::Const(false) => {}
+            Test::Const(true) => return Test::Const(true),
+            Test::Any(inner) => kept.extend(inner),
+            test => kept.push(test),
+        }
+    }
+    match kept.len() {
+        0 => Test::Const(false),
+        1 => kept.pop().unwrap_or(Test::Const(false)),
+        _ => Test::Any(kept),
+    }
+}
+
+/// A comparison of two scalars, with the constant on the right and constants folded.
+pub(super) fn comparison_test(left: Scalar, comparison: Comparison, right: Scalar) -> Test {
+    match (left, right) {
+        (Scalar::Const(left), Scalar::Const(right)) => {
+            Test::Const(compare_values(&left.val(), comparison, &right.val()))
+        }
+        (left @ Scalar::Const(_), right) => comparison_test(right, comparison.mirrored(), left),
+        // `x.Contains("a") == true` is the call itself.
+        (Scalar::Test(test), Scalar::Const(Constant::Bool(value))) if !comparison.is_ordering() => {
+            if value == (comparison == Comparison::Eq) { *test } else { not(*test) }
+        }
+        // A null list has no elements where equality asks for their number.
+        (Scalar::Count { list, filter, .. }, right) if !comparison.is_ordering() => {
+            Test::Compare { left: Scalar::Count { list, filter, null_is_zero: true }, comparison, right }
+        }
+        (left, right) => Test::Compare { left, comparison, right },
+    }
+}
+
+/// The integer that a number equals, if one does.
+pub(super) fn exact_int(constant: &Constant) -> Option<i64> {
+    match constant {
+        Constant::Int(value) | Constant::Time(value) | Constant::Span(value) => Some(*value),
+        Constant::Double(value) => {
+            let int = *value as i64;
+            (order(&Val::Int(int), &Val::Double(*value)) == Some(std::cmp::Ordering::Equal)).then_some(int)
+        }
+        _ => None,
+    }
+}
+
+/// The double that a number equals, if one does.
+pub(super) fn exact_double(constant: &Constant) -> Option<f64> {
+    match constant {
+        Constant::Double(value) => Some(*value),
+        Constant::Int(value) => {
+            let double = *value as f64;
+            (order(&Val::Int(*value), &Val::Double(double)) == Some(std::cmp::Ordering::Equal)).then_some(double)
+        }
+        _ => None,
+    }
+}
+
+/// Computes what has constants only.
+pub(super) fn folded(value: Value) -> Value {
+    let is_const = |scalar: &Scalar| matches!(scalar, Scalar::Const(_));
+    let constant = match &value.scalar {
+        Scalar::Case { text, .. } | Scalar::Trim(text) | Scalar::Length(text) | Scalar::Negate(text) => is_const(text),
+        Scalar::ToTime(text)
+        | Scalar::ToSpan(text)
+        | Scalar::ToNumber(text)
+        | Scalar::ToInteger(text)
+        | Scalar::ToBool(text)
+        | Scalar::Units(text, _) => is_const(text),
+        Scalar::Concat(parts) => parts.iter().all(is_const),
+        Scalar::Chain(first, rest) => is_const(first) && rest.iter().all(|(_, scalar)| is_const(scalar)),
+        _ => false,
+    };
+    if !constant {
+        return value;
+    }
+    let scopes = Scopes { number: RECORD, element: Element::Scalar(Val::Null), around: None, search: &|_| false };
+    let constant = match value.scalar.get(&scopes) {
+        Val::Bool(value) => Constant::Bool(value),
+        Val::Int(value) => Constant::Int(value),
+        Val::Double(value) => Constant::Double(value),
+        Val::Str(text) => Constant::text(text.as_ref()),
+        Val::Time(value) => Constant::Time(value),
+        Val::Span(value) => Constant::Span(value),
+        _ => Constant::Null,
+    };
+    Value { scalar: Scalar::Const(constant), ..value }
+}
+
+/// A test for a part of a text, with what a constant part allows to prepare.
+pub(super) fn match_test(text: Scalar, how: How, part: Scalar) -> Test {
+    let finder = |part: &str| Box::new(Finder::new(part.as_bytes()).into_owned());
+    match (text, how, part) {
+        (Scalar::Case { text, upper }, How::Contains, Scalar::Const(Constant::Text(part))) => {
+            Test::ContainsFolded { text: *text, upper, find: finder(&part) }
+        }
+        (text, How::Contains, Scalar::Const(Constant::Text(part))) => Test::Contains { text, find: finder(&part) },
+        (text, how, part) => Test::Match { text, how, part },
+    }
+}

@@ -1,0 +1,106 @@
+//! The types of expressions, and expressions with their types.
+
+use super::constant::{Constant, Members};
+use super::syntax::Ast;
+use super::tree::{List, Scalar, Test};
+use crate::value::FieldDecl;
+
+/// The type of a scalar.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Type {
+    Bool,
+    Text,
+    /// A decimal number written as text.
+    Id,
+    Int,
+    Double,
+    Time,
+    Span,
+    Enum(Members),
+}
+
+impl Type {
+    pub(super) fn is_number(self) -> bool {
+        matches!(self, Self::Int | Self::Double)
+    }
+
+    pub(super) fn is_text(self) -> bool {
+        matches!(self, Self::Text | Self::Id)
+    }
+
+    /// Whether two values that are no literals may be compared.
+    pub(super) fn fits(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Enum(left), Self::Enum(right)) => std::ptr::eq(left, right),
+            (Self::Bool, Self::Bool) | (Self::Time, Self::Time) | (Self::Span, Self::Span) => true,
+            _ => (self.is_number() && other.is_number()) || (self.is_text() && other.is_text()),
+        }
+    }
+}
+
+impl std::fmt::Display for Type {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Bool => "a Boolean",
+            Self::Text => "text",
+            Self::Id => "an id",
+            Self::Int => "an integer",
+            Self::Double => "a number",
+            Self::Time => "a date and time",
+            Self::Span => "a time span",
+            Self::Enum(_) => "an enumeration",
+        })
+    }
+}
+
+/// What the elements of a list are.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Of {
+    Scalar(Type),
+    Pair,
+    Rows(&'static [FieldDecl]),
+}
+
+/// A scalar with what the rules need to know of it.
+#[derive(Clone, Debug)]
+pub(super) struct Value {
+    pub scalar: Scalar,
+    pub ty: Type,
+    /// A literal or substitution, whose text converts to the type that it meets.
+    pub literal: bool,
+    pub equality_only: bool,
+}
+
+impl Value {
+    pub(super) fn new(scalar: Scalar, ty: Type) -> Self {
+        Self { scalar, ty, literal: false, equality_only: false }
+    }
+
+    pub(super) fn literal(constant: Constant, ty: Type) -> Self {
+        Self { scalar: Scalar::Const(constant), ty, literal: true, equality_only: false }
+    }
+}
+
+/// An expression with its type.
+#[derive(Clone, Debug)]
+pub(super) enum Typed<'c> {
+    Null,
+    Test(Test),
+    Scalar(Value),
+    /// A path that runs through a list of records: a value for each.
+    Many {
+        list: List,
+        scope: u32,
+        body: Value,
+    },
+    List(List, Of),
+    /// The record, an element that is a record, or a pair.
+    Scope(usize),
+    /// One element of a list of records.
+    Item {
+        list: List,
+        index: Scalar,
+        fields: &'static [FieldDecl],
+    },
+    Brackets(&'c [(Ast, Option<Ast>)]),
+}
