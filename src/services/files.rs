@@ -326,7 +326,7 @@ impl<A: Access> FileService for A {
 
     fn explain_query_files_linq(&self, request: FileLinqQueryRequest) -> Result<Plan> {
         let query = linq_query(&request)?;
-        self.read(|view| view.plan::<FileRecord>(&query))
+        self.read(|view| Ok(view.query_with_plan::<FileRecord>(&query)?.1))
     }
 
     fn search_files(&self, request: SearchFilesRequest) -> Result<FileLinqQueryResponse> {

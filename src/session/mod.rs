@@ -13,6 +13,7 @@ mod options;
 mod query;
 mod runner;
 mod search_outbox;
+pub(crate) mod search_verify;
 pub(crate) mod table_store;
 mod text_search;
 pub(crate) mod token;

@@ -24,9 +24,9 @@ use crate::value::limits::{SEARCH_CHECKPOINT_CHANGES, SEARCH_FEED_CHANGES};
 use crate::value::{RecordKey, key};
 
 /// Where the index lies in the store directory.
-const DIRECTORY: &str = "search";
+pub(super) const DIRECTORY: &str = "search";
 /// The row of [`Space::Positions`] that holds the checkpoint.
-const CHECKPOINT: &[u8] = b"text index";
+pub(super) const CHECKPOINT: &[u8] = b"text index";
 /// Commits that a filter brings the index up to date by; further behind, it does without.
 const CONTAINS_LAG: u64 = 1_000;
 /// How long work on the index may go unsaved.

@@ -9,7 +9,7 @@ use crate::disk::{Disk, MemoryDisk, Mode, SharedDisk};
 use crate::error::{ErrorKind, Result};
 use crate::model::{Field, Registered, Resource, TextField};
 use crate::services::{SearchRequest, SearchResponse, SearchService};
-use crate::store::{Store, StoreOptions};
+use crate::store::{Store, StoreOptions, VerifyLevel};
 use crate::value::id::{IdForm, Kind};
 use crate::value::wire::record;
 use crate::value::{Action, Control, FieldDecl, FieldType, Service};
@@ -254,6 +254,58 @@ fn the_index_heals_when_it_is_deleted_damaged_or_cut_off_from_the_log() {
     let session = ada(&store);
     session.write(|draft| super::changes::trim(draft, 0, 1000)).unwrap();
     assert_eq!(names(&ada(&store), "note").len(), 30);
+}
+
+#[test]
+fn verify_names_damaged_files_of_the_index_and_opening_mends_them() {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = open(&disk);
+    for number in 0..20 {
+        write(&ada(&store), &format!("note {number:02}"), "amplifier", "w1").unwrap();
+    }
+    assert_eq!(names(&ada(&store), "amplifier").len(), 20);
+    store.engine().search.save(&ada(&store)).unwrap();
+    // The kinds of this test are in no registry that verification knows.
+    let verify = |store: &Store, level| -> Vec<String> {
+        let report = store.verify(level, &Control::default()).unwrap();
+        let files = report.findings.into_iter().map(|finding| finding.file);
+        files.filter(|file| file.starts_with("search/")).collect()
+    };
+    assert_eq!(verify(&store, VerifyLevel::Checksums), [""; 0]);
+    let listed: Vec<_> = disk.list("search").unwrap();
+    let files = store.verify(VerifyLevel::Headers, &Control::default()).unwrap().files;
+    assert!(listed.len() > 3 && files >= listed.len() as u64, "{files}");
+    drop(store);
+    for entry in listed {
+        let path = format!("search/{}", entry.name);
+        let image = Arc::new(MemoryDisk::new());
+        copy_all(&disk, &image, "");
+        let flip = |at: u64| {
+            let file = image.open(&path, Mode::ReadWrite).unwrap();
+            let mut byte = [0];
+            file.read_exact_at(&mut byte, at).unwrap();
+            file.write_all_at(&[byte[0] ^ 16], at).unwrap();
+        };
+        // Opening looks at the index only when it is needed, so the damage is there to be found.
+        let store = open(&image);
+        for at in [0, entry.len / 2, entry.len - 1] {
+            flip(at);
+            assert_eq!(verify(&store, VerifyLevel::Checksums), [path.as_str()]);
+            assert_eq!(verify(&store, VerifyLevel::Headers), [""; 0]);
+            flip(at);
+            assert_eq!(verify(&store, VerifyLevel::Checksums), [""; 0]);
+        }
+        image.open(&path, Mode::ReadWrite).unwrap().set_len(entry.len - 1).unwrap();
+        assert_eq!(verify(&store, VerifyLevel::Headers), [path.as_str()]);
+        image.remove_file(&path).unwrap();
+        assert_eq!(verify(&store, VerifyLevel::Headers), [path.as_str()]);
+        assert_eq!(names(&ada(&store), "amplifier").len(), 20, "{path}");
+        drop(store);
+        let store = open(&image);
+        assert_eq!(names(&ada(&store), "amplifier").len(), 20, "{path}");
+        store.engine().search.save(&ada(&store)).unwrap();
+        assert_eq!(verify(&store, VerifyLevel::Checksums), [""; 0], "{path}");
+    }
 }
 
 #[test]

@@ -71,6 +71,7 @@ impl VerifyReport {
 
 const RECORD_FILE: &str = "records.redb";
 const RESTORE: &str = "restore the store, or this record, from a backup";
+const REOPEN: &str = "close the store and open it: nothing is lost, the text index is built again from the records";
 const REBUILD: &str = "back the store up and restore the copy, which rebuilds its indexes";
 
 impl Store {
@@ -120,6 +121,14 @@ impl Store {
         }
         for (file, problem) in damaged {
             report.find(&file, "its content", problem, RESTORE);
+        }
+        let mut damaged = Vec::new();
+        let found = |file: &str, problem: &str| damaged.push((file.to_owned(), problem.to_owned()));
+        let (files, bytes) = crate::session::search_verify::verify(self.engine(), deep, control, found)?;
+        report.files += files;
+        report.file_bytes += bytes;
+        for (file, problem) in damaged {
+            report.find(&file, "its content", problem, REOPEN);
         }
         Ok(report)
     }

@@ -239,7 +239,16 @@ const TABLE_KEYS: &[(&str, &str)] = &[
     ("ROWS_MODIFIED_AT", "rowsModifiedAt"),
 ];
 
-pub(super) static OPERATIONS: [Operation; 13] = [
+const LINQ_KEYS: &[(&str, &str)] = &[
+    ("name", "properties.Name"),
+    ("created", "created"),
+    ("updated", "updated"),
+    ("extension", "extension"),
+    ("size", "size64"),
+    ("workspace", "workspace"),
+];
+
+pub(super) static OPERATIONS: [Operation; 15] = [
     Operation {
         name: "query_products",
         kind: "product",
@@ -355,14 +364,7 @@ pub(super) static OPERATIONS: [Operation; 13] = [
         items: "availableFiles",
         takes_substitutions: false,
         order: ("orderBy", "orderByDescending"),
-        keys: &[
-            ("name", "properties.Name"),
-            ("created", "created"),
-            ("updated", "updated"),
-            ("extension", "extension"),
-            ("size", "size64"),
-            ("workspace", "workspace"),
-        ],
+        keys: LINQ_KEYS,
         known_keys: texts!(FileLinqQueryOrderBy),
         default_order: ("updated", true),
         max_take: (u64::MAX, Beyond::Serves),
@@ -391,6 +393,37 @@ pub(super) static OPERATIONS: [Operation; 13] = [
         has_token: false,
         has_skip: true,
         count: Some(("totalCount", true)),
+        ..PLAIN
+    },
+    Operation {
+        name: "query_files",
+        kind: "file",
+        run: operation!(query_files),
+        items: "availableFiles",
+        filter: None,
+        default_order: ("created", false),
+        max_take: (1000, Beyond::Refuses),
+        zero_is_default: true,
+        has_token: false,
+        has_skip: true,
+        count: Some(("totalCount", true)),
+        ..PLAIN
+    },
+    Operation {
+        name: "search_files",
+        kind: "file",
+        run: operation!(search_files),
+        items: "availableFiles",
+        // Its filter is another language.
+        filter: None,
+        order: ("orderBy", "orderByDescending"),
+        keys: LINQ_KEYS,
+        known_keys: texts!(FileLinqQueryOrderBy),
+        default_order: ("updated", true),
+        max_take: (u64::MAX, Beyond::Serves),
+        has_token: false,
+        has_skip: true,
+        count: Some(("totalCount.value", true)),
         ..PLAIN
     },
     Operation {
