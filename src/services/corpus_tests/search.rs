@@ -308,3 +308,37 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn texts_and_indexes_narrow_each_other() {
+    let opened = Opened::new();
+    let product = |n: usize| {
+        let name = format!("amplifier {n} {}", if n % 100 == 7 { "rare" } else { "common" });
+        let product = json!({"partNumber": format!("PN-{n}"), "family": format!("f{}", n % 3), "name": name});
+        serde_json::from_value(product).unwrap()
+    };
+    opened.session.create_products((0..600).map(product).collect()).unwrap();
+    let plan = |filter: &str| {
+        let request = crate::QueryProductsRequest { filter: Some(filter.to_owned()), ..Default::default() };
+        let found = opened.session.query_products(request.clone()).unwrap().products.len();
+        (found, opened.session.explain_query_products(request).unwrap())
+    };
+    // The index is open and up to date from here on.
+    assert_eq!(plan("search(\"amplifier\")").0, 600);
+    opened.store.maintain(&Control::default()).unwrap();
+    for (filter, found, touched) in [
+        ("search(\"amplifier\") and partNumber = \"PN-7\"", 1, 1),
+        ("search(\"rare\")", 6, 6),
+        ("search(\"rare\") and search(\"amplifier\") and family = \"f1\"", 2, 6),
+        ("search(\"common\") and partNumber in (\"PN-7\", \"PN-8\", \"PN-9\")", 2, 2),
+        ("name.Contains(\"mplif\") and partNumber = \"PN-7\"", 1, 1),
+        ("name.Contains(\"rare\")", 6, 6),
+        ("name.Contains(\"rare\") and updatedAt > \"2000-01-01\"", 6, 6),
+        ("name.Contains(\"mplif\") and family = \"f1\"", 200, 200),
+        ("name.Contains(\"rare\") and family = \"f1\"", 2, 200),
+    ] {
+        let (count, plan) = plan(filter);
+        assert_eq!(count, found, "{filter}: {plan}");
+        assert!(plan.records_touched <= Some(touched), "{filter}: {plan}");
+    }
+}

@@ -7,7 +7,7 @@
 use super::Query;
 use super::predicate::Predicate;
 use super::scan::{OrderedScan, Scan, ordered, scans, whole};
-use super::walk;
+use super::{text, walk};
 use crate::error::Result;
 use crate::filter::Condition;
 use crate::model::Resource;
@@ -45,6 +45,8 @@ pub(super) struct Choice {
 
 /// Ranges with up to this many entries are gathered rather than walked around.
 const GATHER: usize = 32_768;
+/// Records that are read rather than looked for in texts.
+const FEW: usize = 256;
 /// Reading a record costs about as much as reading this many index entries.
 const RECORD_COST: usize = 8;
 
@@ -71,8 +73,17 @@ fn index_order<R: Resource>(query: &Query<'_>) -> Option<IndexOrder> {
 /// Chooses where the candidates come from.
 pub(super) fn choose<R: Resource>(view: &View<'_>, query: &Query<'_>, predicate: &Predicate) -> Result<Choice> {
     let conditions = &predicate.conditions;
-    if let Some(path) = by_keys::<R>(query, predicate) {
-        return Ok(Choice { path, count: None });
+    if conditions.contains(&Condition::Never) {
+        return Ok(Choice { path: AccessPath::Nothing, count: None });
+    }
+    let keys = match named::<R>(query, conditions).or_else(|| text::searched(conditions, &predicate.searches)) {
+        Some(keys) => Some(keys),
+        // Where an index leaves few records, looking through the texts of all costs more than reading them.
+        None if smallest_is::<R>(view, conditions, FEW)? => None,
+        None => text::containing::<R>(view, conditions),
+    };
+    if let Some(keys) = keys {
+        return Ok(Choice { path: AccessPath::Keys(narrowed::<R>(view, predicate, keys)?), count: None });
     }
     let wanted = query.skip.saturating_add(query.take).saturating_add(1);
     let groups = groups::<R>(conditions);
@@ -90,30 +101,54 @@ pub(super) fn choose<R: Resource>(view: &View<'_>, query: &Query<'_>, predicate:
     Ok(Choice { path, count })
 }
 
-/// Keys that the query or its filter names, or that a text search of the filter finds.
-fn by_keys<R: Resource>(query: &Query<'_>, predicate: &Predicate) -> Option<AccessPath> {
-    let conditions = &predicate.conditions;
-    if conditions.contains(&Condition::Never) {
-        return Some(AccessPath::Nothing);
-    }
+/// Keys that the query or its filter names.
+fn named<R: Resource>(query: &Query<'_>, conditions: &[Condition]) -> Option<Vec<RecordKey>> {
     let is_id = |field: usize| R::fields().get(field).is_some_and(|field| field.decl.path == "id");
     let text = |value: Val<'_>| if let Val::Str(text) = value { RecordKey::parse(R::KIND.id, &text) } else { None };
-    let mut keys: Vec<RecordKey> = match query.ids {
-        Some(ids) => ids.iter().filter_map(|id| RecordKey::parse(R::KIND.id, id)).collect(),
-        None => conditions
-            .iter()
-            .find_map(|condition| match condition {
-                Condition::Eq { field, value } if is_id(*field) => Some(text(value.val()).into_iter().collect()),
-                Condition::In { field, values } if is_id(*field) => {
-                    Some(values.iter().filter_map(|value| text(value.val())).collect())
-                }
-                _ => None,
-            })
-            .or_else(|| predicate.text_candidates.clone())?,
-    };
+    let in_filter = conditions.iter().filter_map(|condition| match condition {
+        Condition::Eq { field, value } if is_id(*field) => Some(text(value.val()).into_iter().collect()),
+        Condition::In { field, values } if is_id(*field) => {
+            Some(values.iter().filter_map(|value| text(value.val())).collect())
+        }
+        _ => None,
+    });
+    let in_query = query.ids.map(|ids| ids.iter().filter_map(|id| RecordKey::parse(R::KIND.id, id)).collect());
+    in_query.into_iter().chain(in_filter).min_by_key(Vec::len)
+}
+
+/// Whether some index leaves at most `most` records.
+fn smallest_is<R: Resource>(view: &View<'_>, conditions: &[Condition], most: usize) -> Result<bool> {
+    let asks_for_text = conditions.iter().any(|condition| matches!(condition, Condition::Contains { .. }));
+    let sets: Vec<Vec<Scan>> =
+        if asks_for_text { groups::<R>(conditions).into_iter().map(|group| group.scans).collect() } else { Vec::new() };
+    if sets.is_empty() {
+        return Ok(false);
+    }
+    Ok(walk::race(view, R::KIND, &sets, most)?.into_iter().flatten().any(|size| size <= most))
+}
+
+/// Those of the keys that indexes leave, where reading their entries costs less than the records that they spare; in
+/// key order.
+fn narrowed<R: Resource>(view: &View<'_>, predicate: &Predicate, mut keys: Vec<RecordKey>) -> Result<Vec<RecordKey>> {
     keys.sort_unstable();
     keys.dedup();
-    Some(AccessPath::Keys(keys))
+    if keys.len() <= RECORD_COST {
+        return Ok(keys);
+    }
+    let sets: Vec<Vec<Scan>> = groups::<R>(&predicate.conditions).into_iter().map(|group| group.scans).collect();
+    if sets.is_empty() {
+        return Ok(keys);
+    }
+    let worth = keys.len().saturating_mul(RECORD_COST) / 2;
+    let sizes = walk::race(view, R::KIND, &sets, worth.min(GATHER))?;
+    let small = sets.into_iter().zip(sizes).filter(|(_, size)| size.is_some_and(|size| size <= worth));
+    let small: Vec<Vec<Scan>> = small.map(|(set, _)| set).collect();
+    if small.is_empty() {
+        return Ok(keys);
+    }
+    let (common, _) = walk::gather(view, R::KIND, &small, &predicate.visibility)?;
+    keys.retain(|key| common.binary_search(key).is_ok());
+    Ok(keys)
 }
 
 /// A group of scans and the conditions that their union stands for exactly.

@@ -56,8 +56,6 @@ pub(super) struct Predicate {
     pub(super) env: Env,
     /// What each `search("...")` of the filter finds.
     pub(super) searches: Vec<HashSet<RecordKey>>,
-    /// Keys that every match is among, from the text index.
-    pub(super) text_candidates: Option<Vec<RecordKey>>,
 }
 
 impl Predicate {
@@ -79,19 +77,10 @@ impl Predicate {
         let times = Times::new(view.now(), query.reference_time);
         let filter = filter::compile(query.filter, query.substitutions, &schema, &times)?;
         let searches = text::searches::<R>(view, filter.as_ref())?;
-        let text_candidates = text::candidates::<R>(view, filter.as_ref(), &searches);
         let mut conditions: Vec<Condition> =
             restrict.iter().map(|(field, values)| restriction(&fields, *field, values)).collect();
         conditions.extend(filter.iter().flat_map(|filter| filter.conjuncts().iter().cloned()));
-        Ok(Self {
-            filter,
-            conditions,
-            visibility: view.visibility(R::KIND),
-            restrict,
-            env: view.env(),
-            searches,
-            text_candidates,
-        })
+        Ok(Self { filter, conditions, visibility: view.visibility(R::KIND), restrict, env: view.env(), searches })
     }
 
     pub(super) fn matches<R: Resource>(&self, record: &R) -> bool {

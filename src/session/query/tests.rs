@@ -147,6 +147,34 @@ fn ids_in_a_filter_are_looked_up() {
 }
 
 #[test]
+fn many_ids_meet_what_an_index_leaves() {
+    let (_store, session) = filled(1000);
+    let all = run(&session, &Query { take: 1000, ..Query::default() }).unwrap().0.items;
+    let ids: Vec<String> = all.iter().take(900).map(|part| part.id.clone()).collect();
+    let listed = ids.iter().map(|id| format!("\"{id}\"")).collect::<Vec<_>>().join(",");
+    for (filter, touched) in [
+        ("serial = \"serial 7\"", 1),
+        ("serial = \"serial 998\"", 0),
+        ("properties.lot in (\"L7\", \"L249\")", 4),
+        ("properties.station = \"S4\" and words.Contains(\"w5\") and number = \"PN-4\"", 30),
+        ("size = 13", 900),
+        ("name.StartsWith(\"part\")", 900),
+    ] {
+        let by_request = Query { ids: Some(&ids), filter: Some(filter), take: 1000, ..Query::default() };
+        let both = format!("new[]{{{listed}}}.Contains(id) and {filter}");
+        let by_filter = Query { filter: Some(&both), take: 1000, ..Query::default() };
+        for query in [by_request, by_filter] {
+            let (page, plan) = run(&session, &query).unwrap();
+            assert!(plan.records_touched <= Some(touched), "{filter}: {plan}");
+            let plain = format!("({filter}) ? true : false");
+            let expected = run(&session, &Query { filter: Some(&plain), ids: None, ..query }).unwrap().0.items;
+            let expected: Vec<Part> = expected.into_iter().filter(|part| ids.contains(&part.id)).collect();
+            assert_eq!(page.items, expected, "{filter}");
+        }
+    }
+}
+
+#[test]
 fn equality_membership_and_prefixes_use_their_index() {
     let (_store, session) = filled(300);
     for (filter, access, touched) in [

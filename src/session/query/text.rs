@@ -17,30 +17,27 @@ pub(super) fn searches<R: Resource>(view: &View<'_>, filter: Option<&Filter>) ->
     filter.iter().flat_map(|filter| filter.searches()).map(search).collect()
 }
 
-/// Keys in order that every match is among, when the filter asks for text: those of a search, or of a part of a text.
-pub(super) fn candidates<R: Resource>(
-    view: &View<'_>,
-    filter: Option<&Filter>,
-    searches: &[HashSet<RecordKey>],
-) -> Option<Vec<RecordKey>> {
-    let conditions = filter?.conjuncts();
-    let searched = conditions.iter().filter_map(|condition| match condition {
+/// The keys that the searches find which every match satisfies; `None` without such a search.
+pub(super) fn searched(conditions: &[Condition], searches: &[HashSet<RecordKey>]) -> Option<Vec<RecordKey>> {
+    let found = conditions.iter().filter_map(|condition| match condition {
         Condition::Search(number) => searches.get(*number),
         _ => None,
     });
-    let mut keys: Vec<RecordKey> = match searched.min_by_key(|found| found.len()) {
-        Some(found) => found.iter().copied().collect(),
-        None => conditions.iter().find_map(|condition| match condition {
-            Condition::Contains { field, text, fold } if finds_folded(text, *fold) => {
-                let path = R::fields().get(*field)?.decl.path;
-                view.context().engine.search.containing(view, R::KIND, path, text)
-            }
-            _ => None,
-        })?,
-    };
-    keys.sort_unstable();
-    keys.dedup();
-    Some(keys)
+    let mut all: Vec<&HashSet<RecordKey>> = found.collect();
+    all.sort_by_key(|keys| keys.len());
+    let (first, others) = all.split_first()?;
+    Some(first.iter().copied().filter(|key| others.iter().all(|keys| keys.contains(key))).collect())
+}
+
+/// Keys that every match is among, when a condition asks for a part of a text and the text index can tell.
+pub(super) fn containing<R: Resource>(view: &View<'_>, conditions: &[Condition]) -> Option<Vec<RecordKey>> {
+    conditions.iter().find_map(|condition| match condition {
+        Condition::Contains { field, text, fold } if finds_folded(text, *fold) => {
+            let path = R::fields().get(*field)?.decl.path;
+            view.context().engine.search.containing(view, R::KIND, path, text)
+        }
+        _ => None,
+    })
 }
 
 /// Whether the words of the index, which are in lowercase, show every text that contains `piece` after folding. Upper
