@@ -5,11 +5,16 @@ use std::ops::Range;
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::{concat_batches, take_record_batch};
 
+use super::count::in_parallel;
+use super::segment::PAGE_ROWS;
 use super::view::TableView;
 use crate::error::{Error, Result};
 use crate::value::Control;
 
 pub use super::view::Locator;
+
+/// Rows that one thread reads at a time.
+const PIECE_ROWS: usize = 1024;
 
 /// Ascending row numbers as ranges.
 pub(super) fn to_ranges(rows: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
@@ -33,14 +38,16 @@ pub fn fetch_rows(view: &TableView, locators: &[Locator], columns: &[usize], con
     let mut sorted: Vec<(Locator, u32)> = locators.iter().copied().zip(0..).collect();
     let is_sorted = sorted.is_sorted();
     sorted.sort_unstable();
-    let mut parts = Vec::new();
-    for of_run in sorted.chunk_by(|a, b| a.0.run == b.0.run) {
-        let Some((first, _)) = of_run.first() else { continue };
-        control.check()?;
+    let pieces: Vec<_> =
+        sorted.chunk_by(|a, b| a.0.run == b.0.run).flat_map(|of_run| of_run.chunks(PIECE_ROWS)).collect();
+    // A row that stands alone costs what decoding its page costs.
+    let work = sorted.len().saturating_mul(PAGE_ROWS / 8);
+    let parts = in_parallel(&pieces, work, control, |piece| {
+        let Some((first, _)) = piece.first() else { return Ok(RecordBatch::new_empty(schema.clone())) };
         let run = view.run(first.run as usize)?;
-        let ranges = to_ranges(of_run.iter().map(|(locator, _)| locator.row as usize));
-        parts.push(run.read(&view.schema, columns, &ranges)?);
-    }
+        let ranges = to_ranges(piece.iter().map(|(locator, _)| locator.row as usize));
+        run.read(&view.schema, columns, &ranges)
+    })?;
     let whole = match &parts[..] {
         [] => RecordBatch::new_empty(schema),
         [one] => one.clone(),

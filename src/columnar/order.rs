@@ -4,7 +4,9 @@
 //! spilled, and the price is one more pass over the key columns for each selection.
 
 use std::collections::BinaryHeap;
-use std::sync::Arc;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{ArrayRef, AsArray, Float32Array, Float64Array, Int32Array, Int64Array, TimestampMillisecondArray};
 use arrow::compute::SortOptions;
@@ -15,12 +17,15 @@ use super::count::{all_units, in_parallel};
 use super::fetch::Locator;
 use super::predicate::Predicates;
 use super::schema::{TableSchema, UTC, arrow_type};
-use super::segment::ColumnSummary;
+use super::segment::{BLOCK_ROWS, ColumnSummary};
 use super::unit;
 use super::view::TableView;
 use crate::error::{Error, Result};
 use crate::model::table_data::DataType;
 use crate::value::{Control, limits};
+
+/// Rows that are looked at together: small, so that a summary rules out much.
+const UNIT_ROWS: usize = 8 * BLOCK_ROWS;
 
 /// One column of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,37 +78,48 @@ fn normalise(array: &ArrayRef) -> ArrayRef {
     }
 }
 
-/// The best key that a unit can hold in its first order column, as the prefix of a key; `None` when unknown.
-fn best_of(view: &TableView, first: OrderColumn, run: usize, rows: &std::ops::Range<usize>) -> Result<Option<Vec<u8>>> {
-    let blocks = rows.start / super::segment::BLOCK_ROWS..rows.end.div_ceil(super::segment::BLOCK_ROWS);
+/// The best keys that units can hold in their first order column, as prefixes of keys; none where unknown.
+fn best_of(view: &TableView, first: OrderColumn, units: &[(usize, Range<usize>)]) -> Result<Vec<Option<Vec<u8>>>> {
     let data_type = view.schema.column(first.column)?.data_type;
-    let array: ArrayRef = match view.run(run)?.summary(first.column)? {
-        Some(ColumnSummary::Int(levels)) => {
-            let Some(found) = levels.extremes(blocks) else { return Ok(None) };
-            let value = if first.descending { found.max } else { found.min };
-            match data_type {
-                DataType::Int32 => Arc::new(Int32Array::from(vec![value as i32])),
-                DataType::Int64 => Arc::new(Int64Array::from(vec![value])),
-                _ => Arc::new(TimestampMillisecondArray::from(vec![value]).with_timezone(UTC)),
+    let mut integers: Vec<Option<i64>> = Vec::with_capacity(units.len());
+    let mut floats: Vec<Option<f64>> = Vec::with_capacity(units.len());
+    for (run, rows) in units {
+        let blocks = rows.start / BLOCK_ROWS..rows.end.div_ceil(BLOCK_ROWS);
+        let (mut integer, mut float) = (None, None);
+        match view.run(*run)?.summary(first.column)? {
+            Some(ColumnSummary::Int(levels)) => {
+                integer = levels.extremes(blocks).map(|found| if first.descending { found.max } else { found.min });
             }
+            Some(ColumnSummary::Float(levels)) => {
+                // NaN stands behind all numbers.
+                let has_nan = levels.blocks().get(blocks.clone()).is_none_or(|all| all.iter().any(|b| b.nans > 0));
+                if !(first.descending && has_nan) {
+                    float = levels.extremes(blocks).map(|found| if first.descending { found.max } else { found.min });
+                }
+            }
+            None => {}
         }
-        Some(ColumnSummary::Float(levels)) => {
-            let has_nan = levels.blocks().get(blocks.clone()).is_none_or(|all| all.iter().any(|b| b.nans > 0));
-            let Some(found) = levels.extremes(blocks) else { return Ok(None) };
-            if first.descending && has_nan {
-                return Ok(None);
-            }
-            let value = if first.descending { found.max } else { found.min };
-            match data_type {
-                DataType::Float32 => Arc::new(Float32Array::from(vec![value as f32])),
-                _ => Arc::new(Float64Array::from(vec![value])),
-            }
+        integers.push(integer);
+        floats.push(float);
+    }
+    let known: Vec<bool> = integers.iter().zip(&floats).map(|(a, b)| a.is_some() || b.is_some()).collect();
+    let or_zero = |value: &Option<i64>| value.unwrap_or_default();
+    let array: ArrayRef = match data_type {
+        DataType::Int32 => Arc::new(Int32Array::from_iter_values(integers.iter().map(|value| or_zero(value) as i32))),
+        DataType::Int64 => Arc::new(Int64Array::from_iter_values(integers.iter().map(or_zero))),
+        DataType::Timestamp => {
+            Arc::new(TimestampMillisecondArray::from_iter_values(integers.iter().map(or_zero)).with_timezone(UTC))
         }
-        None => return Ok(None),
+        DataType::Float32 => {
+            Arc::new(Float32Array::from_iter_values(floats.iter().map(|value| value.unwrap_or_default() as f32)))
+        }
+        DataType::Float64 => {
+            Arc::new(Float64Array::from_iter_values(floats.iter().map(|value| value.unwrap_or_default())))
+        }
+        DataType::Bool | DataType::String => return Ok(vec![None; units.len()]),
     };
-    let converter = converter(&view.schema, &[first])?;
-    let rows = converter.convert_columns(&[normalise(&array)]).map_err(bad_key)?;
-    Ok(Some(rows.row(0).as_ref().to_vec()))
+    let rows = converter(&view.schema, &[first])?.convert_columns(&[normalise(&array)]).map_err(bad_key)?;
+    Ok(rows.iter().zip(known).map(|(row, known)| known.then(|| row.as_ref().to_vec())).collect())
 }
 
 /// The key of one row.
@@ -141,39 +157,41 @@ pub fn select_rows(
     let Some(&first) = order.first() else {
         return Err(Error::invalid("an order without columns was asked for; this is a defect"));
     };
-    let mut units = Vec::new();
-    for (run, rows) in all_units(view) {
-        units.push((best_of(view, first, run, &rows)?, run, rows));
-    }
+    let pieces: Vec<(usize, Range<usize>)> = all_units(view)
+        .into_iter()
+        .flat_map(|(run, rows)| {
+            let end = rows.end;
+            rows.step_by(UNIT_ROWS).map(move |at| (run, at..end.min(at + UNIT_ROWS)))
+        })
+        .collect();
+    let mut units: Vec<_> = best_of(view, first, &pieces)?.into_iter().zip(pieces).collect();
     // Most promising first: the sooner the heap is good, the more units are ruled out unread. Unknown ones lead.
     units.sort_by(|a, b| a.0.cmp(&b.0));
-    let rows = view.row_count() as usize;
-    let mut shares: Vec<Vec<_>> = (0..limits::QUERY_THREADS).map(|_| Vec::new()).collect();
-    let share_count = shares.len();
-    for (at, unit) in units.into_iter().enumerate() {
-        if let Some(share) = shares.get_mut(at % share_count) {
-            share.push(unit);
+    let mut columns: Vec<usize> = Vec::new();
+    for term in order {
+        if !columns.contains(&term.column) {
+            columns.push(term.column);
         }
     }
-    let heaps = in_parallel(&shares, rows, control, |share| {
-        let mut heap: BinaryHeap<Selected> = BinaryHeap::new();
+    let shared: Mutex<BinaryHeap<Selected>> = Mutex::new(BinaryHeap::new());
+    let heap = || shared.lock().unwrap_or_else(PoisonError::into_inner);
+    let next = AtomicUsize::new(0);
+    let workers = [(); limits::QUERY_THREADS];
+    in_parallel(&workers, view.row_count() as usize, control, |()| {
         let converter = converter(&view.schema, order)?;
-        let mut columns: Vec<usize> = Vec::new();
-        for term in order {
-            if !columns.contains(&term.column) {
-                columns.push(term.column);
-            }
-        }
-        for (best, run_at, rows) in share {
+        while let Some((best, (run_at, rows))) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
             control.check()?;
-            let worst = if heap.len() >= count { heap.peek() } else { None };
-            if let (Some(best), Some(worst)) = (best, worst)
+            let worst = {
+                let heap = heap();
+                if heap.len() < count { None } else { heap.peek().cloned() }
+            };
+            if let (Some(best), Some(worst)) = (best, &worst)
                 && best[..] > *worst.key.get(..best.len()).unwrap_or(&worst.key)
             {
                 continue;
             }
             let run = view.run(*run_at)?;
-            let picked = unit::pick(run, &view.schema, predicates, rows.clone())?;
+            let picked = unit::pick(run, &view.schema, predicates, rows.clone(), &columns)?;
             if unit::row_count(&picked.ranges) == 0 {
                 continue;
             }
@@ -186,26 +204,28 @@ pub fn select_rows(
             let keys = converter.convert_columns(&arrays).map_err(bad_key)?;
             let ordinals = run.ordinals(&picked.ranges)?;
             let rows = picked.ranges.iter().flat_map(Clone::clone);
+            let mut better = Vec::new();
             for ((key, ordinal), row) in keys.iter().zip(ordinals).zip(rows) {
                 let bytes = key.as_ref();
                 let is_behind = |other: &Selected| (bytes, ordinal) > (&other.key[..], other.ordinal);
-                if after.as_ref().is_some_and(|after| !is_behind(after)) {
+                if after.as_ref().is_some_and(|after| !is_behind(after)) || worst.as_ref().is_some_and(is_behind) {
                     continue;
                 }
-                if heap.len() >= count {
-                    if heap.peek().is_none_or(is_behind) {
-                        continue;
-                    }
-                    heap.pop();
-                }
                 let locator = Locator { run: *run_at as u32, row: row as u32 };
-                heap.push(Selected { key: bytes.into(), ordinal, locator });
+                better.push(Selected { key: bytes.into(), ordinal, locator });
+            }
+            let mut heap = heap();
+            for row in better {
+                if heap.len() < count {
+                    heap.push(row);
+                } else if let Some(mut worst) = heap.peek_mut()
+                    && row < *worst
+                {
+                    *worst = row;
+                }
             }
         }
-        Ok(heap.into_vec())
+        Ok(())
     })?;
-    let mut all: Vec<Selected> = heaps.into_iter().flatten().collect();
-    all.sort_unstable();
-    all.truncate(count);
-    Ok(all)
+    Ok(shared.into_inner().unwrap_or_else(PoisonError::into_inner).into_sorted_vec())
 }

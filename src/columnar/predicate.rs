@@ -6,7 +6,7 @@ use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type, Timestamp
 
 use super::cells;
 use super::schema::TableSchema;
-use super::segment::Block;
+use super::segment::{Block, Part, bits};
 use crate::error::{Error, Result};
 use crate::model::table_data::{Column, ColumnFilter, DataType, FilterOperation};
 
@@ -188,40 +188,40 @@ fn check(column: &Column, filter: &ColumnFilter, member: &dyn Fn(&str) -> String
 }
 
 fn compare_all<N: Copy + PartialOrd>(values: &[N], compare: Compare, value: N) -> BooleanBuffer {
-    let len = values.len();
     // One loop for each comparison, so that each of them becomes vector instructions.
-    macro_rules! each {
-        ($op:tt) => {{
-            let mut words = Vec::with_capacity(len.div_ceil(8));
-            let (chunks, rest) = values.as_chunks::<8>();
-            for chunk in chunks {
-                let mut byte = 0u8;
-                for (bit, other) in chunk.iter().enumerate() {
-                    byte |= u8::from(*other $op value) << bit;
-                }
-                words.push(byte);
-            }
-            if !rest.is_empty() {
-                let mut byte = 0u8;
-                for (bit, other) in rest.iter().enumerate() {
-                    byte |= u8::from(*other $op value) << bit;
-                }
-                words.push(byte);
-            }
-            BooleanBuffer::new(words.into(), 0, len)
-        }};
-    }
     match compare {
-        Compare::Equal => each!(==),
-        Compare::NotEqual => each!(!=),
-        Compare::Less => each!(<),
-        Compare::LessEqual => each!(<=),
-        Compare::Greater => each!(>),
-        Compare::GreaterEqual => each!(>=),
+        Compare::Equal => bits(values, |other| *other == value),
+        Compare::NotEqual => bits(values, |other| *other != value),
+        Compare::Less => bits(values, |other| *other < value),
+        Compare::LessEqual => bits(values, |other| *other <= value),
+        Compare::Greater => bits(values, |other| *other > value),
+        Compare::GreaterEqual => bits(values, |other| *other >= value),
     }
 }
 
 impl Predicate {
+    /// Which values pass, of decoded ones that are not an array yet.
+    pub(super) fn evaluate_part(&self, part: &Part<'_>) -> BooleanBuffer {
+        let len = match part {
+            Part::Array(array) => return self.evaluate(array),
+            Part::I32(values) => values.len(),
+            Part::I64(values) => values.len(),
+            Part::F32(values) => values.len(),
+            Part::F64(values) => values.len(),
+        };
+        match (&self.test, part) {
+            (Test::Int(compare, value), Part::I32(values)) => compare_all(values, *compare, *value as i32),
+            (Test::Int(compare, value), Part::I64(values)) => compare_all(values, *compare, *value),
+            (Test::Float(compare, value), Part::F32(values)) => compare_all(values, *compare, *value as f32),
+            (Test::Float(compare, value), Part::F64(values)) => compare_all(values, *compare, *value),
+            (Test::IsNotNan, Part::F32(values)) => bits(values, |value| !value.is_nan()),
+            (Test::IsNotNan, Part::F64(values)) => bits(values, |value| !value.is_nan()),
+            (Test::IsNotNull | Test::IsNotNan, _) => BooleanBuffer::new_set(len),
+            // Slices hold no null, and the other tests are checked to have values of their column's type.
+            _ => BooleanBuffer::new_unset(len),
+        }
+    }
+
     /// Which rows of an array of the column pass.
     pub(super) fn evaluate(&self, array: &ArrayRef) -> BooleanBuffer {
         let len = array.len();

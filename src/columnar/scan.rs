@@ -187,10 +187,6 @@ impl MergedScan {
             let (schema, predicates, columns) = (&self.view.schema, &self.predicates, &self.columns);
             let (with_keys, with_rows) = (!self.in_sequence, self.with_locators);
             let pieces = in_parallel(&looks, rows, &self.control, |look| {
-                let picked = unit::pick(run, schema, predicates, look.clone())?;
-                if picked.ranges.is_empty() || unit::row_count(&picked.ranges) == 0 {
-                    return Ok(None);
-                }
                 let index = schema.index();
                 let mut wanted = columns.clone();
                 let key_at = wanted.iter().position(|&column| column == index).unwrap_or_else(|| {
@@ -199,6 +195,10 @@ impl MergedScan {
                 });
                 if !with_keys {
                     wanted.truncate(columns.len());
+                }
+                let picked = unit::pick(run, schema, predicates, look.clone(), &wanted)?;
+                if unit::row_count(&picked.ranges) == 0 {
+                    return Ok(None);
                 }
                 let whole = unit::materialise(run, schema, &picked, &wanted)?;
                 let keys = if with_keys { index_values(whole.column(key_at))?.into_owned() } else { Vec::new() };

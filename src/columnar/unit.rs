@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use arrow::array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow::array::{ArrayRef, BooleanArray, BooleanBufferBuilder, RecordBatch, RecordBatchOptions};
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::filter;
 
-use super::predicate::{Predicates, Verdict};
+use super::predicate::{Predicate, Predicates, Verdict};
 use super::schema::TableSchema;
-use super::segment::{BLOCK_ROWS, ColumnSummary};
+use super::segment::{BLOCK_ROWS, ColumnSummary, Filtered, Part, Wanted};
 use super::view::Run;
 use crate::error::{Error, Result};
 
@@ -89,46 +89,120 @@ fn narrow(ranges: &[Range<usize>], mask: &BooleanBuffer) -> Vec<Range<usize>> {
     out
 }
 
-/// The rows of `rows` that pass.
-pub(super) fn pick(run: &Run, schema: &TableSchema, predicates: &Predicates, rows: Range<usize>) -> Result<Picked> {
+/// Which elements of `ranges` are in `narrower` ones, which they hold.
+fn mask_of(ranges: &[Range<usize>], narrower: &[Range<usize>]) -> BooleanBuffer {
+    let mut mask = BooleanBufferBuilder::new(row_count(ranges));
+    let mut narrower = narrower.iter().peekable();
+    for range in ranges {
+        let mut from = range.start;
+        while let Some(next) = narrower.peek().filter(|next| next.start < range.end) {
+            let (start, end) = (next.start.max(from), next.end.min(range.end));
+            mask.append_n(start - from, false);
+            mask.append_n(end - start, true);
+            from = end;
+            if next.end > range.end {
+                break;
+            }
+            narrower.next();
+        }
+        mask.append_n(range.end - from, false);
+    }
+    mask.finish()
+}
+
+/// The tests of each column that still have to be made, cheap columns first.
+fn by_column(predicates: &Predicates, needed: Vec<bool>) -> Vec<(usize, Vec<&Predicate>)> {
+    let mut out: Vec<(usize, Vec<&Predicate>)> = Vec::new();
+    for (predicate, _) in predicates.iter().zip(needed).filter(|(_, needed)| *needed) {
+        match out.iter_mut().find(|(column, _)| *column == predicate.column) {
+            Some((_, tests)) => tests.push(predicate),
+            None => out.push((predicate.column, vec![predicate])),
+        }
+    }
+    out
+}
+
+fn passes(tests: &[&Predicate], part: &Part<'_>) -> BooleanBuffer {
+    let masks = tests.iter().map(|test| test.evaluate_part(part));
+    masks.reduce(|mask, other| &mask & &other).unwrap_or_else(|| BooleanBuffer::new_set(0))
+}
+
+/// Makes the tests of one column on the rows of `ranges`.
+fn test_column(
+    run: &Run,
+    schema: &TableSchema,
+    column: usize,
+    tests: &[&Predicate],
+    ranges: &[Range<usize>],
+    wanted: Wanted,
+) -> Result<Filtered> {
+    if let Run::Segment(segment) = run
+        && let Some(found) = segment.filter(column, ranges, &|part| passes(tests, &part), wanted)?
+    {
+        return Ok(found);
+    }
+    let batch = run.read(schema, &[column], ranges)?;
+    let array = batch.column(0);
+    let mask = passes(tests, &Part::Array(array.clone()));
+    let count = mask.count_set_bits();
+    if wanted == Wanted::Count {
+        return Ok(Filtered { ranges: Vec::new(), count, values: None });
+    }
+    let narrower = if count == mask.len() { ranges.to_vec() } else { narrow(ranges, &mask) };
+    let values = match wanted {
+        Wanted::Values => Some(filter(array, &BooleanArray::new(mask, None)).map_err(misfit)?),
+        _ => None,
+    };
+    Ok(Filtered { ranges: narrower, count, values })
+}
+
+fn misfit(error: arrow::error::ArrowError) -> Error {
+    Error::corrupt("a filter does not fit its column; this is a defect").with_source(error)
+}
+
+/// The rows of `rows` that pass. Values of the `wanted` columns that the tests decode are kept.
+pub(super) fn pick(
+    run: &Run,
+    schema: &TableSchema,
+    predicates: &Predicates,
+    rows: Range<usize>,
+    wanted: &[usize],
+) -> Result<Picked> {
     if predicates.is_empty() || rows.is_empty() {
         return Ok(Picked { ranges: vec![rows], columns: Vec::new() });
     }
     let (mut ranges, needed) = prune(run, predicates, rows)?;
     let mut columns: Vec<(usize, ArrayRef)> = Vec::new();
-    for (predicate, _) in predicates.iter().zip(needed).filter(|(_, needed)| *needed) {
+    for (column, tests) in by_column(predicates, needed) {
         if ranges.is_empty() {
             break;
         }
-        let known = columns.iter().find(|(column, _)| *column == predicate.column);
-        let array = match known {
-            Some((_, array)) => array.clone(),
-            None => {
-                let batch = run.read(schema, &[predicate.column], &ranges)?;
-                let array = batch.column(0).clone();
-                columns.push((predicate.column, array.clone()));
-                array
+        let kept = if wanted.contains(&column) { Wanted::Values } else { Wanted::Rows };
+        let found = test_column(run, schema, column, &tests, &ranges, kept)?;
+        if !columns.is_empty() && found.count < row_count(&ranges) {
+            let mask = BooleanArray::new(mask_of(&ranges, &found.ranges), None);
+            for (_, array) in &mut columns {
+                *array = filter(array, &mask).map_err(misfit)?;
             }
-        };
-        let mask = predicate.evaluate(&array);
-        let passed = mask.count_set_bits();
-        if passed == mask.len() {
-            continue;
         }
-        ranges = narrow(&ranges, &mask);
-        let mask = BooleanArray::new(mask, None);
-        for (_, array) in &mut columns {
-            *array = filter(array, &mask).map_err(|error| {
-                Error::corrupt("a filter does not fit its column; this is a defect").with_source(error)
-            })?;
-        }
+        ranges = found.ranges;
+        columns.extend(found.values.map(|values| (column, values)));
     }
     Ok(Picked { ranges, columns })
 }
 
 /// The number of rows of `rows` that pass, without decoding more than the tests need.
 pub(super) fn count(run: &Run, schema: &TableSchema, predicates: &Predicates, rows: Range<usize>) -> Result<usize> {
-    Ok(row_count(&pick(run, schema, predicates, rows)?.ranges))
+    if predicates.is_empty() || rows.is_empty() {
+        return Ok(rows.len());
+    }
+    let (mut ranges, needed) = prune(run, predicates, rows)?;
+    let mut columns = by_column(predicates, needed);
+    let Some((last, last_tests)) = columns.pop() else { return Ok(row_count(&ranges)) };
+    for (column, tests) in columns {
+        ranges = test_column(run, schema, column, &tests, &ranges, Wanted::Rows)?.ranges;
+    }
+    Ok(test_column(run, schema, last, &last_tests, &ranges, Wanted::Count)?.count)
 }
 
 /// Decodes the columns of picked rows that were not decoded yet.

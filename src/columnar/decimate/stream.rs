@@ -78,7 +78,7 @@ fn bounds(view: &TableView, x: usize, predicates: &Predicates, control: &Control
     let units = all_units(view);
     let found = in_parallel(&units, view.row_count() as usize, control, |(run, rows)| {
         let run = view.run(*run)?;
-        let picked = unit::pick(run, &view.schema, predicates, rows.clone())?;
+        let picked = unit::pick(run, &view.schema, predicates, rows.clone(), &[x])?;
         if unit::row_count(&picked.ranges) == 0 {
             return Ok(None);
         }

@@ -1,6 +1,7 @@
 //! Files with a CRC-32 for every block of 16 KiB: hashed while written, checked while read.
 
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use xxhash_rust::xxh3::Xxh3;
@@ -97,6 +98,8 @@ pub(super) struct CheckedFile {
     name: String,
     len: u64,
     crcs: Vec<u32>,
+    /// One bit for each block that was found to be whole since the file was opened; it is not checked again.
+    checked: Vec<AtomicU64>,
 }
 
 impl CheckedFile {
@@ -104,38 +107,69 @@ impl CheckedFile {
         if crcs.len() as u64 != len.div_ceil(CRC_BLOCK as u64) {
             return Err(Error::corrupt(format!("the checksums of {name} do not cover the file")));
         }
-        Ok(Self { file, name, len, crcs })
+        let checked = (0..crcs.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        Ok(Self { file, name, len, crcs, checked })
     }
 
     pub(super) fn len(&self) -> u64 {
         self.len
     }
 
+    fn is_checked(&self, block: usize) -> bool {
+        self.checked.get(block / 64).is_some_and(|word| word.load(Ordering::Relaxed) >> (block % 64) & 1 == 1)
+    }
+
+    fn fill(&self, buffer: &mut [u8], from: u64) -> Result<()> {
+        self.file.read_exact_at(buffer, from).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => Error::corrupt(format!("{} is shorter than it was written", self.name)),
+            _ => Error::io(format_args!("reading {}", self.name), error),
+        })
+    }
+
     /// The bytes from `start` on, after their blocks were checked.
     pub(super) fn read(&self, start: u64, len: usize) -> Result<Bytes> {
+        let mut buffer = Vec::new();
+        let skip = self.read_into(start, len, &mut buffer)?;
+        Ok(Bytes::from(buffer).slice(skip..skip + len))
+    }
+
+    /// Reads the bytes from `start` on into `buffer`, after their blocks were checked; answers where in it they begin.
+    /// What the buffer holds besides is of no meaning; it only grows.
+    pub(super) fn read_into(&self, start: u64, len: usize, buffer: &mut Vec<u8>) -> Result<usize> {
         let end = start
             .checked_add(len as u64)
             .filter(|&end| end <= self.len)
             .ok_or_else(|| Error::corrupt(format!("{} refers to bytes beyond its end", self.name)))?;
         let block = CRC_BLOCK as u64;
+        let (first, last) = ((start / block) as usize, end.div_ceil(block) as usize);
+        let mut provide = |len: usize| {
+            if buffer.len() < len {
+                buffer.resize(len, 0);
+            }
+        };
+        if (first..last).all(|block| self.is_checked(block)) {
+            provide(len);
+            self.fill(buffer.get_mut(..len).unwrap_or_default(), start)?;
+            return Ok(0);
+        }
         let from = start / block * block;
         let to = end.div_ceil(block).saturating_mul(block).min(self.len);
-        let mut bytes = vec![0; (to - from) as usize];
-        self.file.read_exact_at(&mut bytes, from).map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => Error::corrupt(format!("{} is shorter than it was written", self.name)),
-            _ => Error::io(format_args!("reading {}", self.name), error),
-        })?;
-        let crcs = self.crcs.iter().skip((from / block) as usize);
-        for (number, (chunk, crc)) in bytes.chunks(CRC_BLOCK).zip(crcs).enumerate() {
+        let whole = (to - from) as usize;
+        provide(whole);
+        let bytes = buffer.get_mut(..whole).unwrap_or_default();
+        self.fill(bytes, from)?;
+        for ((number, crc), chunk) in self.crcs.iter().enumerate().skip(first).zip(bytes.chunks(CRC_BLOCK)) {
             if crc32fast::hash(chunk) != *crc {
                 return Err(Error::corrupt(format!(
                     "{} is damaged near byte {}: a checksum does not match; restore the table from a backup",
                     self.name,
-                    from + number as u64 * block
+                    number as u64 * block
                 )));
             }
+            if let Some(word) = self.checked.get(number / 64) {
+                word.fetch_or(1 << (number % 64), Ordering::Relaxed);
+            }
         }
-        let skip = (start - from) as usize;
-        Ok(Bytes::from(bytes).slice(skip..skip + len))
+        Ok((start - from) as usize)
     }
 }

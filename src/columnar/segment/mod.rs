@@ -4,16 +4,25 @@
 //! synced; every byte that is read back is checked first, against checksums that hang on the manifest entry.
 
 mod checked;
+mod column;
+mod decode;
 mod encoding;
 mod meta;
 mod reader;
 mod summary;
 mod summary_file;
+mod values;
 mod writer;
 
+#[cfg(test)]
+mod tests;
+
+pub use column::Wanted;
+pub(super) use column::bits;
 pub use meta::SegmentMeta;
-pub use reader::Segment;
+pub use reader::{Filtered, Segment};
 pub use summary::{Block, ColumnSummary};
+pub use values::Part;
 pub use writer::SegmentWriter;
 
 /// Rows of one summary block.

@@ -4,27 +4,43 @@ use std::io::Cursor;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use arrow::array::{RecordBatch, RecordBatchOptions};
-use arrow::compute::concat_batches;
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::concat;
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
 };
+use parquet::basic::{Compression, Encoding};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::PageIndexPolicy;
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::checked::CheckedFile;
+use super::column::{ColumnChunk, Passed, Wanted, to_array};
 use super::summary::ColumnSummary;
 use super::summary_file::SummaryFile;
+use super::values::{Part, Texts, Values};
 use super::{SegmentMeta, data_name, summary_name};
 use crate::columnar::schema::TableSchema;
 use crate::disk::{Mode, SharedDisk};
 use crate::error::{Error, Result};
+use crate::model::table_data::DataType;
 
 /// Page ranges closer than this are read in one go.
 const READ_GAP: u64 = 64 * 1024;
+
+/// The rows that passed a test of one column.
+#[derive(Debug)]
+pub struct Filtered {
+    /// Ascending, disjoint ranges of rows; none when only their number was wanted.
+    pub ranges: Vec<Range<usize>>,
+    /// Their number.
+    pub count: usize,
+    /// Their values, when wanted.
+    pub values: Option<ArrayRef>,
+}
 
 /// An open segment. Cheap to share; holds its file handles, so that a reader outlives a merge that replaces it.
 #[derive(Debug)]
@@ -131,6 +147,74 @@ impl Segment {
         Ok(slot.get_or_init(|| read).as_ref())
     }
 
+    /// A column of a row group as pages that this crate decodes itself; `None` for what is left to the Parquet library:
+    /// compressed pages and rare encodings.
+    fn chunk(&self, group: usize, column: usize) -> Option<ColumnChunk<'_>> {
+        let metadata = self.parquet.metadata();
+        let data_type = self.schema.columns().get(column)?.data_type;
+        let chunk = metadata.row_groups().get(group)?.columns().get(column)?;
+        let is_known = |encoding| match encoding {
+            Encoding::PLAIN | Encoding::RLE | Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => true,
+            Encoding::DELTA_BINARY_PACKED => {
+                matches!(data_type, DataType::Int32 | DataType::Int64 | DataType::Timestamp)
+            }
+            _ => false,
+        };
+        let is_ours = chunk.compression() == Compression::UNCOMPRESSED
+            && data_type != DataType::Bool
+            && chunk.encodings().all(is_known);
+        if !is_ours {
+            return None;
+        }
+        let pages = metadata.offset_index()?.get(group)?.get(column)?.page_locations();
+        let first_page = u64::try_from(pages.first()?.offset).ok()?;
+        let (start, _) = chunk.byte_range();
+        let is_plain = chunk.dictionary_page_offset().is_none()
+            && chunk.encodings().all(|encoding| matches!(encoding, Encoding::PLAIN | Encoding::RLE));
+        Some(ColumnChunk {
+            file: &self.data,
+            pages,
+            rows: self.group_rows(group),
+            dictionary: chunk.dictionary_page_offset().map(|_| start..first_page),
+            is_nullable: chunk.column_descr().max_def_level() > 0,
+            is_plain,
+            data_type,
+        })
+    }
+
+    fn group_rows(&self, group: usize) -> usize {
+        match (self.group_starts.get(group), self.group_starts.get(group + 1)) {
+            (Some(from), Some(to)) => to - from,
+            _ => 0,
+        }
+    }
+
+    /// Cuts ascending ranges of rows at the row groups: group, its first row, and the ranges counted from it.
+    fn by_group(&self, ranges: &[Range<usize>]) -> Vec<(usize, usize, Vec<Range<usize>>)> {
+        let mut out: Vec<(usize, usize, Vec<Range<usize>>)> = Vec::new();
+        for range in ranges {
+            let mut from = range.start;
+            while from < range.end {
+                let group = match out.last() {
+                    Some((group, start, _)) if from < start + self.group_rows(*group) => *group,
+                    _ => self.group_starts.partition_point(|start| *start <= from).saturating_sub(1),
+                };
+                let Some(start) = self.group_starts.get(group).copied() else { return out };
+                let end = start + self.group_rows(group);
+                if end <= from {
+                    return out;
+                }
+                let part = from - start..range.end.min(end) - start;
+                from = start + part.end;
+                match out.last_mut() {
+                    Some((last, _, parts)) if *last == group => parts.push(part),
+                    _ => out.push((group, start, vec![part])),
+                }
+            }
+        }
+        out
+    }
+
     /// The rows of these ascending, disjoint ranges, with the columns at these positions in this order.
     ///
     /// # Errors
@@ -138,60 +222,106 @@ impl Segment {
     pub fn read(&self, columns: &[usize], ranges: &[Range<usize>]) -> Result<RecordBatch> {
         let schema = self.schema.project(columns);
         let row_count: usize = ranges.iter().map(ExactSizeIterator::len).sum();
-        if columns.is_empty() || row_count == 0 {
-            let options = RecordBatchOptions::new().with_row_count(Some(row_count));
-            if columns.is_empty() {
-                return RecordBatch::try_new_with_options(schema, Vec::new(), &options).map_err(bad_batch);
-            }
+        let options = RecordBatchOptions::new().with_row_count(Some(row_count));
+        if row_count == 0 {
             return Ok(RecordBatch::new_empty(schema));
         }
-        let mut parts = Vec::new();
-        let mut at = 0;
-        for (group, rows) in self.groups().enumerate() {
-            let mut selected = Vec::new();
-            while let Some(range) = ranges.get(at).filter(|range| range.start < rows.end) {
-                let from = range.start.max(rows.start);
-                let to = range.end.min(rows.end);
-                if from < to {
-                    selected.push(from - rows.start..to - rows.start);
-                }
-                if range.end > rows.end {
-                    break;
-                }
-                at += 1;
-            }
-            if !selected.is_empty() {
-                self.read_group(group, rows.len(), columns, selected, &mut parts)?;
-            }
-        }
-        let order: Vec<usize> = {
-            let mut sorted = columns.to_vec();
-            sorted.sort_unstable();
-            sorted.dedup();
-            columns.iter().map(|column| sorted.partition_point(|other| other < column)).collect()
-        };
-        let whole = match &parts[..] {
-            [one] => one.clone(),
-            [first, ..] => concat_batches(first.schema_ref(), &parts).map_err(bad_batch)?,
-            [] => return Err(Error::corrupt("rows beyond the end of a segment were asked for; this is a defect")),
-        };
-        let arrays = order.iter().filter_map(|&at| whole.columns().get(at).cloned()).collect();
-        RecordBatch::try_new(schema, arrays).map_err(bad_batch)
+        let by_group = self.by_group(ranges);
+        let arrays =
+            columns.iter().map(|&column| self.read_column(column, &by_group)).collect::<Result<Vec<ArrayRef>>>()?;
+        RecordBatch::try_new_with_options(schema, arrays, &options).map_err(bad_batch)
     }
 
+    fn read_column(&self, column: usize, by_group: &[(usize, usize, Vec<Range<usize>>)]) -> Result<ArrayRef> {
+        let chunks: Option<Vec<ColumnChunk<'_>>> =
+            by_group.iter().map(|(group, ..)| self.chunk(*group, column)).collect();
+        let Some(chunks) = chunks else {
+            let mut parts = Vec::new();
+            for (group, _, ranges) in by_group {
+                self.read_group(*group, column, ranges, &mut parts)?;
+            }
+            let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
+            return concat(&parts).map_err(bad_batch);
+        };
+        fn read<V: Values>(
+            chunks: &[ColumnChunk<'_>],
+            by_group: &[(usize, usize, Vec<Range<usize>>)],
+            data_type: DataType,
+        ) -> Result<ArrayRef> {
+            let (mut values, mut valid) = (V::default(), None);
+            values.reserve(by_group.iter().flat_map(|(_, _, ranges)| ranges).map(ExactSizeIterator::len).sum());
+            for (chunk, (_, _, ranges)) in chunks.iter().zip(by_group) {
+                chunk.read(ranges, &mut values, &mut valid)?;
+            }
+            to_array(values, valid, data_type)
+        }
+        let data_type = self.schema.column(column)?.data_type;
+        match data_type {
+            DataType::Int32 => read::<Vec<i32>>(&chunks, by_group, data_type),
+            DataType::Int64 | DataType::Timestamp => read::<Vec<i64>>(&chunks, by_group, data_type),
+            DataType::Float32 => read::<Vec<f32>>(&chunks, by_group, data_type),
+            DataType::Float64 => read::<Vec<f64>>(&chunks, by_group, data_type),
+            DataType::String | DataType::Bool => read::<Texts>(&chunks, by_group, data_type),
+        }
+    }
+
+    /// The rows of these ascending, disjoint ranges that pass a test of one column, without making the column an array
+    /// first; `None` when its pages are left to the Parquet library.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn filter(
+        &self,
+        column: usize,
+        ranges: &[Range<usize>],
+        test: &dyn Fn(Part<'_>) -> BooleanBuffer,
+        wanted: Wanted,
+    ) -> Result<Option<Filtered>> {
+        let by_group = self.by_group(ranges);
+        let chunks: Option<Vec<ColumnChunk<'_>>> =
+            by_group.iter().map(|(group, ..)| self.chunk(*group, column)).collect();
+        let Some(chunks) = chunks else { return Ok(None) };
+        fn filter<V: Values>(
+            chunks: &[ColumnChunk<'_>],
+            by_group: &[(usize, usize, Vec<Range<usize>>)],
+            test: &dyn Fn(Part<'_>) -> BooleanBuffer,
+            wanted: Wanted,
+            data_type: DataType,
+        ) -> Result<Option<Filtered>> {
+            let mut out = Passed::<V>::default();
+            for (chunk, (_, start, ranges)) in chunks.iter().zip(by_group) {
+                chunk.filter(ranges, test, wanted, *start, &mut out)?;
+            }
+            let values =
+                (wanted == Wanted::Values).then(|| to_array(out.values, out.valid, data_type)).transpose()?;
+            Ok(Some(Filtered { ranges: out.ranges, count: out.count, values }))
+        }
+        let data_type = self.schema.column(column)?.data_type;
+        match data_type {
+            DataType::Int32 => filter::<Vec<i32>>(&chunks, &by_group, test, wanted, data_type),
+            DataType::Int64 | DataType::Timestamp => {
+                filter::<Vec<i64>>(&chunks, &by_group, test, wanted, data_type)
+            }
+            DataType::Float32 => filter::<Vec<f32>>(&chunks, &by_group, test, wanted, data_type),
+            DataType::Float64 => filter::<Vec<f64>>(&chunks, &by_group, test, wanted, data_type),
+            DataType::String | DataType::Bool => filter::<Texts>(&chunks, &by_group, test, wanted, data_type),
+        }
+    }
+
+    /// Reads a column of a row group through the Parquet library.
     fn read_group(
         &self,
         group: usize,
-        group_rows: usize,
-        columns: &[usize],
-        selected: Vec<Range<usize>>,
-        out: &mut Vec<RecordBatch>,
+        column: usize,
+        selected: &[Range<usize>],
+        out: &mut Vec<ArrayRef>,
     ) -> Result<()> {
+        let group_rows = self.group_rows(group);
         let row_count: usize = selected.iter().map(ExactSizeIterator::len).sum();
-        let selection =
-            (row_count < group_rows).then(|| RowSelection::from_consecutive_ranges(selected.into_iter(), group_rows));
-        let source = Source::new(self.data.clone(), self.prefetch(group, columns, selection.as_ref())?);
-        let mask = ProjectionMask::roots(self.parquet.parquet_schema(), columns.iter().copied());
+        let selection = (row_count < group_rows)
+            .then(|| RowSelection::from_consecutive_ranges(selected.iter().cloned(), group_rows));
+        let source = Source::new(self.data.clone(), self.prefetch(group, &[column], selection.as_ref())?);
+        let mask = ProjectionMask::roots(self.parquet.parquet_schema(), [column]);
         let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(source.clone(), self.parquet.clone())
             .with_row_groups(vec![group])
             .with_projection(mask)
@@ -202,7 +332,8 @@ impl Segment {
         let name = "a segment";
         let reader = builder.build().map_err(|error| source.error(name, error))?;
         for batch in reader {
-            out.push(batch.map_err(|error| source.error(name, error.into()))?);
+            let batch = batch.map_err(|error| source.error(name, error.into()))?;
+            out.extend(batch.columns().first().cloned());
         }
         Ok(())
     }

@@ -1,0 +1,198 @@
+//! What comes out of a segment is what went in, whatever its pages look like.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
+    TimestampMillisecondArray, UInt32Array,
+};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::{take, take_record_batch};
+use proptest::prelude::*;
+
+use super::*;
+use crate::columnar::schema::TableSchema;
+use crate::disk::{MemoryDisk, SharedDisk};
+use crate::model::table_data::{Column, ColumnType, DataType};
+
+const ROWS: usize = 3 * PAGE_ROWS + 517;
+
+/// How the values of a column run, and where its nulls are.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    /// 0 constant, 1 few values in runs, 2 few values mixed, 3 ramp, 4 anything, 5 the farthest values.
+    values: u8,
+    /// 0 none, 1 all, 2 in runs, 3 some.
+    nulls: u8,
+}
+
+fn hash(row: usize, salt: u64) -> u64 {
+    let z = (row as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ salt.wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    (z ^ (z >> 29)).wrapping_mul(0x94D0_49BB_1331_11EB).rotate_left(31)
+}
+
+impl Shape {
+    fn is_valid(self, row: usize, salt: u64) -> bool {
+        match self.nulls {
+            0 => true,
+            1 => false,
+            2 => (row / 1500).is_multiple_of(2),
+            _ => !hash(row, salt + 1).is_multiple_of(5),
+        }
+    }
+
+    fn number(self, row: usize, salt: u64) -> i64 {
+        match self.values {
+            0 => 7,
+            1 => (row / 700) as i64 - 3,
+            2 => (hash(row, salt) % 50) as i64 - 20,
+            3 => 1000 + 3 * row as i64,
+            4 => hash(row, salt).cast_signed(),
+            _ if row.is_multiple_of(2) => i64::MAX,
+            _ => i64::MIN,
+        }
+    }
+}
+
+fn arrays(shapes: &[Shape]) -> Vec<ArrayRef> {
+    let types = [DataType::Int32, DataType::Int64, DataType::Timestamp, DataType::Float32, DataType::Float64, DataType::String];
+    let mut out: Vec<ArrayRef> = vec![Arc::new(Int64Array::from_iter_values((0..ROWS as i64).map(|row| row / 3)))];
+    for (salt, (shape, data_type)) in shapes.iter().zip(types).enumerate() {
+        let salt = salt as u64 * 100;
+        let cells = (0..ROWS).map(|row| shape.is_valid(row, salt).then(|| shape.number(row, salt)));
+        let real = |value: i64| match value {
+            7 => f64::NAN,
+            i64::MAX => f64::INFINITY,
+            i64::MIN => f64::NEG_INFINITY,
+            value => value as f64 / 8.0,
+        };
+        out.push(match data_type {
+            DataType::Int32 => Arc::new(cells.map(|cell| cell.map(|v| v as i32)).collect::<Int32Array>()),
+            DataType::Int64 => Arc::new(cells.collect::<Int64Array>()),
+            DataType::Timestamp => Arc::new(cells.collect::<TimestampMillisecondArray>().with_timezone("UTC")),
+            DataType::Float32 => Arc::new(cells.map(|cell| cell.map(|v| real(v) as f32)).collect::<Float32Array>()),
+            DataType::Float64 => Arc::new(cells.map(|cell| cell.map(real)).collect::<Float64Array>()),
+            _ => Arc::new(cells.map(|cell| cell.map(|v| format!("{v:x}"))).collect::<StringArray>()),
+        });
+    }
+    out
+}
+
+fn segment(arrays: Vec<ArrayRef>) -> (Segment, RecordBatch) {
+    let types = [
+        DataType::Int64,
+        DataType::Int32,
+        DataType::Int64,
+        DataType::Timestamp,
+        DataType::Float32,
+        DataType::Float64,
+        DataType::String,
+    ];
+    let columns = types.iter().enumerate().map(|(at, data_type)| Column {
+        name: format!("c{at}"),
+        data_type: *data_type,
+        column_type: match at {
+            0 => ColumnType::Index,
+            _ if arrays.get(at).is_some_and(|array| array.null_count() > 0) => ColumnType::Nullable,
+            _ => ColumnType::Normal,
+        },
+        ..Column::default()
+    });
+    let schema = Arc::new(TableSchema::with_default_limit(columns.collect()).unwrap());
+    let batch = RecordBatch::try_new(schema.arrow().clone(), arrays).unwrap();
+    let disk: SharedDisk = Arc::new(MemoryDisk::default());
+    disk.create_dir_all("t").unwrap();
+    let mut writer = SegmentWriter::new(disk.clone(), "t", 1, schema.clone(), 0).unwrap();
+    for from in [0, 1000, 9000] {
+        let to = [1000, 9000, ROWS].into_iter().find(|to| *to > from).unwrap();
+        writer.write(&batch.slice(from, to - from), None).unwrap();
+    }
+    let meta = writer.finish().unwrap();
+    (Segment::open(&disk, "t", meta, schema).unwrap(), batch)
+}
+
+fn ranges(cuts: &[usize]) -> Vec<Range<usize>> {
+    let mut cuts = cuts.to_vec();
+    cuts.sort_unstable();
+    cuts.dedup();
+    cuts.chunks_exact(2).map(|pair| pair[0]..pair[1]).collect()
+}
+
+fn rows_of(ranges: &[Range<usize>]) -> UInt32Array {
+    ranges.iter().flat_map(|range| range.start as u32..range.end as u32).collect()
+}
+
+/// Whether a cell passes: its text has an even number of bytes. Nulls pass when `nulls` says so.
+fn test_array(array: &ArrayRef, nulls: bool) -> BooleanBuffer {
+    let text = arrow::compute::cast(array, &arrow::datatypes::DataType::Utf8).unwrap();
+    let text = text.as_any().downcast_ref::<StringArray>().unwrap();
+    BooleanBuffer::collect_bool(text.len(), |at| {
+        if text.is_null(at) { nulls } else { text.value(at).len().is_multiple_of(2) }
+    })
+}
+
+fn test_part(part: Part<'_>, nulls: bool, like: &ArrayRef) -> BooleanBuffer {
+    let array: ArrayRef = match part {
+        Part::I32(values) => Arc::new(Int32Array::from(values.to_vec())),
+        Part::I64(values) if like.data_type() == &arrow::datatypes::DataType::Int64 => {
+            Arc::new(Int64Array::from(values.to_vec()))
+        }
+        Part::I64(values) => Arc::new(TimestampMillisecondArray::from(values.to_vec()).with_timezone("UTC")),
+        Part::F32(values) => Arc::new(Float32Array::from(values.to_vec())),
+        Part::F64(values) => Arc::new(Float64Array::from(values.to_vec())),
+        Part::Array(array) => array,
+    };
+    test_array(&array, nulls)
+}
+
+fn shape() -> impl Strategy<Value = Shape> {
+    (0u8..6, 0u8..4).prop_map(|(values, nulls)| Shape { values, nulls })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_page_reads_as_it_was_written(
+        shapes in proptest::collection::vec(shape(), 6),
+        cuts in proptest::collection::vec(0..=ROWS, 0..60),
+        small in proptest::collection::vec(0..ROWS, 0..40),
+        nulls in any::<bool>(),
+    ) {
+        let (segment, batch) = segment(arrays(&shapes));
+        let cuts: Vec<usize> = small.iter().flat_map(|at| [*at, at + 1]).chain(cuts).collect();
+        let all: Vec<usize> = (0..batch.num_columns()).collect();
+        for ranges in [ranges(&cuts), vec![0..ROWS], vec![PAGE_ROWS - 1..PAGE_ROWS + 1, ROWS - 1..ROWS]] {
+            let wanted = take_record_batch(&batch, &rows_of(&ranges)).unwrap();
+            prop_assert_eq!(&segment.read(&all, &ranges).unwrap(), &wanted);
+            for (column, array) in batch.columns().iter().enumerate() {
+                let mask = test_array(wanted.column(column), nulls);
+                let test = |part: Part<'_>| test_part(part, nulls, array);
+                let found = segment.filter(column, &ranges, &test, Wanted::Values).unwrap();
+                let Some(found) = found else { continue };
+                let kept = arrow::compute::filter(wanted.column(column), &BooleanArray::new(mask.clone(), None)).unwrap();
+                prop_assert_eq!(found.count, mask.count_set_bits());
+                prop_assert_eq!(&found.values.unwrap(), &kept);
+                let rows = rows_of(&found.ranges);
+                prop_assert_eq!(&take(array, &rows, None).unwrap(), &kept);
+                let counted = segment.filter(column, &ranges, &test, Wanted::Count).unwrap().unwrap();
+                prop_assert_eq!(counted.count, found.count);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_usual_pages_are_read_without_the_library() {
+    let shapes = [2, 3, 3, 4, 4, 2].map(|values| Shape { values, nulls: 0 });
+    let (segment, batch) = segment(arrays(&shapes));
+    for column in 0..batch.num_columns() {
+        let test = |_: Part<'_>| BooleanBuffer::new_unset(0);
+        let found = segment.filter(column, &[], &test, Wanted::Count).unwrap();
+        assert!(found.is_some());
+        let all = |part: Part<'_>| test_part(part, true, batch.column(column));
+        let rows = std::slice::from_ref(&(0..ROWS));
+        assert!(segment.filter(column, rows, &all, Wanted::Count).unwrap().is_some(), "column {column}");
+    }
+}

@@ -1,0 +1,197 @@
+//! Values of a column while they are decoded: one growing store for each physical type.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Float32Array, Float64Array, Int32Array, Int64Array, StringArray, TimestampMillisecondArray};
+use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+
+use super::decode::deltas;
+use crate::columnar::schema::UTC;
+use crate::error::{Error, Result};
+use crate::model::table_data::DataType;
+
+/// Decoded values without nulls, in the form in which tests want them.
+pub enum Part<'a> {
+    /// INT32.
+    I32(&'a [i32]),
+    /// INT64 and TIMESTAMP.
+    I64(&'a [i64]),
+    /// FLOAT32.
+    F32(&'a [f32]),
+    /// FLOAT64.
+    F64(&'a [f64]),
+    /// Anything else, and whatever holds nulls.
+    Array(ArrayRef),
+}
+
+/// Decoded values; all positions are checked, `None` when one is outside.
+pub(super) trait Values: Default {
+    /// Bytes of one plain value, when all have the same.
+    const WIDTH: Option<usize>;
+
+    fn len(&self) -> usize;
+    /// Makes room for this many more.
+    fn reserve(&mut self, count: usize);
+    fn clear(&mut self);
+    /// Appends `count` plain values.
+    fn plain(&mut self, bytes: &[u8], count: usize) -> Option<()>;
+    /// Appends the first `count` values of packed deltas.
+    fn packed_deltas(&mut self, bytes: &[u8], count: usize) -> Option<()>;
+    /// Appends a part of other values.
+    fn copy(&mut self, from: &Self, range: Range<usize>) -> Option<()>;
+    /// Appends what stands under a null.
+    fn blank(&mut self);
+    fn part(&self, range: Range<usize>, data_type: DataType) -> Result<Part<'_>>;
+    fn finish(self, valid: Option<NullBuffer>, data_type: DataType) -> Result<ArrayRef>;
+}
+
+macro_rules! numbers {
+    ($ty:ty, $part:ident, $deltas:expr, $finish:expr) => {
+        impl Values for Vec<$ty> {
+            const WIDTH: Option<usize> = Some(size_of::<$ty>());
+
+            fn len(&self) -> usize {
+                Vec::len(self)
+            }
+
+            fn reserve(&mut self, count: usize) {
+                Vec::reserve(self, count);
+            }
+
+            fn clear(&mut self) {
+                Vec::clear(self);
+            }
+
+            fn plain(&mut self, bytes: &[u8], count: usize) -> Option<()> {
+                let bytes = bytes.get(..count.checked_mul(size_of::<$ty>())?)?;
+                let (values, _) = bytes.as_chunks::<{ size_of::<$ty>() }>();
+                self.extend(values.iter().map(|bytes| <$ty>::from_le_bytes(*bytes)));
+                Some(())
+            }
+
+            fn packed_deltas(&mut self, bytes: &[u8], count: usize) -> Option<()> {
+                let decode: fn(&mut Self, &[u8], usize) -> Option<()> = $deltas;
+                decode(self, bytes, count)
+            }
+
+            fn copy(&mut self, from: &Self, range: Range<usize>) -> Option<()> {
+                if range.len() == 1 {
+                    self.push(*from.get(range.start)?);
+                } else {
+                    self.extend_from_slice(from.get(range)?);
+                }
+                Some(())
+            }
+
+            fn blank(&mut self) {
+                self.push(Default::default());
+            }
+
+            fn part(&self, range: Range<usize>, _: DataType) -> Result<Part<'_>> {
+                self.get(range).map(Part::$part).ok_or_else(outside)
+            }
+
+            fn finish(self, valid: Option<NullBuffer>, data_type: DataType) -> Result<ArrayRef> {
+                let build: fn(ScalarBuffer<$ty>, Option<NullBuffer>, DataType) -> ArrayRef = $finish;
+                Ok(build(ScalarBuffer::from(self), valid, data_type))
+            }
+        }
+    };
+}
+
+numbers!(i32, I32, |out, bytes, count| deltas(bytes, count, out, |value| value as i32), |values, valid, _| Arc::new(
+    Int32Array::new(values, valid)
+));
+numbers!(i64, I64, |out, bytes, count| deltas(bytes, count, out, |value| value), |values, valid, data_type| {
+    if data_type == DataType::Timestamp {
+        Arc::new(TimestampMillisecondArray::new(values, valid).with_timezone(UTC))
+    } else {
+        Arc::new(Int64Array::new(values, valid))
+    }
+});
+numbers!(f32, F32, |_, _, _| None, |values, valid, _| Arc::new(Float32Array::new(values, valid)));
+numbers!(f64, F64, |_, _, _| None, |values, valid, _| Arc::new(Float64Array::new(values, valid)));
+
+/// Texts one behind the other.
+pub(super) struct Texts {
+    offsets: Vec<i32>,
+    bytes: Vec<u8>,
+}
+
+impl Default for Texts {
+    fn default() -> Self {
+        Self { offsets: vec![0], bytes: Vec::new() }
+    }
+}
+
+impl Texts {
+    fn end(&mut self) -> Option<()> {
+        self.offsets.push(i32::try_from(self.bytes.len()).ok()?);
+        Some(())
+    }
+}
+
+impl Values for Texts {
+    const WIDTH: Option<usize> = None;
+
+    fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    fn reserve(&mut self, count: usize) {
+        self.offsets.reserve(count);
+    }
+
+    fn clear(&mut self) {
+        self.offsets.truncate(1);
+        self.bytes.clear();
+    }
+
+    fn plain(&mut self, bytes: &[u8], count: usize) -> Option<()> {
+        let mut bytes = bytes;
+        for _ in 0..count {
+            let (len, rest) = bytes.split_first_chunk::<4>()?;
+            let (text, rest) = rest.split_at_checked(u32::from_le_bytes(*len) as usize)?;
+            self.bytes.extend_from_slice(text);
+            self.end()?;
+            bytes = rest;
+        }
+        Some(())
+    }
+
+    fn packed_deltas(&mut self, _: &[u8], _: usize) -> Option<()> {
+        None
+    }
+
+    fn copy(&mut self, from: &Self, range: Range<usize>) -> Option<()> {
+        let ends = from.offsets.get(range.start..=range.end)?;
+        for pair in ends.windows(2) {
+            let [start, end] = pair else { continue };
+            self.bytes.extend_from_slice(from.bytes.get(*start as usize..*end as usize)?);
+            self.end()?;
+        }
+        Some(())
+    }
+
+    fn blank(&mut self) {
+        self.offsets.push(self.offsets.last().copied().unwrap_or_default());
+    }
+
+    fn part(&self, range: Range<usize>, data_type: DataType) -> Result<Part<'_>> {
+        let mut part = Self::default();
+        part.copy(self, range).ok_or_else(outside)?;
+        part.finish(None, data_type).map(Part::Array)
+    }
+
+    fn finish(self, valid: Option<NullBuffer>, _: DataType) -> Result<ArrayRef> {
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(self.offsets));
+        StringArray::try_new(offsets, Buffer::from_vec(self.bytes), valid)
+            .map(|array| Arc::new(array) as ArrayRef)
+            .map_err(|error| Error::corrupt("a segment holds text that is no UTF-8").with_source(error))
+    }
+}
+
+fn outside() -> Error {
+    Error::corrupt("rows outside a page were asked for; this is a defect")
+}
