@@ -36,7 +36,6 @@ pub use decimate::{Decimation, decimate};
 pub use export::{export_csv, export_ipc, export_parquet};
 pub use frame::{batch_rows, frame_to_batch};
 pub use ipc::read_stream;
-#[cfg(test)]
 pub use keys::index_values;
 pub use memory_run::MemoryRun;
 pub use order::OrderColumn;

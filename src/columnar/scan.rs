@@ -20,8 +20,9 @@ use crate::value::Control;
 const MERGED_ROWS: usize = 8 * 1024;
 /// Rows that the first look at a run takes; each later look takes twice as many, up to a unit.
 const FIRST_ROWS: usize = 4 * 1024;
-/// Units that are decoded ahead, together.
+/// Units that are decoded ahead, together: the least, and the most while few of their rows pass.
 const AHEAD: usize = 2;
+const AHEAD_MAX: usize = 16;
 
 /// A batch of the stream.
 #[derive(Debug)]
@@ -46,6 +47,7 @@ struct Cursor {
     next_row: usize,
     end_row: usize,
     step: usize,
+    ahead: usize,
     /// No row that is still to come has a smaller index value.
     least: i64,
     pieces: VecDeque<Piece>,
@@ -103,7 +105,11 @@ impl MergedScan {
                 }
             }
             if next_row < end_row {
-                cursors.push(Cursor { run: at, next_row, end_row, step: FIRST_ROWS, least, pieces: VecDeque::new() });
+                cursors.push(Cursor { run: at, next_row, end_row, step: FIRST_ROWS,
+                    ahead: AHEAD,
+                    least,
+                    pieces: VecDeque::new(),
+                });
             }
         }
         Ok(Self { view, predicates, columns, with_locators: false, in_sequence, cursors, control, rows_done: 0 })
@@ -178,12 +184,12 @@ impl MergedScan {
                 looks.push(from..to);
                 cursor.next_row = to;
                 // Only whole units are decoded ahead: before that, the caller may want few rows.
-                if to < unit.end || cursor.step < unit.len() || looks.len() == AHEAD {
+                if to < unit.end || cursor.step < unit.len() || looks.len() >= cursor.ahead {
                     break;
                 }
             }
             cursor.step = cursor.step.saturating_mul(2);
-            let rows = looks.iter().map(ExactSizeIterator::len).sum();
+            let rows: usize = looks.iter().map(ExactSizeIterator::len).sum();
             let (schema, predicates, columns) = (&self.view.schema, &self.predicates, &self.columns);
             let (with_keys, with_rows) = (!self.in_sequence, self.with_locators);
             let pieces = in_parallel(&looks, rows, &self.control, |look| {
@@ -216,6 +222,8 @@ impl MergedScan {
                 Ok(Some(Piece { batch, keys, rows, at: 0 }))
             })?;
             cursor.pieces.extend(pieces.into_iter().flatten());
+            let kept: usize = cursor.pieces.iter().map(|piece| piece.batch.num_rows()).sum();
+            cursor.ahead = if kept <= rows / 16 { (cursor.ahead * 2).min(AHEAD_MAX) } else { AHEAD };
         }
         if let Some(key) = cursor.pieces.front().and_then(|piece| piece.keys.get(piece.at)) {
             cursor.least = *key;

@@ -9,6 +9,8 @@ mod table_append;
 mod table_metadata;
 mod table_read;
 mod table_rows;
+#[cfg(test)]
+mod table_syncs_tests;
 mod tables;
 #[cfg(test)]
 mod tables_tests;

@@ -1,26 +1,28 @@
-//! How each column of a segment is encoded: chosen from its first rows, by what an encoding saves against what decoding
-//! costs.
+//! How each column of a row group is encoded: chosen from a sample of its rows, by what an encoding saves against what
+//! decoding costs.
 //!
 //! Full-precision floats stay plain and uncompressed: general codecs save a tenth on them and cost more than the read.
 
-use std::collections::HashSet;
-
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::schema::types::ColumnPath;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::PAGE_ROWS;
 use crate::columnar::schema::TableSchema;
 use crate::model::table_data::DataType;
 
-const SAMPLE_ROWS: usize = 8192;
+/// Rows that the choice looks at, in slices spread over the row group.
+const SAMPLE_ROWS: usize = 4096;
+const SAMPLE_SLICES: usize = 8;
 /// Cells of one row group: what one unit of reading may hold in memory.
 const GROUP_CELLS: usize = 8 * 1024 * 1024;
 const GROUP_ROWS_MAX: usize = 256 * 1024;
-const GROUP_BYTES: usize = 128 * 1024 * 1024;
+/// Bytes in memory of the rows of one row group.
+pub(super) const GROUP_BYTES: usize = 128 * 1024 * 1024;
 const DICTIONARY_BYTES: usize = 1024 * 1024;
 
 /// Rows of a row group of a table with this many columns.
@@ -35,8 +37,8 @@ enum Choice {
     PackedText,
 }
 
-pub(super) fn properties(schema: &TableSchema, sample: &RecordBatch) -> WriterProperties {
-    let sample = sample.slice(0, sample.num_rows().min(SAMPLE_ROWS));
+/// The properties of a file, and of a row group with these rows.
+pub(super) fn properties(schema: &TableSchema, rows: &[RecordBatch]) -> WriterProperties {
     let mut builder = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_created_by(concat!("stationdb ", env!("CARGO_PKG_VERSION")).to_owned())
@@ -51,15 +53,13 @@ pub(super) fn properties(schema: &TableSchema, sample: &RecordBatch) -> WriterPr
         .set_write_page_header_statistics(false)
         .set_data_page_row_count_limit(PAGE_ROWS)
         .set_write_batch_size(PAGE_ROWS)
-        .set_dictionary_page_size_limit(DICTIONARY_BYTES)
-        .set_max_row_group_row_count(Some(group_rows(schema.len())))
-        .set_max_row_group_bytes(Some(GROUP_BYTES));
+        .set_dictionary_page_size_limit(DICTIONARY_BYTES);
     for (position, column) in schema.columns().iter().enumerate() {
         let path = ColumnPath::new(vec![column.name.clone()]);
-        let choice = match sample.columns().get(position) {
-            _ if position == schema.index() => Choice::Delta,
-            Some(array) => choose(column.data_type, array),
-            None => Choice::Plain,
+        let choice = if position == schema.index() {
+            Choice::Delta
+        } else {
+            choose(column.data_type, &sample(rows, position))
         };
         builder = match choice {
             Choice::Dictionary => builder.set_column_dictionary_enabled(path, true),
@@ -78,25 +78,58 @@ pub(super) fn properties(schema: &TableSchema, sample: &RecordBatch) -> WriterPr
     builder.build()
 }
 
-fn choose(data_type: DataType, array: &dyn Array) -> Choice {
-    let rows = array.len();
-    let distinct = match data_type {
-        DataType::Bool => return Choice::Plain,
-        DataType::Float32 => count(array.as_primitive::<Float32Type>().values().iter().map(|v| v.to_bits())),
-        DataType::Float64 => count(array.as_primitive::<Float64Type>().values().iter().map(|v| v.to_bits())),
-        DataType::Int32 => count(array.as_primitive::<Int32Type>().values().iter()),
-        DataType::Int64 => count(array.as_primitive::<Int64Type>().values().iter()),
-        DataType::Timestamp => count(array.as_primitive::<TimestampMillisecondType>().values().iter()),
-        DataType::String => count(array.as_string::<i32>().iter()),
-    };
+/// Slices of a column, spread over the rows; all of it when that is less.
+fn sample(rows: &[RecordBatch], position: usize) -> Vec<ArrayRef> {
+    let columns = rows.iter().filter_map(|batch| batch.columns().get(position));
+    let total: usize = rows.iter().map(RecordBatch::num_rows).sum();
+    if total <= SAMPLE_ROWS {
+        return columns.cloned().collect();
+    }
+    let len = SAMPLE_ROWS / SAMPLE_SLICES;
+    let mut wanted = (0..SAMPLE_SLICES).map(|slice| (total - len) * slice / (SAMPLE_SLICES - 1)).peekable();
+    let mut out = Vec::new();
+    let mut first = 0;
+    for array in columns {
+        let end = first + array.len();
+        while let Some(at) = wanted.next_if(|at| *at < end) {
+            out.push(array.slice(at - first, len.min(end - at)));
+        }
+        first = end;
+    }
+    out
+}
+
+fn choose(data_type: DataType, sample: &[ArrayRef]) -> Choice {
+    let mut values: Vec<u64> = Vec::with_capacity(SAMPLE_ROWS);
+    for array in sample {
+        match data_type {
+            DataType::Bool => return Choice::Plain,
+            DataType::Float32 => {
+                values.extend(array.as_primitive::<Float32Type>().values().iter().map(|v| u64::from(v.to_bits())));
+            }
+            DataType::Float64 => values.extend(array.as_primitive::<Float64Type>().values().iter().map(|v| v.to_bits())),
+            DataType::Int32 => {
+                values.extend(array.as_primitive::<Int32Type>().values().iter().map(|v| u64::from(v.cast_unsigned())));
+            }
+            DataType::Int64 => {
+                values.extend(array.as_primitive::<Int64Type>().values().iter().map(|v| v.cast_unsigned()));
+            }
+            DataType::Timestamp => {
+                let times = array.as_primitive::<TimestampMillisecondType>();
+                values.extend(times.values().iter().map(|v| v.cast_unsigned()));
+            }
+            DataType::String => {
+                values.extend(array.as_string::<i32>().iter().map(|text| text.map_or(0, |text| xxh3_64(text.as_bytes()))));
+            }
+        }
+    }
+    let rows = values.len();
+    values.sort_unstable();
+    values.dedup();
     match data_type {
-        _ if distinct <= rows / 4 => Choice::Dictionary,
+        _ if values.len() <= rows / 4 => Choice::Dictionary,
         DataType::Float32 | DataType::Float64 | DataType::Bool => Choice::Plain,
         DataType::Int32 | DataType::Int64 | DataType::Timestamp => Choice::Delta,
         DataType::String => Choice::PackedText,
     }
-}
-
-fn count<T: std::hash::Hash + Eq>(values: impl Iterator<Item = T>) -> usize {
-    values.collect::<HashSet<_>>().len()
 }

@@ -269,39 +269,58 @@ impl Summarizer {
         Self { builders }
     }
 
-    /// Takes the next rows.
-    pub fn push(&mut self, columns: &[ArrayRef]) {
-        for (position, data_type, builder) in &mut self.builders {
-            let Some(array) = columns.get(*position) else { continue };
-            match builder {
-                Builder::Int(builder) => match data_type {
-                    DataType::Int32 => {
-                        builder.push(array.as_primitive::<Int32Type>().values(), array, i64::from);
-                    }
-                    DataType::Int64 => builder.push(array.as_primitive::<Int64Type>().values(), array, |v| v),
-                    _ => builder.push(array.as_primitive::<TimestampMillisecondType>().values(), array, |v| v),
-                },
-                Builder::Float(builder) => match data_type {
-                    DataType::Float32 => {
-                        builder.push(array.as_primitive::<Float32Type>().values(), array, f64::from);
-                    }
-                    _ => builder.push(array.as_primitive::<Float64Type>().values(), array, |v| v),
-                },
-            }
+    /// Takes the next rows of a column.
+    pub fn push(&mut self, position: usize, array: &ArrayRef) {
+        let builder = self.builders.iter_mut().find(|(other, ..)| *other == position);
+        let Some((_, data_type, builder)) = builder else { return };
+        match builder {
+            Builder::Int(builder) => match data_type {
+                DataType::Int32 => {
+                    builder.push(array.as_primitive::<Int32Type>().values(), array, i64::from);
+                }
+                DataType::Int64 => builder.push(array.as_primitive::<Int64Type>().values(), array, |v| v),
+                _ => builder.push(array.as_primitive::<TimestampMillisecondType>().values(), array, |v| v),
+            },
+            Builder::Float(builder) => match data_type {
+                DataType::Float32 => {
+                    builder.push(array.as_primitive::<Float32Type>().values(), array, f64::from);
+                }
+                _ => builder.push(array.as_primitive::<Float64Type>().values(), array, |v| v),
+            },
         }
     }
 
-    /// The summaries with the positions of their columns.
-    pub fn finish(self) -> Vec<(usize, ColumnSummary)> {
+    /// The blocks with the positions of their columns.
+    pub fn finish(self) -> Vec<(usize, Blocks)> {
         self.builders
             .into_iter()
             .map(|(position, _, builder)| {
-                let summary = match builder {
-                    Builder::Int(builder) => ColumnSummary::Int(Levels::new(builder.finish())),
-                    Builder::Float(builder) => ColumnSummary::Float(Levels::new(builder.finish())),
+                let blocks = match builder {
+                    Builder::Int(builder) => Blocks::Int(builder.finish()),
+                    Builder::Float(builder) => Blocks::Float(builder.finish()),
                 };
-                (position, summary)
+                (position, blocks)
             })
             .collect()
+    }
+}
+
+/// The blocks of a numeric column on their way into a file.
+pub enum Blocks {
+    /// Of an integer or timestamp column.
+    Int(Vec<Block<i64>>),
+    /// Of a float column.
+    Float(Vec<Block<f64>>),
+}
+
+impl Blocks {
+    /// Adds the blocks of the rows that follow; all blocks before must be full.
+    pub fn append(&mut self, other: Self) {
+        match (self, other) {
+            (Self::Int(blocks), Self::Int(others)) => blocks.extend(others),
+            (Self::Float(blocks), Self::Float(others)) => blocks.extend(others),
+            // Both come from one column.
+            (Self::Int(_), Self::Float(_)) | (Self::Float(_), Self::Int(_)) => {}
+        }
     }
 }

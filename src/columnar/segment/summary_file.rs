@@ -12,7 +12,7 @@ use std::io::Write;
 use super::BLOCK_ROWS;
 use super::checked::{CheckedFile, HashingFile};
 use super::meta::SegmentMeta;
-use super::summary::{Block, ColumnSummary, Levels};
+use super::summary::{Block, Blocks, ColumnSummary, Levels};
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
 
@@ -48,7 +48,7 @@ pub(super) fn write_rest(
     file: &mut HashingFile,
     has_ordinals: bool,
     row_count: u64,
-    columns: &[(usize, ColumnSummary)],
+    columns: &[(usize, Blocks)],
     data_crcs: &[u32],
 ) -> std::io::Result<u32> {
     let mut footer = Vec::new();
@@ -58,25 +58,25 @@ pub(super) fn write_rest(
     footer.extend_from_slice(&row_count.to_le_bytes());
     footer.extend_from_slice(&(columns.len() as u32).to_le_bytes());
     let mut body = Vec::new();
-    for (position, summary) in columns {
+    for (position, blocks) in columns {
         body.clear();
         footer.extend_from_slice(&(*position as u32).to_le_bytes());
-        footer.push(u8::from(matches!(summary, ColumnSummary::Float(_))));
+        footer.push(u8::from(matches!(blocks, Blocks::Float(_))));
         footer.extend_from_slice(&file.len().to_le_bytes());
-        let count = match summary {
-            ColumnSummary::Int(levels) => {
-                for b in levels.blocks() {
+        let count = match blocks {
+            Blocks::Int(blocks) => {
+                for b in blocks {
                     let values = [b.min.to_le_bytes(), b.max.to_le_bytes()];
                     put_block(&mut body, values, [b.min_at, b.max_at, b.rows, b.nulls, b.nans]);
                 }
-                levels.blocks().len()
+                blocks.len()
             }
-            ColumnSummary::Float(levels) => {
-                for b in levels.blocks() {
+            Blocks::Float(blocks) => {
+                for b in blocks {
                     let values = [b.min.to_le_bytes(), b.max.to_le_bytes()];
                     put_block(&mut body, values, [b.min_at, b.max_at, b.rows, b.nulls, b.nans]);
                 }
-                levels.blocks().len()
+                blocks.len()
             }
         };
         footer.extend_from_slice(&(count as u32).to_le_bytes());

@@ -8,7 +8,7 @@ use arrow::array::{
     TimestampMillisecondArray, UInt32Array,
 };
 use arrow::buffer::BooleanBuffer;
-use arrow::compute::{take, take_record_batch};
+use arrow::compute::{cast, take, take_record_batch};
 use proptest::prelude::*;
 
 use super::*;
@@ -125,7 +125,12 @@ fn rows_of(ranges: &[Range<usize>]) -> UInt32Array {
 
 /// Whether a cell passes: its text has an even number of bytes. Nulls pass when `nulls` says so.
 fn test_array(array: &ArrayRef, nulls: bool) -> BooleanBuffer {
-    let text = arrow::compute::cast(array, &arrow::datatypes::DataType::Utf8).unwrap();
+    let plain = match array.data_type() {
+        // The library formats times only with the zones that it knows.
+        arrow::datatypes::DataType::Timestamp(..) => &cast(array, &arrow::datatypes::DataType::Int64).unwrap(),
+        _ => array,
+    };
+    let text = cast(plain, &arrow::datatypes::DataType::Utf8).unwrap();
     let text = text.as_any().downcast_ref::<StringArray>().unwrap();
     BooleanBuffer::collect_bool(text.len(), |at| {
         if text.is_null(at) { nulls } else { text.value(at).len().is_multiple_of(2) }

@@ -3,14 +3,13 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use parquet::arrow::ArrowWriter;
+use arrow::array::{Array, ArrayRef, RecordBatch};
 
 use super::checked::HashingFile;
-use super::encoding::properties;
-use super::summary::Summarizer;
+use super::encoder::Encoder;
+use super::encoding::{GROUP_BYTES, group_rows};
 use super::summary_file;
-use super::{SegmentMeta, data_name, summary_name};
+use super::{BLOCK_ROWS, SegmentMeta, data_name, summary_name};
 use crate::columnar::keys::index_values;
 use crate::columnar::schema::TableSchema;
 use crate::disk::{Mode, SharedDisk};
@@ -27,9 +26,12 @@ pub struct SegmentWriter {
     dir: String,
     id: u64,
     first_ordinal: u64,
-    data: Option<ArrowWriter<HashingFile>>,
+    data: Option<Encoder>,
     summary: HashingFile,
-    summarizer: Summarizer,
+    /// Rows of the next row group, their number and about their bytes.
+    pending: Vec<RecordBatch>,
+    pending_rows: usize,
+    pending_bytes: usize,
     row_count: u64,
     has_ordinals: bool,
     index_range: Option<(i64, i64)>,
@@ -42,16 +44,6 @@ fn create(disk: &SharedDisk, path: &str) -> Result<HashingFile> {
     Ok(HashingFile::new(file, path.to_owned()))
 }
 
-fn write_error(error: parquet::errors::ParquetError) -> Error {
-    match error {
-        parquet::errors::ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
-            Ok(io) => Error::io("writing a segment", *io),
-            Err(other) => Error::new(crate::error::ErrorKind::Io, format!("writing a segment: {other}")),
-        },
-        other => Error::new(crate::error::ErrorKind::Io, "writing a segment").with_source(other),
-    }
-}
-
 impl SegmentWriter {
     /// Creates the files of segment `id` in `dir`, which exists. The rows have the ordinals from `first_ordinal` on.
     ///
@@ -59,7 +51,6 @@ impl SegmentWriter {
     /// `Io` and `NoSpace`.
     pub fn new(disk: SharedDisk, dir: &str, id: u64, schema: Arc<TableSchema>, first_ordinal: u64) -> Result<Self> {
         let summary = create(&disk, &format!("{dir}/{}", summary_name(id)))?;
-        let summarizer = Summarizer::new(schema.columns().iter().map(|column| column.data_type));
         Ok(Self {
             schema,
             disk,
@@ -68,7 +59,9 @@ impl SegmentWriter {
             first_ordinal,
             data: None,
             summary,
-            summarizer,
+            pending: Vec::new(),
+            pending_rows: 0,
+            pending_bytes: 0,
             row_count: 0,
             has_ordinals: false,
             index_range: None,
@@ -98,20 +91,59 @@ impl SegmentWriter {
         }
         self.index_range = Some((self.index_range.map_or(first, |(min, _)| min), last));
         self.write_ordinals(batch.num_rows(), ordinals)?;
-        self.summarizer.push(batch.columns());
-        let writer = match &mut self.data {
-            Some(writer) => writer,
+        self.row_count += batch.num_rows() as u64;
+        let group_rows = group_rows(self.schema.len());
+        let mut rest = batch.clone();
+        while self.pending_rows + rest.num_rows() >= group_rows {
+            let head = rest.slice(0, group_rows - self.pending_rows);
+            rest = rest.slice(head.num_rows(), rest.num_rows() - head.num_rows());
+            self.hold(head);
+            self.put_group(group_rows, false)?;
+        }
+        if rest.num_rows() > 0 {
+            self.hold(rest);
+        }
+        // Blocks of the summary do not go on from one row group to the next.
+        let whole = self.pending_rows / BLOCK_ROWS * BLOCK_ROWS;
+        if self.pending_bytes >= GROUP_BYTES && whole > 0 {
+            self.put_group(whole, false)?;
+        }
+        Ok(())
+    }
+
+    fn hold(&mut self, batch: RecordBatch) {
+        self.pending_rows += batch.num_rows();
+        // The buffers of a slice are those of the whole, so the share of its rows is what counts.
+        let bytes = |array: &ArrayRef| array.to_data().get_slice_memory_size().unwrap_or_default();
+        self.pending_bytes += batch.columns().iter().map(bytes).sum::<usize>();
+        self.pending.push(batch);
+    }
+
+    /// Hands the first `rows` pending rows on as a row group.
+    fn put_group(&mut self, rows: usize, is_last: bool) -> Result<()> {
+        let mut group = Vec::new();
+        let mut left = rows;
+        let mut rest = Vec::new();
+        for batch in std::mem::take(&mut self.pending) {
+            let count = batch.num_rows().min(left);
+            if count > 0 {
+                group.push(batch.slice(0, count));
+            }
+            if count < batch.num_rows() {
+                rest.push(batch.slice(count, batch.num_rows() - count));
+            }
+            left -= count;
+        }
+        (self.pending_rows, self.pending_bytes) = (0, 0);
+        rest.into_iter().for_each(|batch| self.hold(batch));
+        let encoder = match &mut self.data {
+            Some(encoder) => encoder,
             None => {
                 let file = create(&self.disk, &format!("{}/{}", self.dir, data_name(self.id)))?;
-                let writer =
-                    ArrowWriter::try_new(file, self.schema.arrow().clone(), Some(properties(&self.schema, batch)))
-                        .map_err(write_error)?;
-                self.data.insert(writer)
+                self.data.insert(Encoder::new(file, &self.schema)?)
             }
         };
-        writer.write(batch).map_err(write_error)?;
-        self.row_count += batch.num_rows() as u64;
-        Ok(())
+        encoder.put(group, is_last)
     }
 
     fn write_ordinals(&mut self, rows: usize, ordinals: Option<&[u32]>) -> Result<()> {
@@ -147,11 +179,14 @@ impl SegmentWriter {
     /// # Errors
     /// `Io` and `NoSpace`; `InvalidArgument` when no row was written.
     pub fn finish(mut self) -> Result<SegmentMeta> {
-        let (Some(writer), Some((min_index, max_index))) = (self.data.take(), self.index_range) else {
+        if self.pending_rows > 0 {
+            self.put_group(self.pending_rows, true)?;
+        }
+        let (Some(encoder), Some((min_index, max_index))) = (self.data.take(), self.index_range) else {
             return Err(Error::invalid("a segment without rows cannot be finished; this is a defect"));
         };
-        let data = writer.into_inner().map_err(write_error)?.finish()?;
-        let columns = self.summarizer.finish();
+        let (file, columns) = encoder.finish()?;
+        let data = file.finish()?;
         let summary_crc =
             summary_file::write_rest(&mut self.summary, self.has_ordinals, self.row_count, &columns, &data.crcs)
                 .map_err(|error| Error::io("writing a segment's summary", error))?;

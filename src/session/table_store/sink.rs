@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 
 use super::{SEGMENT_ROWS, directory};
-use crate::columnar::{MemoryRun, SegmentMeta, SegmentWriter, TableSchema};
+use crate::columnar::{MemoryRun, SegmentMeta, SegmentWriter, TableSchema, index_values};
 use crate::error::{Error, Result};
 use crate::records::Space;
 use crate::session::access::Access;
@@ -31,6 +31,19 @@ fn new_segment_id(session: &impl Access) -> Result<u64> {
     })?;
     *ids = first + 1..first + RESERVED_IDS;
     Ok(first)
+}
+
+/// The last index value of batches, when their rows stand in index order behind a row with the index value `end`.
+fn follows(schema: &TableSchema, batches: &[RecordBatch], end: i64) -> Result<Option<i64>> {
+    let mut end = end;
+    for batch in batches {
+        let values = index_values(batch.column(schema.index()))?;
+        if values.first().is_some_and(|first| *first < end) || !values.is_sorted() {
+            return Ok(None);
+        }
+        end = values.last().copied().unwrap_or(end);
+    }
+    Ok(Some(end))
 }
 
 /// Starts a segment of a table, with its directory.
@@ -86,8 +99,20 @@ impl<'a, A: Access> SegmentSink<'a, A> {
         if self.pending_rows == 0 {
             return Ok(());
         }
-        let run = MemoryRun::new(&self.schema, &std::mem::take(&mut self.pending), 0)?;
-        self.pending_rows = 0;
+        let pending = std::mem::take(&mut self.pending);
+        let rows = std::mem::take(&mut self.pending_rows) as u64;
+        if let Some((writer, end)) = &mut self.writer
+            && let Some(greatest) = follows(&self.schema, &pending, *end)?
+            && writer.row_count() + rows < SEGMENT_ROWS
+        {
+            // Nothing to sort, so nothing to copy.
+            for batch in &pending {
+                writer.write(batch, None)?;
+            }
+            *end = greatest;
+            return Ok(());
+        }
+        let run = MemoryRun::new(&self.schema, &pending, 0)?;
         let (least, greatest) = match run.index() {
             [least, .., greatest] => (*least, *greatest),
             [one] => (*one, *one),

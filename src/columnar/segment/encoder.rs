@@ -1,0 +1,208 @@
+//! Row groups on their way into a file: encoded on worker threads while the next rows come in, appended in order.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, TrySendError, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use arrow::array::RecordBatch;
+use parquet::arrow::ArrowSchemaConverter;
+use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory, compute_leaves};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+
+use super::checked::HashingFile;
+use super::encoding::properties;
+use super::summary::{Blocks, Summarizer};
+use crate::columnar::schema::TableSchema;
+use crate::error::{Error, ErrorKind, Result};
+use crate::value::limits;
+
+/// Row groups that wait for a worker. Each holds rows that the caller gave, and is bounded as a row group is.
+const WAITING: usize = 1;
+
+type Job = (usize, Vec<RecordBatch>);
+type Done = (usize, std::result::Result<Group, ParquetError>);
+
+/// One encoded row group.
+struct Group {
+    chunks: Vec<ArrowColumnChunk>,
+    summaries: Vec<(usize, Blocks)>,
+}
+
+struct Workers {
+    give: Option<SyncSender<Job>>,
+    take: Receiver<Done>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Workers {
+    fn start(schema: &Arc<TableSchema>) -> Self {
+        let (give, jobs) = sync_channel::<Job>(WAITING);
+        let (done, take) = channel();
+        let jobs = Arc::new(Mutex::new(jobs));
+        let threads = (0..limits::QUERY_THREADS)
+            .map(|_| {
+                let (schema, jobs, done): (_, _, Sender<Done>) = (schema.clone(), jobs.clone(), done.clone());
+                std::thread::spawn(move || {
+                    loop {
+                        let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                        let Ok((number, batches)) = next else { return };
+                        if done.send((number, encode(&schema, &batches))).is_err() {
+                            return;
+                        }
+                    }
+                })
+            })
+            .collect();
+        Self { give: Some(give), take, threads }
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        // Without a giver they end.
+        self.give = None;
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Encodes the rows of one row group, each column as its values want it.
+fn encode(schema: &TableSchema, batches: &[RecordBatch]) -> std::result::Result<Group, ParquetError> {
+    // The library takes the properties of a column from its file, so a file that nobody reads stands for the row group.
+    let unread = writer(std::io::sink(), schema, properties(schema, batches))?;
+    let writers = ArrowRowGroupWriterFactory::new(&unread, schema.arrow().clone()).create_column_writers(0)?;
+    let mut summarizer = Summarizer::new(schema.columns().iter().map(|column| column.data_type));
+    let mut chunks = Vec::with_capacity(writers.len());
+    for (position, (mut writer, field)) in writers.into_iter().zip(schema.arrow().fields()).enumerate() {
+        for array in batches.iter().filter_map(|batch| batch.columns().get(position)) {
+            for leaf in compute_leaves(field, array)? {
+                writer.write(&leaf)?;
+            }
+            summarizer.push(position, array);
+        }
+        chunks.push(writer.close()?);
+    }
+    Ok(Group { chunks, summaries: summarizer.finish() })
+}
+
+fn writer<W: Write + Send>(
+    out: W,
+    schema: &TableSchema,
+    properties: WriterProperties,
+) -> std::result::Result<SerializedFileWriter<W>, ParquetError> {
+    let parquet = ArrowSchemaConverter::new().convert(schema.arrow())?;
+    SerializedFileWriter::new(out, parquet.root_schema_ptr(), Arc::new(properties))
+}
+
+/// Writes row groups to a file.
+pub(super) struct Encoder {
+    schema: Arc<TableSchema>,
+    file: SerializedFileWriter<HashingFile>,
+    workers: Option<Workers>,
+    /// Row groups that were handed out, and those that are in the file.
+    given: usize,
+    appended: usize,
+    /// Encoded before their turn.
+    ready: BTreeMap<usize, Group>,
+    summaries: Vec<(usize, Blocks)>,
+}
+
+pub(super) fn write_error(error: ParquetError) -> Error {
+    match error {
+        ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
+            Ok(io) => Error::io("writing a segment", *io),
+            Err(other) => Error::new(ErrorKind::Io, format!("writing a segment: {other}")),
+        },
+        other => Error::new(ErrorKind::Io, "writing a segment").with_source(other),
+    }
+}
+
+fn stopped() -> Error {
+    Error::new(ErrorKind::Io, "writing a segment: a thread that encodes rows ended before its time")
+}
+
+impl Encoder {
+    pub(super) fn new(file: HashingFile, schema: &Arc<TableSchema>) -> Result<Self> {
+        let file = writer(file, schema, properties(schema, &[])).map_err(write_error)?;
+        Ok(Self {
+            schema: schema.clone(),
+            file,
+            workers: None,
+            given: 0,
+            appended: 0,
+            ready: BTreeMap::new(),
+            summaries: Vec::new(),
+        })
+    }
+
+    /// Takes the rows of the next row group. The last one of a file is encoded here, so that a small segment starts no
+    /// thread.
+    pub(super) fn put(&mut self, batches: Vec<RecordBatch>, is_last: bool) -> Result<()> {
+        let number = self.given;
+        self.given += 1;
+        if is_last && self.workers.is_none() {
+            let group = encode(&self.schema, &batches).map_err(write_error)?;
+            self.ready.insert(number, group);
+            return self.append_ready();
+        }
+        let mut job = (number, batches);
+        loop {
+            let workers = self.workers.get_or_insert_with(|| Workers::start(&self.schema));
+            let give = workers.give.as_ref().ok_or_else(stopped)?;
+            match give.try_send(job) {
+                Ok(()) => break,
+                Err(TrySendError::Disconnected(_)) => return Err(stopped()),
+                Err(TrySendError::Full(back)) => {
+                    job = back;
+                    let done = workers.take.recv().map_err(|_| stopped())?;
+                    self.accept(done)?;
+                }
+            }
+        }
+        loop {
+            let Some(workers) = &self.workers else { return Ok(()) };
+            match workers.take.try_recv() {
+                Ok(done) => self.accept(done)?,
+                Err(TryRecvError::Empty) => return Ok(()),
+                Err(TryRecvError::Disconnected) => return Err(stopped()),
+            }
+        }
+    }
+
+    fn accept(&mut self, (number, group): Done) -> Result<()> {
+        self.ready.insert(number, group.map_err(write_error)?);
+        self.append_ready()
+    }
+
+    fn append_ready(&mut self) -> Result<()> {
+        while let Some(group) = self.ready.remove(&self.appended) {
+            let mut writer = self.file.next_row_group().map_err(write_error)?;
+            for chunk in group.chunks {
+                chunk.append_to_row_group(&mut writer).map_err(write_error)?;
+            }
+            writer.close().map_err(write_error)?;
+            self.appended += 1;
+            for (position, blocks) in group.summaries {
+                match self.summaries.iter_mut().find(|(other, _)| *other == position) {
+                    Some((_, before)) => before.append(blocks),
+                    None => self.summaries.push((position, blocks)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The file with all row groups and the footer, and the summaries with the positions of their columns.
+    pub(super) fn finish(mut self) -> Result<(HashingFile, Vec<(usize, Blocks)>)> {
+        while self.appended < self.given {
+            let done = self.workers.as_ref().ok_or_else(stopped)?.take.recv().map_err(|_| stopped())?;
+            self.accept(done)?;
+        }
+        Ok((self.file.into_inner().map_err(write_error)?, self.summaries))
+    }
+}
