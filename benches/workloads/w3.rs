@@ -3,9 +3,7 @@
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::TimestampMillisecondType;
 use stationdb::prelude::*;
-use stationdb::{
-    ColumnFilter, ColumnOrderBy, Control, FilterOperation, QueryTableDataRequest, ScanRequest, Session,
-};
+use stationdb::{ColumnFilter, ColumnOrderBy, Control, FilterOperation, QueryTableDataRequest, ScanRequest, Session};
 
 use crate::common::{Res, Scale};
 use crate::measurements::{TS0, batches, create_table, k, open, repeat, s, schema, ts, v1, v3, with_peak_memory};
@@ -37,11 +35,9 @@ fn expected(rows: u64, low: i64, high: i64) -> ([Answer; 4], u64) {
     let (mut count, mut ordered) = (0, Vec::new());
     for row in 0..rows {
         let (time, value) = (ts(row), v3(row));
-        for (answer, passes) in answers.iter_mut().zip([
-            (500.0..510.0).contains(&value),
-            (low..high).contains(&time),
-            s(row) == 437,
-        ]) {
+        for (answer, passes) in
+            answers.iter_mut().zip([(500.0..510.0).contains(&value), (low..high).contains(&time), s(row) == 437])
+        {
             if passes {
                 answer.0 += 1;
                 answer.1 += time - TS0;
@@ -77,7 +73,11 @@ pub fn run(scale: &Scale) -> Res<()> {
         Ok(time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true))
     };
     let scans = [
-        ("i_range_1pct", &["ts", "v1", "v3"][..], vec![filter("v3", Op::GreaterThanEquals, 500), filter("v3", Op::LessThan, 510)]),
+        (
+            "i_range_1pct",
+            &["ts", "v1", "v3"][..],
+            vec![filter("v3", Op::GreaterThanEquals, 500), filter("v3", Op::LessThan, 510)],
+        ),
         (
             "ii_ts_range_0.1pct",
             &["ts", "v1", "v2", "v3"],
@@ -116,6 +116,12 @@ pub fn run(scale: &Scale) -> Res<()> {
         assert_eq!(session.query_table_data(&id, request.clone())?.total_row_count, count);
         Ok(())
     })?;
-    scale.emit("W3", "peak_memory", &[memory], "MiB", "the greatest of all queries, above what the program held before");
+    scale.emit(
+        "W3",
+        "peak_memory",
+        &[memory],
+        "MiB",
+        "the greatest of all queries, above what the program held before",
+    );
     Ok(())
 }

@@ -117,7 +117,12 @@ fn all_truths(rows: u64) -> Vec<Truth> {
     })
 }
 
-fn request(method: DecimationMethod, ys: usize, intervals: u64, filters: Vec<ColumnFilter>) -> QueryDecimatedDataRequest {
+fn request(
+    method: DecimationMethod,
+    ys: usize,
+    intervals: u64,
+    filters: Vec<ColumnFilter>,
+) -> QueryDecimatedDataRequest {
     let y: Vec<String> = YS.iter().take(ys).map(|(name, _)| (*name).to_owned()).collect();
     QueryDecimatedDataRequest {
         columns: Some(std::iter::once("ts".to_owned()).chain(y.iter().cloned()).collect()),
@@ -149,7 +154,13 @@ impl Series<'_> {
             })
         })?;
         self.memory = self.memory.max(peak.unwrap_or_default());
-        self.scale.emit(self.workload, metric, &taken, "ms", "warm page cache; x and y of the kept rows as Arrow columns");
+        self.scale.emit(
+            self.workload,
+            metric,
+            &taken,
+            "ms",
+            "warm page cache; x and y of the kept rows as Arrow columns",
+        );
         Ok(())
     }
 }
@@ -203,7 +214,13 @@ fn run_on(scale: &Scale, workload: &str, rows: usize, filtered: bool) -> Res<()>
     }
     let bytes = bytes_below(&dir.join("tables")) as f64 / rows as f64;
     scale.emit(workload, "bytes_per_row", &[bytes], "B/row", "segments and summaries");
-    scale.emit(workload, "peak_memory", &[series.memory], "MiB", "the greatest of all queries, above what the program held before");
+    scale.emit(
+        workload,
+        "peak_memory",
+        &[series.memory],
+        "MiB",
+        "the greatest of all queries, above what the program held before",
+    );
     drop(series);
     if !keeps {
         std::fs::remove_dir_all(&dir)?;

@@ -105,7 +105,11 @@ impl MergedScan {
                 }
             }
             if next_row < end_row {
-                cursors.push(Cursor { run: at, next_row, end_row, step: FIRST_ROWS,
+                cursors.push(Cursor {
+                    run: at,
+                    next_row,
+                    end_row,
+                    step: FIRST_ROWS,
                     ahead: AHEAD,
                     least,
                     pieces: VecDeque::new(),

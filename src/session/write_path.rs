@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::ThreadId;
+use std::time::{Duration, Instant};
 
 use super::context::Context;
 use super::draft::Draft;
@@ -38,16 +39,27 @@ struct Job {
     wake: Condvar,
 }
 
+/// A group that took at least this long was waiting for its disk.
+const SLOW_COMMIT: Duration = Duration::from_millis(1);
+/// The longest that a group waits for operations that are on their way.
+const LONGEST_WAIT: Duration = Duration::from_millis(1);
+
 #[derive(Default)]
 struct State {
     queue: VecDeque<Arc<Job>>,
     leader: Option<ThreadId>,
+    /// Operations of the last group and of the queue at its end: so many writers are about.
+    writers: usize,
+    /// How long the last group took.
+    taken: Duration,
 }
 
 /// The queue of writers and the turn that one of them holds.
 #[derive(Default)]
 pub(crate) struct WritePath {
     state: Mutex<State>,
+    /// An operation was queued.
+    arrived: Condvar,
 }
 
 impl std::fmt::Debug for WritePath {
@@ -60,11 +72,14 @@ impl std::fmt::Debug for WritePath {
 struct Leadership<'e> {
     path: &'e WritePath,
     group: Vec<Arc<Job>>,
+    began: Instant,
 }
 
 impl Drop for Leadership<'_> {
     fn drop(&mut self) {
         let mut state = lock(&self.path.state);
+        state.writers = self.group.len() + state.queue.len();
+        state.taken = self.began.elapsed();
         for job in &self.group {
             job.done.store(true, Ordering::SeqCst);
             job.wake.notify_one();
@@ -90,6 +105,7 @@ impl WritePath {
             ));
         }
         state.queue.push_back(job.clone());
+        self.arrived.notify_one();
         if state.leader.is_some() {
             while !job.done.load(Ordering::SeqCst) && !job.promoted.load(Ordering::SeqCst) {
                 state = job.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -100,6 +116,18 @@ impl WritePath {
         } else {
             state.leader = Some(job.thread);
         }
+        // Whoever was answered just now comes back at once. Where a sync takes long, waiting for them for a fraction of it
+        // doubles what a commit carries: without, those of the last group miss this one and wait for two.
+        if !job.exclusive && state.taken >= SLOW_COMMIT {
+            let until = Instant::now() + (state.taken / 8).min(LONGEST_WAIT);
+            while state.queue.len() < state.writers.min(limits::GROUP_OPERATIONS) {
+                let left = until.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    break;
+                }
+                state = self.arrived.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            }
+        }
         // The leader's own job stands in front. It takes the jobs behind it along, up to the next exclusive one.
         let mut group = Vec::new();
         while let Some(front) = state.queue.front() {
@@ -108,7 +136,7 @@ impl WritePath {
             }
             group.extend(state.queue.pop_front());
         }
-        Ok(Some(Leadership { path: self, group }))
+        Ok(Some(Leadership { path: self, group, began: Instant::now() }))
     }
 }
 

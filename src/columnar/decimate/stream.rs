@@ -37,9 +37,17 @@ pub(super) fn keep(
         return Ok(Vec::new());
     }
     let mut keeper = Keeper::new(view, decimation, &predicates, row_count, control)?;
-    // The x column travels first, the y columns behind it.
-    let mut columns = vec![decimation.x];
-    columns.extend(&decimation.y);
+    // The y columns, and before them the x column where its values matter.
+    let with_x = keeper.spans.is_some();
+    let mut columns = Vec::new();
+    if with_x {
+        columns.push(decimation.x);
+    }
+    if decimation.method == DecimationMethod::Lossy {
+        columns.push(decimation.x);
+    } else {
+        columns.extend(&decimation.y);
+    }
     if is_index {
         let mut scan = MergedScan::new(view.clone(), predicates, columns, None, control.clone())?.with_locators();
         while let Some(chunk) = scan.next_chunk()? {
@@ -142,7 +150,7 @@ impl<'a> Keeper<'a> {
         })
     }
 
-    /// Takes the next rows in order of x; the first column is x, the others are the y columns.
+    /// Takes the next rows in order of x; the columns are the y columns, behind x where spans are cut.
     fn take(&mut self, batch: &RecordBatch, locators: &[Locator]) -> Result<()> {
         let rows = batch.num_rows();
         if self.decimation.method == DecimationMethod::Lossy {
@@ -190,7 +198,7 @@ impl<'a> Keeper<'a> {
             self.first = Some((self.rank, place(from)));
         }
         self.last = Some((self.rank + (to - from - 1) as u64, place(to - 1)));
-        for (best, array) in self.bests.iter_mut().zip(batch.columns().iter().skip(1)) {
+        for (best, array) in self.bests.iter_mut().zip(batch.columns().iter().skip(usize::from(self.spans.is_some()))) {
             if let Some(found) = array_extremes(array, from, to - from)? {
                 best.offer_min(found.min, self.rank + found.min_at as u64, place(from + found.min_at));
                 best.offer_max(found.max, self.rank + found.max_at as u64, place(from + found.max_at));

@@ -94,13 +94,7 @@ struct Scratch<V> {
 
 impl<V: Values> Scratch<V> {
     fn new() -> Self {
-        Self {
-            bytes: Vec::new(),
-            codes: Vec::new(),
-            values: V::default(),
-            spread: V::default(),
-            dictionary: None,
-        }
+        Self { bytes: Vec::new(), codes: Vec::new(), values: V::default(), spread: V::default(), dictionary: None }
     }
 }
 

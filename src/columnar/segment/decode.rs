@@ -235,7 +235,7 @@ pub(super) fn validity(body: &[u8], rows: usize) -> Option<(Option<Vec<bool>>, &
 }
 
 /// Appends the first `wanted` numbers of a block of deltas to `out`.
-pub(super) fn deltas<T>(bytes: &[u8], wanted: usize, out: &mut Vec<T>, narrow: impl Fn(i64) -> T) -> Option<()> {
+pub(super) fn deltas<T: Copy>(bytes: &[u8], wanted: usize, out: &mut Vec<T>, narrow: impl Fn(i64) -> T) -> Option<()> {
     let mut bytes = Bytes { all: bytes, at: 0 };
     let block = usize::try_from(bytes.varint()?).ok()?;
     let minis = usize::try_from(bytes.varint()?).ok()?;
@@ -271,14 +271,19 @@ pub(super) fn deltas<T>(bytes: &[u8], wanted: usize, out: &mut Vec<T>, narrow: i
             }
             let mut numbers = [0; 32];
             for at in (0..in_mini).step_by(32) {
-                let count = left.min(32);
+                if left == 0 {
+                    break;
+                }
                 if width > 0 {
                     unpack32(width, packed.get(at / 8 * width..)?, &mut numbers);
                 }
-                out.extend(numbers.get(..count)?.iter().map(|number| {
-                    last = last.wrapping_add(least).wrapping_add(i64::from(*number));
+                // Whole arrays, so that nothing is checked or grown inside the loop.
+                let values = numbers.map(|number| {
+                    last = last.wrapping_add(least).wrapping_add(i64::from(number));
                     narrow(last)
-                }));
+                });
+                let count = left.min(32);
+                out.extend_from_slice(values.get(..count)?);
                 left -= count;
             }
         }

@@ -39,6 +39,7 @@ enum Choice {
 
 /// The properties of a file, and of a row group with these rows.
 pub(super) fn properties(schema: &TableSchema, rows: &[RecordBatch]) -> WriterProperties {
+    let row_count = rows.iter().map(RecordBatch::num_rows).sum();
     let mut builder = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_created_by(concat!("stationdb ", env!("CARGO_PKG_VERSION")).to_owned())
@@ -59,7 +60,7 @@ pub(super) fn properties(schema: &TableSchema, rows: &[RecordBatch]) -> WriterPr
         let choice = if position == schema.index() {
             Choice::Delta
         } else {
-            choose(column.data_type, &sample(rows, position))
+            choose(column.data_type, &sample(rows, position), row_count)
         };
         builder = match choice {
             Choice::Dictionary => builder.set_column_dictionary_enabled(path, true),
@@ -99,17 +100,51 @@ fn sample(rows: &[RecordBatch], position: usize) -> Vec<ArrayRef> {
     out
 }
 
-fn choose(data_type: DataType, sample: &[ArrayRef]) -> Choice {
+/// What a sample says of a column.
+struct Seen {
+    /// Estimated number of different values in all rows.
+    distinct: usize,
+    /// Bytes of a value.
+    width: usize,
+    /// Bits of the difference of neighbours, for integers.
+    delta_bits: usize,
+}
+
+fn choose(data_type: DataType, sample: &[ArrayRef], rows: usize) -> Choice {
+    let Some(seen) = look(data_type, sample, rows) else { return Choice::Plain };
+    let bits = usize::BITS as usize - seen.distinct.leading_zeros() as usize;
+    let dictionary_bytes = seen.distinct.saturating_mul(seen.width);
+    let coded = dictionary_bytes.saturating_add(rows * bits / 8);
+    let plain = rows * seen.width;
+    // Codes are filtered faster than anything else, deltas have to be added up from the start of their page.
+    let pays = dictionary_bytes <= DICTIONARY_BYTES / 2 && coded <= plain / 2;
+    match data_type {
+        DataType::Bool | DataType::Float32 | DataType::Float64 if !pays => Choice::Plain,
+        DataType::Int32 | DataType::Int64 | DataType::Timestamp
+            if !pays || coded > rows * (seen.delta_bits + 2) / 8 =>
+        {
+            Choice::Delta
+        }
+        DataType::String if !pays => Choice::PackedText,
+        _ => Choice::Dictionary,
+    }
+}
+
+fn look(data_type: DataType, sample: &[ArrayRef], rows: usize) -> Option<Seen> {
     let mut values: Vec<u64> = Vec::with_capacity(SAMPLE_ROWS);
+    let (mut text_bytes, mut least, mut greatest) = (0, i64::MAX, i64::MIN);
     for array in sample {
+        let from = values.len();
         match data_type {
-            DataType::Bool => return Choice::Plain,
+            DataType::Bool => return None,
             DataType::Float32 => {
                 values.extend(array.as_primitive::<Float32Type>().values().iter().map(|v| u64::from(v.to_bits())));
             }
-            DataType::Float64 => values.extend(array.as_primitive::<Float64Type>().values().iter().map(|v| v.to_bits())),
+            DataType::Float64 => {
+                values.extend(array.as_primitive::<Float64Type>().values().iter().map(|v| v.to_bits()))
+            }
             DataType::Int32 => {
-                values.extend(array.as_primitive::<Int32Type>().values().iter().map(|v| u64::from(v.cast_unsigned())));
+                values.extend(array.as_primitive::<Int32Type>().values().iter().map(|v| i64::from(*v).cast_unsigned()));
             }
             DataType::Int64 => {
                 values.extend(array.as_primitive::<Int64Type>().values().iter().map(|v| v.cast_unsigned()));
@@ -119,17 +154,38 @@ fn choose(data_type: DataType, sample: &[ArrayRef]) -> Choice {
                 values.extend(times.values().iter().map(|v| v.cast_unsigned()));
             }
             DataType::String => {
-                values.extend(array.as_string::<i32>().iter().map(|text| text.map_or(0, |text| xxh3_64(text.as_bytes()))));
+                let texts = array.as_string::<i32>();
+                text_bytes += texts.iter().flatten().map(str::len).sum::<usize>();
+                values.extend(texts.iter().map(|text| text.map_or(0, |text| xxh3_64(text.as_bytes()))));
+            }
+        }
+        for pair in values.get(from..).unwrap_or_default().windows(2) {
+            if let [before, after] = pair {
+                let delta = after.wrapping_sub(*before).cast_signed();
+                (least, greatest) = (least.min(delta), greatest.max(delta));
             }
         }
     }
-    let rows = values.len();
+    let count = values.len();
     values.sort_unstable();
-    values.dedup();
-    match data_type {
-        _ if values.len() <= rows / 4 => Choice::Dictionary,
-        DataType::Float32 | DataType::Float64 | DataType::Bool => Choice::Plain,
-        DataType::Int32 | DataType::Int64 | DataType::Timestamp => Choice::Delta,
-        DataType::String => Choice::PackedText,
+    let (mut distinct, mut once, mut twice) = (0, 0, 0);
+    for same in values.chunk_by(|a, b| a == b) {
+        distinct += 1;
+        once += usize::from(same.len() == 1);
+        twice += usize::from(same.len() == 2);
     }
+    if count < rows {
+        // Chao's estimate of what the sample did not meet.
+        distinct += once * once / (2 * twice).max(1);
+    }
+    Some(Seen {
+        distinct: distinct.min(rows),
+        width: match data_type {
+            DataType::Bool => 1,
+            DataType::Int32 | DataType::Float32 => 4,
+            DataType::Int64 | DataType::Timestamp | DataType::Float64 => 8,
+            DataType::String => 4 + text_bytes.div_ceil(count.max(1)),
+        },
+        delta_bits: 64 - greatest.wrapping_sub(least).cast_unsigned().leading_zeros() as usize,
+    })
 }

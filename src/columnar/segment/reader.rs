@@ -292,16 +292,13 @@ impl Segment {
             for (chunk, (_, start, ranges)) in chunks.iter().zip(by_group) {
                 chunk.filter(ranges, test, wanted, *start, &mut out)?;
             }
-            let values =
-                (wanted == Wanted::Values).then(|| to_array(out.values, out.valid, data_type)).transpose()?;
+            let values = (wanted == Wanted::Values).then(|| to_array(out.values, out.valid, data_type)).transpose()?;
             Ok(Some(Filtered { ranges: out.ranges, count: out.count, values }))
         }
         let data_type = self.schema.column(column)?.data_type;
         match data_type {
             DataType::Int32 => filter::<Vec<i32>>(&chunks, &by_group, test, wanted, data_type),
-            DataType::Int64 | DataType::Timestamp => {
-                filter::<Vec<i64>>(&chunks, &by_group, test, wanted, data_type)
-            }
+            DataType::Int64 | DataType::Timestamp => filter::<Vec<i64>>(&chunks, &by_group, test, wanted, data_type),
             DataType::Float32 => filter::<Vec<f32>>(&chunks, &by_group, test, wanted, data_type),
             DataType::Float64 => filter::<Vec<f64>>(&chunks, &by_group, test, wanted, data_type),
             DataType::String | DataType::Bool => filter::<Texts>(&chunks, &by_group, test, wanted, data_type),

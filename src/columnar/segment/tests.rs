@@ -56,7 +56,8 @@ impl Shape {
 }
 
 fn arrays(shapes: &[Shape]) -> Vec<ArrayRef> {
-    let types = [DataType::Int32, DataType::Int64, DataType::Timestamp, DataType::Float32, DataType::Float64, DataType::String];
+    let types =
+        [DataType::Int32, DataType::Int64, DataType::Timestamp, DataType::Float32, DataType::Float64, DataType::String];
     let mut out: Vec<ArrayRef> = vec![Arc::new(Int64Array::from_iter_values((0..ROWS as i64).map(|row| row / 3)))];
     for (salt, (shape, data_type)) in shapes.iter().zip(types).enumerate() {
         let salt = salt as u64 * 100;

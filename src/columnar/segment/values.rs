@@ -3,7 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float32Array, Float64Array, Int32Array, Int64Array, StringArray, TimestampMillisecondArray};
+use arrow::array::{
+    ArrayRef, Float32Array, Float64Array, Int32Array, Int64Array, StringArray, TimestampMillisecondArray,
+};
 use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 
 use super::decode::deltas;
