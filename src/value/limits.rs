@@ -34,6 +34,8 @@ pub const RECORD_BYTES: usize = 4 * 1024 * 1024;
 pub const BATCH_BYTES: usize = 64 * 1024 * 1024;
 /// Memory of one query, unless the options say otherwise.
 pub const QUERY_MEMORY_BYTES: usize = 256 * 1024 * 1024;
+/// Memory for decoded dictionaries of open segments, all of them together.
+pub const DICTIONARY_CACHE_BYTES: usize = 32 * 1024 * 1024;
 /// Threads that one query works on.
 pub const QUERY_THREADS: usize = 2;
 

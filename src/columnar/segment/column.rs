@@ -2,6 +2,7 @@
 //! that do, and tests on dictionary codes where a page has them.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanBufferBuilder};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
@@ -12,18 +13,24 @@ use super::decode::{
     DELTA_BINARY_PACKED, PLAIN, PLAIN_DICTIONARY, PageHeader, RLE_DICTIONARY, append_valid, hybrid, page_header,
     validity,
 };
+use super::dictionary::Dictionaries;
 use super::values::{Part, Values};
 use crate::error::{Error, Result};
 use crate::model::table_data::DataType;
 
 /// Bytes between wanted ones that are read along rather than skipped: a system call costs as much as copying these.
 const GAP: usize = 3 * 1024;
+/// Codes between wanted ones that are decoded along.
+const GAP_ROWS: usize = 128;
 /// Bytes of neighbouring pages that are read in one go.
 const TOGETHER: u64 = 64 * 1024;
 
 /// Where a column of a row group stands.
 pub(super) struct ColumnChunk<'a> {
     pub file: &'a CheckedFile,
+    pub dictionaries: &'a Dictionaries,
+    pub group: usize,
+    pub column: usize,
     pub pages: &'a [PageLocation],
     /// Rows of the row group.
     pub rows: usize,
@@ -80,6 +87,12 @@ impl<V: Values> Stretch<'_, V> {
     }
 }
 
+fn check_codes<V: Values>(codes: &[u32], dictionary: &V) -> Result<()> {
+    // The greatest of all: one pass without a branch, and the look-ups that follow need no care.
+    let greatest = codes.iter().fold(0, |greatest, code| greatest.max(*code));
+    if codes.is_empty() || (greatest as usize) < dictionary.len() { Ok(()) } else { Err(damaged()) }
+}
+
 fn damaged() -> Error {
     Error::corrupt("a page of a segment cannot be decoded; restore the table from a backup")
 }
@@ -89,7 +102,7 @@ struct Scratch<V> {
     codes: Vec<u32>,
     values: V,
     spread: V,
-    dictionary: Option<V>,
+    dictionary: Option<Arc<V>>,
 }
 
 impl<V: Values> Scratch<V> {
@@ -181,8 +194,8 @@ impl ColumnChunk<'_> {
         scratch: &mut Scratch<V>,
         visit: &mut impl FnMut(&Stretch<'_, V>) -> Result<()>,
     ) -> Result<(usize, usize)> {
-        // Pages with the last wanted row of each.
-        let mut pages: Vec<(Range<usize>, Range<u64>, usize)> = Vec::new();
+        // Pages with the wanted rows of each, counted from its first one; what stands close together as one.
+        let mut pages: Vec<(Range<usize>, Range<u64>, Vec<Range<usize>>)> = Vec::new();
         let mut at = first;
         let mut page = first_page;
         while let Some((rows, bytes)) = self.page(page) {
@@ -190,16 +203,22 @@ impl ColumnChunk<'_> {
             if !pages.is_empty() && bytes.end - begin > TOGETHER {
                 break;
             }
-            let mut last = None;
+            let mut wanted: Vec<Range<usize>> = Vec::new();
             while let Some(range) = ranges.get(at).filter(|range| range.start < rows.end) {
-                last = Some(range.end.min(rows.end));
+                let part = range.start.max(rows.start) - rows.start..range.end.min(rows.end) - rows.start;
+                match wanted.last_mut() {
+                    Some(last) if part.start - last.end <= GAP_ROWS => last.end = part.end,
+                    _ => wanted.push(part),
+                }
                 if range.end > rows.end {
                     break;
                 }
                 at += 1;
             }
-            let Some(last) = last else { break };
-            pages.push((rows, bytes, last));
+            if wanted.is_empty() {
+                break;
+            }
+            pages.push((rows, bytes, wanted));
             page += 1;
         }
         let (Some((_, from, _)), Some((_, to, _))) = (pages.first(), pages.last()) else { return Err(damaged()) };
@@ -207,21 +226,21 @@ impl ColumnChunk<'_> {
         let end = pages.last().map_or(0, |(rows, ..)| rows.end);
         let mut buffer = std::mem::take(&mut scratch.bytes);
         let skip = self.file.read_into(start, len, &mut buffer)?;
-        for (rows, bytes, last) in &pages {
+        for (rows, bytes, wanted) in &pages {
             let from = skip + (bytes.start - start) as usize;
             let page = buffer.get(from..from + (bytes.end - bytes.start) as usize).ok_or_else(damaged)?;
-            self.visit_page(page, rows, last - rows.start, scratch, visit)?;
+            self.visit_page(page, rows, wanted, scratch, visit)?;
         }
         scratch.bytes = buffer;
         Ok((at, end))
     }
 
-    /// Decodes the first `wanted` rows of a page.
+    /// Decodes the wanted rows of a page, and where its encoding knows no other way those before them.
     fn visit_page<V: Values>(
         &self,
         page: &[u8],
         rows: &Range<usize>,
-        wanted: usize,
+        wanted: &[Range<usize>],
         scratch: &mut Scratch<V>,
         visit: &mut impl FnMut(&Stretch<'_, V>) -> Result<()>,
     ) -> Result<()> {
@@ -230,27 +249,37 @@ impl ColumnChunk<'_> {
         let body = page.get(len..).filter(|body| body.len() == body_len).ok_or_else(damaged)?;
         let (valid, body) =
             if self.is_nullable { validity(body, rows.len()).ok_or_else(damaged)? } else { (None, body) };
+        let is_coded = encoding == RLE_DICTIONARY || encoding == PLAIN_DICTIONARY;
+        if is_coded && valid.is_none() {
+            let (&width, body) = body.split_first().ok_or_else(damaged)?;
+            let dictionary = self.dictionary_of(&mut scratch.dictionary)?;
+            for wanted in wanted {
+                scratch.codes.clear();
+                hybrid(body, usize::from(width), wanted.clone(), &mut scratch.codes).ok_or_else(damaged)?;
+                check_codes(&scratch.codes, &**dictionary)?;
+                let cells = Cells::Codes(&scratch.codes, &**dictionary);
+                visit(&Stretch { first: rows.start + wanted.start, cells, valid: None })?;
+            }
+            return Ok(());
+        }
+        let wanted = wanted.last().map_or(0, |wanted| wanted.end);
         let valid = valid.as_deref().map(|valid| valid.get(..wanted).ok_or_else(damaged)).transpose()?;
         // Nulls have no value.
         let count = valid.map_or(wanted, |valid| valid.iter().filter(|valid| **valid).count());
         scratch.values.clear();
         scratch.codes.clear();
-        let is_coded = encoding == RLE_DICTIONARY || encoding == PLAIN_DICTIONARY;
         match encoding {
             PLAIN => scratch.values.plain(body, count).ok_or_else(damaged)?,
             DELTA_BINARY_PACKED => scratch.values.packed_deltas(body, count).ok_or_else(damaged)?,
             _ if is_coded => {
                 let (&width, body) = body.split_first().ok_or_else(damaged)?;
-                hybrid(body, usize::from(width), count, &mut scratch.codes).ok_or_else(damaged)?;
-                let known = self.dictionary_of(&mut scratch.dictionary)?.len();
-                if scratch.codes.iter().max().is_some_and(|&code| code as usize >= known) {
-                    return Err(damaged());
-                }
+                hybrid(body, usize::from(width), 0..count, &mut scratch.codes).ok_or_else(damaged)?;
+                check_codes(&scratch.codes, &**self.dictionary_of(&mut scratch.dictionary)?)?;
             }
             _ => return Err(damaged()),
         }
         let none = V::default();
-        let dictionary = scratch.dictionary.as_ref().unwrap_or(&none);
+        let dictionary = scratch.dictionary.as_deref().unwrap_or(&none);
         let dense = Stretch {
             first: rows.start,
             cells: if is_coded { Cells::Codes(&scratch.codes, dictionary) } else { Cells::Values(&scratch.values) },
@@ -270,17 +299,19 @@ impl ColumnChunk<'_> {
         visit(&Stretch { first: rows.start, cells: Cells::Values(&scratch.spread), valid: Some(valid) })
     }
 
-    fn dictionary_of<'d, V: Values>(&self, known: &'d mut Option<V>) -> Result<&'d V> {
+    fn dictionary_of<'d, V: Values>(&self, known: &'d mut Option<Arc<V>>) -> Result<&'d Arc<V>> {
         if known.is_none() {
-            let place = self.dictionary.clone().ok_or_else(damaged)?;
-            let mut bytes = Vec::new();
-            let len = (place.end - place.start) as usize;
-            let skip = self.file.read_into(place.start, len, &mut bytes)?;
-            let page = bytes.get(skip..skip + len).ok_or_else(damaged)?;
-            let header = page_header(page).filter(|header| header.page_type == 2).ok_or_else(damaged)?;
-            let mut values = V::default();
-            page.get(header.len..).and_then(|body| values.plain(body, header.values)).ok_or_else(damaged)?;
-            *known = Some(values);
+            *known = Some(self.dictionaries.get(self.group, self.column, || {
+                let place = self.dictionary.clone().ok_or_else(damaged)?;
+                let mut bytes = Vec::new();
+                let len = (place.end - place.start) as usize;
+                let skip = self.file.read_into(place.start, len, &mut bytes)?;
+                let page = bytes.get(skip..skip + len).ok_or_else(damaged)?;
+                let header = page_header(page).filter(|header| header.page_type == 2).ok_or_else(damaged)?;
+                let mut values = V::default();
+                page.get(header.len..).and_then(|body| values.plain(body, header.values)).ok_or_else(damaged)?;
+                Ok(values)
+            })?);
         }
         known.as_ref().ok_or_else(damaged)
     }

@@ -2,6 +2,8 @@
 //!
 //! All functions answer `None` for bytes that no writer makes, and never read beyond what they are given.
 
+use std::ops::Range;
+
 use arrow::array::BooleanBufferBuilder;
 
 /// What the header of a page says.
@@ -126,42 +128,42 @@ pub(super) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
     Some(header)
 }
 
-/// 32 numbers of `WIDTH` bits from `4 * WIDTH` bytes.
-fn unpack<const WIDTH: usize>(words: &[u32; 33], out: &mut [u32; 32]) {
+/// 32 numbers of `WIDTH` bits from `BYTES` = 4 * `WIDTH` bytes, at least 8.
+fn unpack<const WIDTH: usize, const BYTES: usize>(bytes: &[u8; BYTES], out: &mut [u32; 32]) {
     let mask = if WIDTH == 32 { u32::MAX } else { (1 << WIDTH) - 1 };
     for (at, out) in out.iter_mut().enumerate() {
+        // Eight bytes hold every number; the last ones are looked for in the last eight bytes. All of this is known when
+        // the loop is compiled.
         let bit = at * WIDTH;
-        // Two neighbouring words hold every number; the array has one word more, so that no index can be outside.
-        let low = words.get(bit / 32).copied().unwrap_or_default();
-        let high = words.get(bit / 32 + 1).copied().unwrap_or_default();
-        let both = u64::from(low) | u64::from(high) << 32;
-        *out = (both >> (bit % 32)) as u32 & mask;
+        let from = (bit / 8).min(BYTES - 8);
+        let word = bytes.get(from..).and_then(|bytes| bytes.first_chunk::<8>()).map_or(0, |b| u64::from_le_bytes(*b));
+        *out = (word >> (bit - 8 * from)) as u32 & mask;
     }
 }
 
 /// 32 numbers of `width` bits; `bytes` may end early, and then zeros follow.
 fn unpack32(width: usize, bytes: &[u8], out: &mut [u32; 32]) {
-    let mut words = [0u32; 33];
-    let (whole, rest) = bytes.get(..bytes.len().min(4 * width)).unwrap_or_default().as_chunks::<4>();
-    for (word, bytes) in words.iter_mut().zip(whole) {
-        *word = u32::from_le_bytes(*bytes);
-    }
-    if !rest.is_empty() {
-        let mut last = [0; 4];
-        last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-        if let Some(word) = words.get_mut(whole.len()) {
-            *word = u32::from_le_bytes(last);
-        }
-    }
     macro_rules! each {
         ($($width:literal)*) => {
             match width {
-                $($width => unpack::<$width>(&words, out),)*
+                $($width => {
+                    if let Some(bytes) = bytes.first_chunk::<{ 4 * $width }>() {
+                        return unpack::<$width, { 4 * $width }>(bytes, out);
+                    }
+                    let mut whole = [0; 4 * $width];
+                    whole.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+                    unpack::<$width, { 4 * $width }>(&whole, out);
+                })*
+                1 => {
+                    for (at, out) in out.iter_mut().enumerate() {
+                        *out = bytes.get(at / 8).map_or(0, |byte| u32::from(byte >> (at % 8) & 1));
+                    }
+                }
                 _ => *out = [0; 32],
             }
         };
     }
-    each!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32);
+    each!(2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32);
 }
 
 /// One run of the hybrid of run lengths and packed bits.
@@ -183,32 +185,55 @@ fn next_run<'a>(bytes: &mut Bytes<'a>, width: usize) -> Option<Run<'a>> {
     Some(Run::Same { value: u32::from_le_bytes(value), count: head >> 1 })
 }
 
-/// Appends `count` numbers of at most `width` bits to `out`.
-pub(super) fn hybrid(bytes: &[u8], width: usize, count: usize, out: &mut Vec<u32>) -> Option<()> {
+/// Appends the numbers of at most `width` bits at these positions to `out`.
+pub(super) fn hybrid(bytes: &[u8], width: usize, wanted: Range<usize>, out: &mut Vec<u32>) -> Option<()> {
     if width > 32 {
         return None;
     }
-    let end = out.len().checked_add(count)?;
+    let end = out.len().checked_add(wanted.len())?;
     if width == 0 {
         out.resize(end, 0);
         return Some(());
     }
-    out.reserve(count);
+    out.reserve(wanted.len());
     let mut bytes = Bytes { all: bytes, at: 0 };
+    // Numbers before the first wanted one.
+    let mut skip = wanted.start;
     while out.len() < end {
         match next_run(&mut bytes, width)? {
-            Run::Same { value, count } if count > 0 => out.resize(end.min(out.len().saturating_add(count)), value),
+            Run::Same { count, .. } | Run::Packed { count, .. } if count > 0 && count <= skip => skip -= count,
+            Run::Same { value, count } if count > 0 => {
+                out.resize(end.min(out.len().saturating_add(count - skip)), value);
+                skip = 0;
+            }
             Run::Packed { bytes, count } if !bytes.is_empty() => {
-                let stop = end.min(out.len().saturating_add(count).min(out.len() + bytes.len() * 8 / width));
-                let mut numbers = [0; 32];
-                for part in bytes.chunks(4 * width) {
-                    unpack32(width, part, &mut numbers);
-                    let wanted = numbers.len().min(stop - out.len());
-                    out.extend_from_slice(numbers.get(..wanted)?);
-                    if out.len() == stop {
+                let count = count.min(bytes.len() * 8 / width).checked_sub(skip)?;
+                let stop = end.min(out.len().saturating_add(count));
+                let mut at = out.len();
+                // Room first, so that nothing is grown or copied inside the loop.
+                out.resize(stop, 0);
+                for part in bytes.get(skip / 32 * 4 * width..)?.chunks(4 * width) {
+                    let room = out.get_mut(at..)?;
+                    if let (Some(room), 0) = (room.first_chunk_mut::<32>(), skip) {
+                        unpack32(width, part, room);
+                        at += 32;
+                    } else {
+                        let mut numbers = [0; 32];
+                        unpack32(width, part, &mut numbers);
+                        let from = skip % 32;
+                        skip = 0;
+                        let len = (numbers.len() - from).min(room.len());
+                        room.iter_mut().zip(numbers.get(from..from + len)?).for_each(|(to, from)| *to = *from);
+                        at += len;
+                    }
+                    if at == stop {
                         break;
                     }
                 }
+                if at < stop {
+                    return None;
+                }
+                skip = 0;
             }
             _ => return None,
         }
@@ -228,7 +253,7 @@ pub(super) fn validity(body: &[u8], rows: usize) -> Option<(Option<Vec<bool>>, &
         return Some((None, values));
     }
     let mut numbers = Vec::new();
-    hybrid(levels, 1, rows, &mut numbers)?;
+    hybrid(levels, 1, 0..rows, &mut numbers)?;
     let valid: Vec<bool> = numbers.into_iter().map(|level| level == 1).collect();
     let all = valid.iter().all(|valid| *valid);
     Some(((!all).then_some(valid), values))
@@ -248,43 +273,46 @@ pub(super) fn deltas<T: Copy>(bytes: &[u8], wanted: usize, out: &mut Vec<T>, nar
     if wanted == 0 {
         return Some(());
     }
-    out.reserve(wanted);
-    out.push(narrow(last));
-    let mut left = wanted - 1;
-    while left > 0 {
+    let mut at = out.len();
+    let end = at + wanted;
+    // Room first, so that nothing is grown or copied inside the loop.
+    out.resize(end, narrow(last));
+    at += 1;
+    while at < end {
         let least = bytes.zigzag()?;
         let widths = bytes.take(minis)?;
         for &width in widths {
-            if left == 0 {
+            if at >= end {
                 break;
             }
             let width = usize::from(width);
-            // Checked below 33 because the fast path knows no more; wider numbers are rare.
             let packed = bytes.take(in_mini.checked_mul(width)? / 8)?;
             if width > 32 {
-                for at in 0..in_mini.min(left) {
-                    last = last.wrapping_add(least).wrapping_add(wide(packed, at * width, width)?.cast_signed());
-                    out.push(narrow(last));
+                for (number, room) in out.get_mut(at..)?.iter_mut().take(in_mini).enumerate() {
+                    last = last.wrapping_add(least).wrapping_add(wide(packed, number * width, width)?.cast_signed());
+                    *room = narrow(last);
                 }
-                left -= in_mini.min(left);
+                at = end.min(at + in_mini);
                 continue;
             }
             let mut numbers = [0; 32];
-            for at in (0..in_mini).step_by(32) {
-                if left == 0 {
+            for from in (0..in_mini).step_by(32) {
+                if at >= end {
                     break;
                 }
                 if width > 0 {
-                    unpack32(width, packed.get(at / 8 * width..)?, &mut numbers);
+                    unpack32(width, packed.get(from / 8 * width..)?, &mut numbers);
                 }
-                // Whole arrays, so that nothing is checked or grown inside the loop.
-                let values = numbers.map(|number| {
+                let mut next = |number: u32| {
                     last = last.wrapping_add(least).wrapping_add(i64::from(number));
                     narrow(last)
-                });
-                let count = left.min(32);
-                out.extend_from_slice(values.get(..count)?);
-                left -= count;
+                };
+                let room = out.get_mut(at..)?;
+                match room.first_chunk_mut::<32>() {
+                    Some(room) => room.iter_mut().zip(&numbers).for_each(|(to, number)| *to = next(*number)),
+                    None => room.iter_mut().zip(&numbers).for_each(|(to, number)| *to = next(*number)),
+                }
+                at = end.min(at + 32);
             }
         }
     }
@@ -301,7 +329,7 @@ fn wide(bytes: &[u8], bit: usize, width: usize) -> Option<u64> {
 }
 
 /// Appends a validity of rows.
-pub(super) fn append_valid(out: &mut BooleanBufferBuilder, valid: Option<&[bool]>, range: std::ops::Range<usize>) {
+pub(super) fn append_valid(out: &mut BooleanBufferBuilder, valid: Option<&[bool]>, range: Range<usize>) {
     match valid {
         None => out.append_n(range.len(), true),
         Some(valid) => valid.get(range).unwrap_or_default().iter().for_each(|valid| out.append(*valid)),
@@ -321,7 +349,8 @@ mod tests {
             for from in [0, round % 50] {
                 let part = &bytes[from..];
                 let mut numbers = Vec::new();
-                if hybrid(part, round % 34, round % 300, &mut numbers).is_some() {
+                let wanted = round % 70..round % 70 + round % 300;
+                if hybrid(part, round % 34, wanted, &mut numbers).is_some() {
                     assert_eq!(numbers.len(), round % 300);
                 }
                 let mut values = Vec::new();
@@ -346,10 +375,10 @@ mod tests {
             }
             let mut bytes = vec![5 << 1 | 1];
             bytes.extend(&packed);
-            for count in [1, 31, 32, 33, 40] {
+            for wanted in [0..1, 0..31, 0..32, 0..33, 0..40, 5..6, 31..34, 32..40, 39..40] {
                 let mut out = vec![9];
-                hybrid(&bytes, width, count, &mut out).unwrap();
-                assert_eq!(out[1..], numbers[..count], "{width}");
+                hybrid(&bytes, width, wanted.clone(), &mut out).unwrap();
+                assert_eq!(out[1..], numbers[wanted], "{width}");
             }
         }
     }

@@ -6,6 +6,7 @@
 mod checked;
 mod column;
 mod decode;
+mod dictionary;
 mod encoder;
 mod encoding;
 mod meta;

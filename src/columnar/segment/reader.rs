@@ -19,6 +19,7 @@ use parquet::file::reader::{ChunkReader, Length};
 
 use super::checked::CheckedFile;
 use super::column::{ColumnChunk, Passed, Wanted, to_array};
+use super::dictionary::Dictionaries;
 use super::summary::ColumnSummary;
 use super::summary_file::SummaryFile;
 use super::values::{Part, Texts, Values};
@@ -53,6 +54,7 @@ pub struct Segment {
     group_starts: Vec<usize>,
     summary: SummaryFile,
     columns: Vec<OnceLock<Option<ColumnSummary>>>,
+    dictionaries: Dictionaries,
 }
 
 impl Segment {
@@ -98,7 +100,8 @@ impl Segment {
             return Err(Error::corrupt(format!("{data_path} does not have the rows that its manifest entry tells")));
         }
         let columns = (0..schema.len()).map(|_| OnceLock::new()).collect();
-        Ok(Self { meta, schema, data, parquet, group_starts, summary, columns })
+        let dictionaries = Dictionaries::default();
+        Ok(Self { meta, schema, data, parquet, group_starts, summary, columns, dictionaries })
     }
 
     /// The manifest entry.
@@ -173,6 +176,9 @@ impl Segment {
             && chunk.encodings().all(|encoding| matches!(encoding, Encoding::PLAIN | Encoding::RLE));
         Some(ColumnChunk {
             file: &self.data,
+            dictionaries: &self.dictionaries,
+            group,
+            column,
             pages,
             rows: self.group_rows(group),
             dictionary: chunk.dictionary_page_offset().map(|_| start..first_page),

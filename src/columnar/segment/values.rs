@@ -28,11 +28,13 @@ pub enum Part<'a> {
 }
 
 /// Decoded values; all positions are checked, `None` when one is outside.
-pub(super) trait Values: Default {
+pub(super) trait Values: Default + Send + Sync + 'static {
     /// Bytes of one plain value, when all have the same.
     const WIDTH: Option<usize>;
 
     fn len(&self) -> usize;
+    /// Memory that the values take.
+    fn bytes(&self) -> usize;
     /// Makes room for this many more.
     fn reserve(&mut self, count: usize);
     fn clear(&mut self);
@@ -55,6 +57,10 @@ macro_rules! numbers {
 
             fn len(&self) -> usize {
                 Vec::len(self)
+            }
+
+            fn bytes(&self) -> usize {
+                self.capacity() * size_of::<$ty>()
             }
 
             fn reserve(&mut self, count: usize) {
@@ -139,6 +145,10 @@ impl Values for Texts {
 
     fn len(&self) -> usize {
         self.offsets.len() - 1
+    }
+
+    fn bytes(&self) -> usize {
+        self.offsets.capacity() * 4 + self.bytes.capacity()
     }
 
     fn reserve(&mut self, count: usize) {
