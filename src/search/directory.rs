@@ -3,7 +3,8 @@
 //! Nothing here syncs except [`StoreDirectory::sync`], which checkpoints call. The two files that the engine replaces
 //! (`meta.json`, `.managed.json`) live in memory; a checkpoint writes the first under a name of its own. A file that a
 //! checkpoint names is not removed from the disk before a later one has been recorded. Reads copy into owned memory:
-//! a mapped file that another process cuts short would kill the host.
+//! a mapped file that another process cuts short would kill the host. And every read is checked, so that damage that comes
+//! while the index is open is an error and not another answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -28,6 +29,8 @@ use crate::value::limits::SEARCH_RESIDENT_BYTES;
 /// The name under which the engine keeps its list of segments.
 pub const META: &str = "meta.json";
 const WRITE_BYTES: usize = 256 * 1024;
+/// Bytes of a file that share a checksum for reads of a part.
+const SUM_BYTES: usize = 16 * 1024;
 /// How long one merge or reload waits for another to release the list of segments.
 const LOCK_WAIT: Duration = Duration::from_secs(30);
 
@@ -43,9 +46,13 @@ struct Shared {
     resident_bytes: Arc<AtomicUsize>,
 }
 
+/// CRC-32 of each block of a file, once they are known.
+type Sums = Arc<OnceLock<Vec<u32>>>;
+
 #[derive(Default)]
 struct Names {
     files: BTreeMap<String, FileEntry>,
+    sums: BTreeMap<String, Sums>,
     in_memory: BTreeMap<String, Vec<u8>>,
     locks: BTreeSet<PathBuf>,
     /// What the last recorded checkpoint names.
@@ -184,7 +191,11 @@ impl Directory for StoreDirectory {
     fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
         let missing = || OpenReadError::FileDoesNotExist(path.to_owned());
         let name = name_of(path).ok_or_else(missing)?;
-        let entry = self.names().files.get(name).cloned().ok_or_else(missing)?;
+        let (entry, sums) = {
+            let mut names = self.names();
+            let entry = names.files.get(name).cloned().ok_or_else(missing)?;
+            (entry, Arc::clone(names.sums.entry(name.to_owned()).or_default()))
+        };
         let file = self.0.disk.open(&self.on_disk(name), Mode::Read).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => missing(),
             _ => OpenReadError::wrap_io_error(error, path.to_owned()),
@@ -195,6 +206,8 @@ impl Directory for StoreDirectory {
         Ok(Arc::new(Handle {
             file,
             len,
+            crc: entry.crc,
+            sums,
             is_hot,
             whole: OnceLock::new(),
             resident_bytes: Arc::clone(&self.0.resident_bytes),
@@ -209,6 +222,7 @@ impl Directory for StoreDirectory {
             return Ok(());
         }
         names.files.remove(name).ok_or_else(missing)?;
+        names.sums.remove(name);
         let is_named = names.recorded.contains(name) || names.pinned.contains(name);
         if is_named || !is_gone(self.0.disk.remove_file(&self.on_disk(name))) {
             names.doomed.insert(name.to_owned());
@@ -235,6 +249,7 @@ impl Directory for StoreDirectory {
             buffer: Vec::new(),
             written: 0,
             crc: crc32fast::Hasher::new(),
+            sums: Vec::new(),
         })))
     }
 
@@ -292,14 +307,20 @@ struct Writer {
     buffer: Vec<u8>,
     written: u64,
     crc: crc32fast::Hasher,
+    sums: Vec<u32>,
 }
 
 impl Writer {
-    fn drain(&mut self) -> io::Result<()> {
-        self.file.write_all_at(&self.buffer, self.written)?;
-        self.crc.update(&self.buffer);
-        self.written += self.buffer.len() as u64;
-        self.buffer.clear();
+    /// Writes whole blocks, at the end the rest.
+    fn drain(&mut self, is_end: bool) -> io::Result<()> {
+        let len = self.buffer.len();
+        let ready = self.buffer.get(..if is_end { len } else { len - len % SUM_BYTES }).unwrap_or_default();
+        self.file.write_all_at(ready, self.written)?;
+        self.sums.extend(ready.chunks(SUM_BYTES).map(crc32fast::hash));
+        self.crc.update(ready);
+        self.written += ready.len() as u64;
+        let written = ready.len();
+        self.buffer.drain(..written);
         Ok(())
     }
 }
@@ -308,7 +329,7 @@ impl Write for Writer {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         self.buffer.extend_from_slice(data);
         if self.buffer.len() >= WRITE_BYTES {
-            self.drain()?;
+            self.drain(false)?;
         }
         Ok(data.len())
     }
@@ -320,16 +341,24 @@ impl Write for Writer {
 
 impl TerminatingWrite for Writer {
     fn terminate_ref(&mut self, _: AntiCallToken) -> io::Result<()> {
-        self.drain()?;
+        self.drain(true)?;
         let entry = FileEntry { name: self.name.clone(), len: self.written, crc: self.crc.clone().finalize() };
-        self.directory.names().files.insert(self.name.clone(), entry);
+        let mut names = self.directory.names();
+        names.sums.insert(self.name.clone(), Arc::new(OnceLock::from(std::mem::take(&mut self.sums))));
+        names.files.insert(self.name.clone(), entry);
         Ok(())
     }
+}
+
+fn damaged() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "a search file does not have its checksum")
 }
 
 struct Handle {
     file: Box<dyn DiskFile>,
     len: usize,
+    crc: u32,
+    sums: Sums,
     is_hot: bool,
     whole: OnceLock<OwnedBytes>,
     resident_bytes: Arc<AtomicUsize>,
@@ -342,9 +371,50 @@ impl fmt::Debug for Handle {
 }
 
 impl Handle {
-    fn read(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
+    fn bytes(&self, range: Range<usize>) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; range.len()];
         self.file.read_exact_at(&mut bytes, range.start as u64)?;
+        Ok(bytes)
+    }
+
+    /// The checksums of the blocks; of a file that an earlier process wrote they are computed at the first read.
+    fn sums(&self) -> io::Result<&[u32]> {
+        if let Some(sums) = self.sums.get() {
+            return Ok(sums);
+        }
+        let (mut sums, mut crc) = (Vec::new(), crc32fast::Hasher::new());
+        let mut at = 0;
+        while at < self.len {
+            let bytes = self.bytes(at..self.len.min(at + WRITE_BYTES))?;
+            sums.extend(bytes.chunks(SUM_BYTES).map(crc32fast::hash));
+            crc.update(&bytes);
+            at += bytes.len();
+        }
+        if crc.finalize() != self.crc {
+            return Err(damaged());
+        }
+        Ok(self.sums.get_or_init(|| sums))
+    }
+
+    /// Reads whole blocks, each of which must have its checksum.
+    fn read(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
+        let first = range.start / SUM_BYTES;
+        let from = first * SUM_BYTES;
+        let to = self.len.min(range.end.div_ceil(SUM_BYTES) * SUM_BYTES).max(from);
+        let sums = self.sums()?.get(first..).unwrap_or_default();
+        let bytes = self.bytes(from..to)?;
+        let blocks = bytes.chunks(SUM_BYTES);
+        if blocks.len() > sums.len() || blocks.zip(sums).any(|(block, sum)| crc32fast::hash(block) != *sum) {
+            return Err(damaged());
+        }
+        Ok(OwnedBytes::new(bytes).slice(range.start - from..range.end - from))
+    }
+
+    fn read_whole(&self) -> io::Result<OwnedBytes> {
+        let bytes = self.bytes(0..self.len)?;
+        if crc32fast::hash(&bytes) != self.crc {
+            return Err(damaged());
+        }
         Ok(OwnedBytes::new(bytes))
     }
 
@@ -360,12 +430,12 @@ impl Handle {
             self.resident_bytes.fetch_sub(self.len, Ordering::Relaxed);
             return Ok(None);
         }
-        let outcome = self.read(0..self.len);
-        let is_stored = outcome.is_ok_and(|bytes| self.whole.set(bytes).is_ok());
+        let outcome = self.read_whole();
+        let is_stored = outcome.as_ref().is_ok_and(|bytes| self.whole.set(bytes.clone()).is_ok());
         if !is_stored {
             self.resident_bytes.fetch_sub(self.len, Ordering::Relaxed);
         }
-        Ok(self.whole.get())
+        outcome.map(|_| self.whole.get())
     }
 }
 

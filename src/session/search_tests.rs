@@ -309,6 +309,61 @@ fn verify_names_damaged_files_of_the_index_and_opening_mends_them() {
 }
 
 #[test]
+fn damage_that_comes_while_the_index_is_open_never_changes_an_answer() {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = open(&disk);
+    for number in 0..60 {
+        let body = format!("amplifier {} stage {number}", if number % 2 == 0 { "first" } else { "second" });
+        write(&ada(&store), &format!("note {number:02}"), &body, "w1").unwrap();
+    }
+    let answers = |store: &Store| {
+        let session = ada(store);
+        let words: Vec<Vec<String>> = ["amplifier", "\"second stage\"", "not* -first", "name:\"note 07\"", "stage 3*"]
+            .iter()
+            .map(|text| {
+                let request = SearchRequest { take: Some(100), ..ask(text) };
+                let response = session.search(request).unwrap_or_else(|error| panic!("{text}: {error}"));
+                let mut names: Vec<String> = response.hits.into_iter().map(|hit| hit.name).collect();
+                names.sort();
+                names
+            })
+            .collect();
+        let filters = ["title.Contains(\"te 1\")", "search(\"\\\"first stage\\\"\") and title.Contains(\"note\")"];
+        let found: Vec<Vec<String>> = filters
+            .iter()
+            .map(|filter| {
+                let query = super::Query { filter: Some(filter), take: 100, ..super::Query::default() };
+                let page = session.read(|view| view.query::<Note>(&query)).unwrap_or_else(|error| panic!("{error}"));
+                page.items.into_iter().map(|note| note.title).collect()
+            })
+            .collect();
+        (words, found)
+    };
+    let expected = answers(&store);
+    assert_eq!(expected.0.iter().map(Vec::len).collect::<Vec<_>>(), [60, 30, 30, 1, 11]);
+    assert_eq!(expected.1.iter().map(Vec::len).collect::<Vec<_>>(), [10, 30]);
+    drop(store);
+    let mut noticed = 0;
+    for entry in disk.list("search").unwrap() {
+        for at in [1, entry.len / 3, entry.len / 2, entry.len - 1] {
+            let image = Arc::new(MemoryDisk::new());
+            copy_all(&disk, &image, "");
+            let store = open(&image);
+            // Opens the index, and reads hardly any of it.
+            assert_eq!(names(&ada(&store), "nothing"), [""; 0]);
+            let file = image.open(&format!("search/{}", entry.name), Mode::ReadWrite).unwrap();
+            let mut byte = [0];
+            file.read_exact_at(&mut byte, at).unwrap();
+            file.write_all_at(&[byte[0] ^ 1], at).unwrap();
+            assert_eq!(answers(&store), expected, "{} at {at}", entry.name);
+            let is_rebuilt = !image.exists(&format!("search/{}", entry.name)).unwrap();
+            noticed += usize::from(is_rebuilt);
+        }
+    }
+    assert!(noticed >= 4, "{noticed} places were read again");
+}
+
+#[test]
 fn damage_met_while_searching_heals() {
     let disk = Arc::new(MemoryDisk::new());
     let store = open(&disk);
