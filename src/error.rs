@@ -162,6 +162,22 @@ pub enum Place {
         /// Column name.
         column: String,
     },
+    /// A line of a text that is imported, and where one is concerned, a column.
+    Line {
+        /// Line, counted from 1.
+        line: u64,
+        /// Column name.
+        column: Option<String>,
+    },
+    /// A row group of a Parquet file that is imported, and where known, the column and the row in the file.
+    RowGroup {
+        /// Zero-based row group.
+        row_group: u64,
+        /// Zero-based row of the file.
+        row: Option<u64>,
+        /// Column name.
+        column: Option<String>,
+    },
 }
 
 impl fmt::Display for Place {
@@ -170,6 +186,15 @@ impl fmt::Display for Place {
             Self::Member(path) => write!(f, "at {path}"),
             Self::Offset(offset) => write!(f, "at character {offset}"),
             Self::Cell { row, column } => write!(f, "at row {row}, column {column:?}"),
+            Self::Line { line, column } => {
+                write!(f, "at line {line}")?;
+                column.as_ref().map_or(Ok(()), |column| write!(f, ", column {column:?}"))
+            }
+            Self::RowGroup { row_group, row, column } => {
+                write!(f, "at row group {row_group}")?;
+                row.map_or(Ok(()), |row| write!(f, ", row {row}"))?;
+                column.as_ref().map_or(Ok(()), |column| write!(f, ", column {column:?}"))
+            }
         }
     }
 }

@@ -4,7 +4,9 @@
 //! the corpora that are kept there.
 
 use crate::WorkItem;
-use crate::columnar::{TableSchema, decode_batch, encode_batch};
+use crate::columnar::{
+    CsvImport, ParquetImport, TableSchema, coerce_batch, decode_batch, encode_batch, is_guarded, read_stream,
+};
 use crate::filter::{self, Schema, Times};
 use crate::model::table_data::{Column, ColumnType, DataType};
 use crate::model::{Product, REGISTRY, Resource, Specification};
@@ -16,12 +18,15 @@ use crate::value::{FieldDecl, RecordKey, Val, key, stored, time, wire};
 
 /// Every target: its name, as the directory of its corpus has it, and its body.
 pub const TARGETS: &[(&str, fn(&[u8]))] = &[
+    ("arrow_ipc_in", fuzz_arrow_ipc_in),
     ("control_file", packages::fuzz::fuzz_control),
+    ("csv_import", fuzz_csv_import),
     ("deb_read", packages::fuzz::fuzz_package),
     ("filter_parse", fuzz_filter_parse),
     ("ipk_nipkg_read", packages::fuzz::fuzz_control_archive),
     ("key_order", fuzz_key_order),
     ("paging_token", fuzz_paging_token),
+    ("parquet_import", fuzz_parquet_import),
     ("record_envelope", fuzz_record_envelope),
     ("table_batch", fuzz_table_batch),
     ("text_query", fuzz_text_query),
@@ -63,19 +68,90 @@ pub fn fuzz_text_query(data: &[u8]) {
     let _ = search::parse(text, &shape);
 }
 
-/// Any bytes are a buffered append or an error; what is read is written and read the same.
-pub fn fuzz_table_batch(data: &[u8]) {
+/// An index of INT32, and a nullable column of each type: `c0`, `c1`, …
+fn every_type() -> Option<TableSchema> {
     let column = |(position, data_type): (usize, &DataType)| Column {
         name: format!("c{position}"),
         data_type: *data_type,
         column_type: if position == 0 { ColumnType::Index } else { ColumnType::Nullable },
         ..Column::default()
     };
-    // An index of INT32, and a column of each type.
     let types = std::iter::once(&DataType::Int32).chain(DataType::ALL);
-    let columns: Vec<Column> = types.enumerate().map(column).collect();
-    let column_count = columns.len() as u32;
-    let Ok(schema) = TableSchema::new(columns, crate::value::limits::TABLE_COLUMNS) else { return };
+    TableSchema::with_default_limit(types.enumerate().map(column).collect()).ok()
+}
+
+/// Lets a fuzzer go on after a panic that the library catches: its own hook would end the process before.
+fn expect_guarded_panics() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let others = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !is_guarded() {
+                others(info);
+            }
+        }));
+    });
+}
+
+/// Any bytes are batches that fit a table, or an error.
+pub fn fuzz_arrow_ipc_in(data: &[u8]) {
+    expect_guarded_panics();
+    let Some(schema) = every_type() else { return };
+    let mut row = 0;
+    let _ = read_stream(&mut &*data, |batch| {
+        let rows = batch.num_rows();
+        assert!(rows <= crate::value::limits::IMPORT_BATCH_ROWS);
+        let fitted = coerce_batch(&schema, &batch.slice(0, rows.min(1024)), row)?;
+        assert_eq!(fitted.schema_ref(), schema.arrow());
+        row += rows as u64;
+        Ok(())
+    });
+}
+
+/// Any bytes are a Parquet file that fits a table, or an error.
+pub fn fuzz_parquet_import(data: &[u8]) {
+    expect_guarded_panics();
+    let input = || Box::new(std::io::Cursor::new(data.to_vec()));
+    let control = crate::value::Control::default();
+    // By the columns of a table, and by those that the file has.
+    let inferred = ParquetImport::new(input()).and_then(|import| TableSchema::with_default_limit(import.infer(None)?));
+    for schema in every_type().into_iter().chain(inferred.ok()) {
+        let Ok(mut import) = ParquetImport::new(input()) else { return };
+        let mut rows = 0;
+        while let Ok(Some(batch)) = import.next_batch(&schema, &control) {
+            assert_eq!(batch.schema_ref(), schema.arrow());
+            rows += batch.num_rows() as u64;
+            // A few bytes may stand for very many equal rows.
+            if rows > 100_000 {
+                break;
+            }
+        }
+        assert!(rows <= import.row_count());
+    }
+}
+
+/// Any text is CSV that fits a table, or an error.
+pub fn fuzz_csv_import(data: &[u8]) {
+    let inferred = CsvImport::new(&mut &*data, ',').and_then(|mut import| {
+        let schema = TableSchema::with_default_limit(import.infer(None)?)?;
+        while let Some(batch) = import.next_batch(&schema)? {
+            assert!(batch.num_rows() > 0);
+        }
+        Ok(())
+    });
+    drop(inferred);
+    let Some(schema) = every_type() else { return };
+    if let Ok(mut import) = CsvImport::new(&mut &*data, ',') {
+        while let Ok(Some(batch)) = import.next_batch(&schema) {
+            assert_eq!(batch.schema_ref(), schema.arrow());
+        }
+    }
+}
+
+/// Any bytes are a buffered append or an error; what is read is written and read the same.
+pub fn fuzz_table_batch(data: &[u8]) {
+    let Some(schema) = every_type() else { return };
+    let column_count = schema.len() as u32;
     let _ = decode_batch(&schema, data);
     // With a header that fits, so that the columns are reached.
     let Some((&row_count, body)) = data.split_first() else { return };

@@ -73,7 +73,7 @@ pub mod prelude {
     };
 }
 
-pub use columnar::{RowStream, kernels};
+pub use columnar::{ReadSeek, RowStream, kernels};
 pub use error::{ApiError, Error, ErrorKind, Place, Result};
 pub use model::dashboard::*;
 pub use model::execution::*;
@@ -82,6 +82,7 @@ pub use model::resources::*;
 pub use model::state::*;
 pub use model::table::*;
 pub use model::table_data::*;
+pub use model::table_import::*;
 pub use model::test_plan::*;
 pub use model::test_plan_requests::*;
 pub use model::test_plan_template::*;

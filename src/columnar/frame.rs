@@ -57,18 +57,33 @@ pub fn frame_to_batch(schema: &TableSchema, frame: &DataFrame) -> Result<RecordB
 }
 
 fn column_of_cells(column: &Column, frame: &DataFrame, place: usize) -> Result<ArrayRef> {
+    column_of_texts(
+        column,
+        frame.data.len(),
+        |row| frame.data.get(row).and_then(|cells| cells.get(place)).and_then(Option::as_deref),
+        |row| Place::Cell { row: row as u64, column: column.name.clone() },
+    )
+}
+
+/// One column out of the texts that `text` has for each row; `None` is null.
+pub(super) fn column_of_texts<'t>(
+    column: &Column,
+    rows: usize,
+    text: impl Fn(usize) -> Option<&'t str>,
+    place: impl Fn(usize) -> Place,
+) -> Result<ArrayRef> {
     let bad = |row: usize, text: Option<&str>| {
         let what = match text {
-            Some(text) => format!("{text:?} is not a {} value", column.data_type),
+            Some(text) => format!("{:?} is not a {} value", shortened(text), column.data_type),
             None => format!("column {:?} is not NULLABLE, so it cannot hold null", column.name),
         };
-        Error::invalid(what).at(Place::Cell { row: row as u64, column: column.name.clone() })
+        Error::invalid(what).at(place(row))
     };
     macro_rules! build {
         ($builder:expr, $parse:expr) => {{
             let mut builder = $builder;
-            for (row, cells) in frame.data.iter().enumerate() {
-                match cells.get(place).and_then(Option::as_deref) {
+            for row in 0..rows {
+                match text(row) {
                     Some(text) => match $parse(text) {
                         Some(value) => builder.append_value(value),
                         None => return Err(bad(row, Some(text))),
@@ -80,7 +95,6 @@ fn column_of_cells(column: &Column, frame: &DataFrame, place: usize) -> Result<A
             Ok(Arc::new(builder.finish()) as ArrayRef)
         }};
     }
-    let rows = frame.data.len();
     match column.data_type {
         DataType::Bool => build!(BooleanBuilder::with_capacity(rows), cells::parse_bool),
         DataType::Float32 => build!(Float32Builder::with_capacity(rows), cells::parse_f32),
@@ -91,6 +105,15 @@ fn column_of_cells(column: &Column, frame: &DataFrame, place: usize) -> Result<A
         DataType::Timestamp => {
             build!(TimestampMillisecondBuilder::with_capacity(rows).with_timezone(UTC), cells::parse_timestamp)
         }
+    }
+}
+
+/// The start of a text that is too long for a message.
+fn shortened(text: &str) -> String {
+    const SHOWN: usize = 64;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
     }
 }
 

@@ -1,15 +1,15 @@
 //! Reads Arrow IPC streams from callers, with every declared length checked before memory is taken for it.
 //!
-//! The parser below may still panic on forged metadata, so it runs behind `catch_unwind`, here and nowhere else.
+//! The parser below may still panic on forged metadata, so it runs guarded.
 
 use std::io::Read;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
 use arrow::ipc::reader::StreamDecoder;
 use arrow::ipc::{MessageHeader, RecordBatch as IpcBatch, root_as_message};
 
+use super::guard::guarded;
 use crate::error::{Error, Result};
 use crate::value::limits;
 
@@ -30,14 +30,12 @@ pub fn read_stream(input: &mut dyn Read, mut each: impl FnMut(RecordBatch) -> Re
         is_first = false;
         let mut buffer = Buffer::from_vec(message);
         while !buffer.is_empty() {
-            let decoded = catch_unwind(AssertUnwindSafe(|| decoder.decode(&mut buffer)))
-                .map_err(|_| malformed("its metadata contradicts its contents"))?
+            let decoded = guarded(|| decoder.decode(&mut buffer))
+                .ok_or_else(|| malformed("its metadata contradicts its contents"))?
                 .map_err(|error| malformed("a message cannot be decoded").with_source(error))?;
             if let Some(batch) = decoded {
                 batch_count += 1;
-                let checked = catch_unwind(AssertUnwindSafe(|| check_batch(&batch)))
-                    .map_err(|_| malformed("a batch contradicts its metadata"))?;
-                checked?;
+                guarded(|| check_batch(&batch)).ok_or_else(|| malformed("a batch contradicts its metadata"))??;
                 each(batch)?;
             }
         }

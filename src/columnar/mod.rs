@@ -13,6 +13,8 @@ mod decimate;
 mod export;
 mod fetch;
 mod frame;
+mod guard;
+pub(crate) mod import;
 mod ipc;
 pub mod kernels;
 mod keys;
@@ -35,6 +37,9 @@ pub use count::count_rows;
 pub use decimate::{Decimation, decimate};
 pub use export::{export_csv, export_ipc, export_parquet};
 pub use frame::{batch_rows, frame_to_batch};
+#[cfg(any(test, fuzzing))]
+pub use guard::is_guarded;
+pub use import::{CsvImport, ParquetImport, ReadSeek};
 pub use ipc::read_stream;
 pub use keys::index_values;
 pub use memory_run::MemoryRun;

@@ -23,6 +23,7 @@ pub mod specification;
 pub mod specification_requests;
 pub mod table;
 pub mod table_data;
+pub mod table_import;
 pub(crate) mod upload_session;
 pub mod utilization;
 pub mod utilization_requests;

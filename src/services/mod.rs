@@ -6,6 +6,9 @@ pub(crate) mod batch;
 mod lab;
 mod search;
 mod table_append;
+mod table_import;
+#[cfg(test)]
+mod table_import_tests;
 mod table_metadata;
 mod table_read;
 mod table_rows;

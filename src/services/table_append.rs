@@ -6,16 +6,18 @@ use arrow::array::RecordBatch;
 use serde_json::json;
 
 use super::table_metadata::found;
-use crate::columnar::{SegmentMeta, TableSchema, encode_batch};
-use crate::error::{Error, Result};
+use crate::columnar::{TableSchema, coerce_batch, encode_batch};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::Resource;
 use crate::model::table::TableMetadata;
-use crate::session::table_store::{self, SORT_ROWS, SegmentSink};
-use crate::session::{Access, Identity, Session, What};
+use crate::session::table_store::{self, NewSegments, SORT_ROWS, SegmentSink};
+use crate::session::{Access, Draft, Identity, Session, What};
 use crate::value::Control;
 
 /// Rows of one encoded batch of the buffer.
 const BATCH_ROWS: usize = 16 * 1024;
+/// Cells that are worked on together: a batch of a table with many columns is cut.
+const PUSH_CELLS: usize = 4 * 1024 * 1024;
 /// Bytes in memory above which an append goes straight to segments.
 const LARGE_BYTES: usize = 32 * 1024 * 1024;
 /// A buffer this many times as large as it should be is sealed by the append itself.
@@ -24,20 +26,60 @@ const LATE_FACTOR: u64 = 4;
 /// The rows of one append while they come in.
 pub(super) struct Rest<'a, A> {
     access: &'a A,
-    id: &'a str,
+    id: String,
     schema: Arc<TableSchema>,
+    rows_max: u64,
     rows: u64,
     bytes: usize,
     batches: Vec<RecordBatch>,
     sink: Option<SegmentSink<'a, A>>,
 }
 
-impl<A: Access> Rest<'_, A> {
+/// The rows of one append, ready to be committed.
+pub(super) struct Arrived {
+    rows: u64,
+    segments: NewSegments,
+    encoded: Vec<(u64, Vec<u8>)>,
+}
+
+impl<'a, A: Access> Rest<'a, A> {
+    /// For a table that has `row_count` rows already.
+    pub(super) fn new(access: &'a A, id: &str, schema: Arc<TableSchema>, row_count: u64) -> Self {
+        let rows_max = access.context().settings().table_rows_max.saturating_sub(row_count);
+        // The directory of the segments is named by the id as the store spells it.
+        let id = id.to_ascii_lowercase();
+        Self { access, id, schema, rows_max, rows: 0, bytes: 0, batches: Vec::new(), sink: None }
+    }
+
+    pub(super) fn schema(&self) -> &Arc<TableSchema> {
+        &self.schema
+    }
+
+    pub(super) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Adds a foreign batch, whose first row is row `first_row` of the append.
+    pub(super) fn push_foreign(&mut self, batch: &RecordBatch, first_row: u64) -> Result<()> {
+        // In pieces: what is left out is filled with nulls, and what is packed is unpacked.
+        let step = (PUSH_CELLS / self.schema.len().max(1)).max(1);
+        for at in (0..batch.num_rows().max(1)).step_by(step) {
+            let piece = batch.slice(at, step.min(batch.num_rows() - at));
+            let schema = self.schema.clone();
+            self.push(coerce_batch(&schema, &piece, first_row + at as u64)?)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a batch that has the schema of the table.
     pub(super) fn push(&mut self, batch: RecordBatch) -> Result<()> {
         if batch.num_rows() == 0 {
             return Ok(());
         }
         self.rows += batch.num_rows() as u64;
+        if self.rows > self.rows_max {
+            return Err(too_many_rows(&self.id, self.access.context().settings().table_rows_max));
+        }
         if let Some(sink) = &mut self.sink {
             return sink.push(batch);
         }
@@ -46,7 +88,7 @@ impl<A: Access> Rest<'_, A> {
         // Inside a transaction everything is buffered: a segment file could not be taken back with it.
         let is_large = self.rows >= SORT_ROWS as u64 || self.bytes >= LARGE_BYTES;
         if is_large && !self.access.is_transaction() {
-            let mut sink = SegmentSink::new(self.access, self.id, self.schema.clone());
+            let mut sink = SegmentSink::new(self.access, &self.id, self.schema.clone());
             for batch in std::mem::take(&mut self.batches) {
                 sink.push(batch)?;
             }
@@ -54,6 +96,24 @@ impl<A: Access> Rest<'_, A> {
         }
         Ok(())
     }
+
+    pub(super) fn finish(mut self) -> Result<Arrived> {
+        let segments = self.sink.take().map(SegmentSink::finish).transpose()?.unwrap_or_default();
+        let mut encoded = Vec::new();
+        for batch in &self.batches {
+            for at in (0..batch.num_rows()).step_by(BATCH_ROWS) {
+                let part = batch.slice(at, BATCH_ROWS.min(batch.num_rows() - at));
+                encoded.push((part.num_rows() as u64, encode_batch(&self.schema, &part)?));
+            }
+        }
+        Ok(Arrived { rows: self.rows, segments, encoded })
+    }
+}
+
+fn too_many_rows(id: &str, row_limit: u64) -> Error {
+    Error::limit(format!("the table would have more than the {row_limit} rows that one table may have"))
+        .with_name("DataFrame.TooManyRows", None)
+        .with_resource(TableMetadata::KIND.name, id)
 }
 
 /// Refuses an Arrow append that brings nothing at all.
@@ -76,52 +136,46 @@ fn check_open(table: &TableMetadata) -> Result<()> {
 /// Appends what `fill` pushes, and closes the table when asked.
 pub(super) fn append<'a, A: Access>(
     access: &'a A,
-    id: &'a str,
+    id: &str,
     end_of_data: bool,
-    fill: impl FnOnce(&TableSchema, &mut Rest<'a, A>) -> Result<()>,
+    fill: impl FnOnce(&mut Rest<'a, A>) -> Result<()>,
 ) -> Result<()> {
     let table = access.read(|view| found(id, view.get::<TableMetadata>(id)?))?;
     check_open(&table)?;
     let schema = table_store::schema_of(&table)?;
-    let mut rest = Rest {
-        access,
-        id: table.id.as_deref().map_or(id, |_| id),
-        schema: schema.clone(),
-        rows: 0,
-        bytes: 0,
-        batches: Vec::new(),
-        sink: None,
-    };
-    fill(&schema, &mut rest)?;
-    let rows = rest.rows;
-    if rows == 0 && !end_of_data {
+    let mut rest = Rest::new(access, table.id(), schema, table.row_count.unwrap_or_default().unsigned_abs());
+    fill(&mut rest)?;
+    if rest.rows == 0 && !end_of_data {
         return Ok(());
     }
-    let segments: Vec<SegmentMeta> = rest.sink.take().map(SegmentSink::finish).transpose()?.unwrap_or_default();
-    let mut encoded = Vec::new();
-    for batch in &rest.batches {
-        for at in (0..batch.num_rows()).step_by(BATCH_ROWS) {
-            let part = batch.slice(at, BATCH_ROWS.min(batch.num_rows() - at));
-            encoded.push((part.num_rows() as u64, encode_batch(&schema, &part)?));
-        }
-    }
-    let table_id = id.to_owned();
-    let buffered = access.write(move |draft| {
-        let mut table = found(&table_id, draft.get::<TableMetadata>(&table_id)?)?;
+    let arrived = rest.finish()?;
+    let id = table.id().to_owned();
+    commit(access, table.id(), arrived, end_of_data, move |draft| found(&id, draft.get::<TableMetadata>(&id)?))
+}
+
+/// Commits the rows to the table that `table` finds, or makes.
+pub(super) fn commit<A: Access>(
+    access: &A,
+    id: &str,
+    arrived: Arrived,
+    end_of_data: bool,
+    table: impl FnOnce(&mut Draft<'_>) -> Result<TableMetadata> + Send + 'static,
+) -> Result<()> {
+    let Arrived { rows, segments, encoded } = arrived;
+    let metas = segments.metas().to_vec();
+    let outcome = access.write(move |draft| {
+        let mut table = table(draft)?;
         check_open(&table)?;
         let settings = draft.context().settings();
         let (row_limit, seal_rows, seal_bytes) = (settings.table_rows_max, settings.seal_rows, settings.seal_bytes);
         let is_threaded = settings.maintenance_thread;
         let total = table.row_count.unwrap_or_default().unsigned_abs().saturating_add(rows);
         if total > row_limit {
-            return Err(Error::limit(format!(
-                "the table would have {total} rows, more than the {row_limit} that one table may have"
-            ))
-            .with_resource(TableMetadata::KIND.name, table.id()));
+            return Err(too_many_rows(table.id(), row_limit));
         }
         let mut is_due = false;
-        if !segments.is_empty() {
-            table_store::add_segments(draft, &table, segments)?;
+        if !metas.is_empty() {
+            table_store::add_segments(draft, &table, metas)?;
         } else if !encoded.is_empty() {
             let state = table_store::buffer_batches(draft, &table, encoded)?;
             let factor = if is_threaded { LATE_FACTOR } else { 1 };
@@ -138,8 +192,19 @@ pub(super) fn append<'a, A: Access>(
         let what = if rows > 0 { What::RowsAppended } else { What::Closed };
         draft.put_with(&table, what, (rows > 0).then(|| json!({ "rowCount": rows })))?;
         Ok(is_due)
-    })?;
-    if (buffered || end_of_data) && !access.is_transaction() {
+    });
+    let is_due = match outcome {
+        Ok(is_due) => is_due,
+        Err(error) => {
+            // A commit that may have happened after all may name the files.
+            if matches!(error.kind(), ErrorKind::OutcomeUnknown | ErrorKind::Latched) {
+                segments.keep();
+            }
+            return Err(error);
+        }
+    };
+    segments.keep();
+    if (is_due || end_of_data) && !access.is_transaction() {
         // The rows are safe already: what fails here is done again by maintenance.
         let session = Session::new(access.context().engine.clone(), Identity::user("stationdb"));
         let control = Control::default();

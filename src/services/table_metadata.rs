@@ -12,7 +12,7 @@ use crate::model::table::{
     TableMetadataModification, TableOrderBy, TableProjection,
 };
 use crate::session::table_store::forget_rows;
-use crate::session::{Draft, OrderTerm, Query, View, What};
+use crate::session::{Context, Draft, OrderTerm, Query, View, What};
 use crate::value::{Patch, RecordKey, limits, time};
 
 type Merge = BTreeMap<String, Option<String>>;
@@ -44,17 +44,31 @@ fn check_keys<'k>(mut keys: impl Iterator<Item = &'k String>, member: &str) -> R
 }
 
 pub(super) fn create(draft: &mut Draft<'_>, request: CreateTableRequest) -> Result<TableId> {
-    let columns_max = draft.context().settings().table_columns_max;
-    // Checked first, so that nothing is stored for a table that cannot be.
-    TableSchema::new(request.columns.clone(), columns_max)?;
-    let properties = request.properties.unwrap_or_default();
-    check_keys(properties.keys(), "properties")?;
-    let workspace = request.workspace.unwrap_or_else(|| draft.context().default_workspace().to_owned());
+    // The id last: a refused request draws none.
+    check_new(draft.context(), &request)?;
     let id = TableId::from(draft.new_key::<TableMetadata>()?);
+    create_as(draft, id.clone(), request)?;
+    Ok(id)
+}
+
+/// Refuses a table that cannot be.
+pub(super) fn check_new(context: &Context, request: &CreateTableRequest) -> Result<TableSchema> {
+    let schema = TableSchema::new(request.columns.clone(), context.settings().table_columns_max)?;
+    for (at, column) in request.columns.iter().enumerate() {
+        check_keys(column.properties.keys(), &format!("columns[{at}].properties"))?;
+    }
+    check_keys(request.properties.iter().flatten().map(|(key, _)| key), "properties")?;
+    Ok(schema)
+}
+
+/// Creates a table with an id that was drawn for it.
+pub(super) fn create_as(draft: &mut Draft<'_>, id: TableId, request: CreateTableRequest) -> Result<TableMetadata> {
+    let properties = request.properties.unwrap_or_default();
+    let workspace = request.workspace.unwrap_or_else(|| draft.context().default_workspace().to_owned());
     let now = Some(draft.now());
     let table = TableMetadata {
         name: Some(filled(request.name).unwrap_or_else(|| id.to_string())),
-        id: Some(id.clone()),
+        id: Some(id),
         columns: Some(request.columns),
         created_at: now,
         metadata_modified_at: now,
@@ -68,7 +82,7 @@ pub(super) fn create(draft: &mut Draft<'_>, request: CreateTableRequest) -> Resu
         column_count: None,
     };
     draft.put(&table, What::Created)?;
-    Ok(id)
+    Ok(table)
 }
 
 fn check_take(take: Option<i64>) -> Result<usize> {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 
-use super::table_append::{self, Rest};
 use super::table_metadata as metadata;
 use super::table_read as read;
 use super::table_rows::{PagedTableRows, TableRows};
-use crate::columnar::{RowStream, coerce_batch, frame_to_batch, read_stream};
+use super::{table_append, table_import};
+use crate::columnar::{ReadSeek, RowStream, frame_to_batch, read_stream};
 use crate::error::{Error, Result};
 use crate::model::Operation;
 use crate::model::table::{
@@ -21,6 +21,7 @@ use crate::model::table_data::{
     AppendTableDataRequest, ExportTableDataRequest, GetTableDataRequest, QueryDecimatedDataRequest,
     QueryTableDataRequest, ScanRequest,
 };
+use crate::model::table_import::{ImportTableRequest, ImportTableResponse};
 use crate::session::Access;
 use crate::value::Control;
 
@@ -139,6 +140,37 @@ pub trait TableService {
         end_of_data: Option<bool>,
     ) -> Result<()>;
 
+    /// Appends the rows of a CSV text, of the form of the export, to a table or to a new one: all of them or none.
+    ///
+    /// The first line names the columns. A field without anything is null, `""` is the empty string. Columns that are not
+    /// declared are inferred from the first rows; their whole numbers are INT64. Takes the memory of one batch.
+    ///
+    /// # Errors
+    /// As [`TableService::append_table_data`] and [`TableService::create_table`]; `InvalidArgument` for text that is no CSV and
+    /// for a value that does not fit, with line and column; `Unsupported` in a transaction; what `control` says.
+    fn import_csv(
+        &self,
+        request: ImportTableRequest,
+        input: &mut dyn Read,
+        control: &Control,
+    ) -> Result<ImportTableResponse>;
+
+    /// Appends the rows of a Parquet file to a table or to a new one: all of them or none.
+    ///
+    /// Columns are matched by name, with the type changes of an Arrow append. Columns that are not declared are those of the
+    /// file; the index is the column that the file says it is sorted by, or the first that can be one.
+    ///
+    /// # Errors
+    /// As [`TableService::append_table_data`] and [`TableService::create_table`]; `InvalidArgument` for a damaged file and for
+    /// a value that does not fit, with row group, row and column; `LimitExceeded` beyond the bounds of an import;
+    /// `Unsupported` for nested columns and in a transaction; what `control` says.
+    fn import_parquet(
+        &self,
+        request: ImportTableRequest,
+        input: Box<dyn ReadSeek>,
+        control: &Control,
+    ) -> Result<ImportTableResponse>;
+
     /// A page of the rows that pass filters.
     ///
     /// # Errors
@@ -238,20 +270,20 @@ impl<A: Access> TableService for A {
             if !end_of_data {
                 return Err(Error::invalid("an append needs a frame, unless endOfData is true").at_member("frame"));
             }
-            return table_append::append(self, id, end_of_data, |_, _| Ok(()));
+            return table_append::append(self, id, end_of_data, |_| Ok(()));
         };
-        table_append::append(self, id, end_of_data, |schema, rest: &mut Rest<'_, A>| {
-            rest.push(frame_to_batch(schema, &frame)?)
+        table_append::append(self, id, end_of_data, |rest| {
+            let batch = frame_to_batch(rest.schema(), &frame)?;
+            rest.push(batch)
         })
     }
 
     fn append_arrow(&self, id: &str, stream: &mut dyn Read, end_of_data: Option<bool>) -> Result<()> {
-        table_append::append(self, id, end_of_data.unwrap_or_default(), |schema, rest| {
+        table_append::append(self, id, end_of_data.unwrap_or_default(), |rest| {
             let mut first_row = 0;
             let count = read_stream(stream, |batch| {
-                let rows = batch.num_rows() as u64;
-                rest.push(coerce_batch(schema, &batch, first_row)?)?;
-                first_row += rows;
+                rest.push_foreign(&batch, first_row)?;
+                first_row += batch.num_rows() as u64;
                 Ok(())
             })?;
             table_append::require_batches(count, end_of_data)
@@ -264,19 +296,36 @@ impl<A: Access> TableService for A {
         batches: &mut dyn Iterator<Item = Result<RecordBatch, ArrowError>>,
         end_of_data: Option<bool>,
     ) -> Result<()> {
-        table_append::append(self, id, end_of_data.unwrap_or_default(), |schema, rest| {
+        table_append::append(self, id, end_of_data.unwrap_or_default(), |rest| {
             let (mut first_row, mut count) = (0, 0);
             for batch in batches {
                 let batch = batch.map_err(|error| {
                     Error::invalid(format!("the batches to append cannot be read: {error}")).with_source(error)
                 })?;
                 count += 1;
-                let rows = batch.num_rows() as u64;
-                rest.push(coerce_batch(schema, &batch, first_row)?)?;
-                first_row += rows;
+                rest.push_foreign(&batch, first_row)?;
+                first_row += batch.num_rows() as u64;
             }
             table_append::require_batches(count, end_of_data)
         })
+    }
+
+    fn import_csv(
+        &self,
+        request: ImportTableRequest,
+        input: &mut dyn Read,
+        control: &Control,
+    ) -> Result<ImportTableResponse> {
+        table_import::csv(self, request, input, control)
+    }
+
+    fn import_parquet(
+        &self,
+        request: ImportTableRequest,
+        input: Box<dyn ReadSeek>,
+        control: &Control,
+    ) -> Result<ImportTableResponse> {
+        table_import::parquet(self, request, input, control)
     }
 
     fn query_table_data(&self, id: &str, request: QueryTableDataRequest) -> Result<PagedTableRows> {

@@ -45,6 +45,17 @@ pub const IMPORT_MESSAGE_BYTES: usize = 256 * 1024 * 1024;
 pub const IMPORT_METADATA_BYTES: usize = 16 * 1024 * 1024;
 /// Rows of one Arrow batch on import.
 pub const IMPORT_BATCH_ROWS: usize = 16 * 1024 * 1024;
+/// Bytes of one record of a CSV text on import.
+pub const IMPORT_RECORD_BYTES: usize = 16 * 1024 * 1024;
+/// Bytes of one uncompressed page of a Parquet file on import.
+pub const IMPORT_PAGE_BYTES: usize = 64 * 1024 * 1024;
+/// How many times as large as its compressed bytes a page of a Parquet file may be on import.
+pub const IMPORT_PAGE_RATIO: usize = 1000;
+/// Bytes of one page header of a Parquet file on import.
+pub const IMPORT_PAGE_HEADER_BYTES: usize = 1024 * 1024;
+/// Uncompressed bytes of the pages of a Parquet file that are open together on import: one of each column, and the
+/// dictionaries.
+pub const IMPORT_OPEN_BYTES: u64 = 1024 * 1024 * 1024;
 /// Columns on import.
 pub const IMPORT_COLUMNS: usize = 10_000;
 

@@ -28,7 +28,7 @@ pub(crate) use check::{sweep, verify};
 pub(crate) use maintain::maintain;
 pub(crate) use merge::merge;
 pub(crate) use seal::seal;
-pub(crate) use sink::{SORT_ROWS, SegmentSink};
+pub(crate) use sink::{NewSegments, SORT_ROWS, SegmentSink};
 
 /// Rows of one segment.
 const SEGMENT_ROWS: u64 = 1 << 31;

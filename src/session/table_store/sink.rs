@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 
 use super::{SEGMENT_ROWS, directory};
-use crate::columnar::{MemoryRun, SegmentMeta, SegmentWriter, TableSchema, index_values};
+use crate::columnar::{MemoryRun, SegmentMeta, SegmentWriter, TableSchema, data_name, index_values, summary_name};
+use crate::disk::SharedDisk;
 use crate::error::{Error, Result};
 use crate::records::Space;
 use crate::session::access::Access;
@@ -16,6 +17,8 @@ const SEGMENT_COUNTER: &str = "segments";
 const RESERVED_IDS: u64 = 64;
 /// Rows that are sorted together before they go to a segment.
 pub(crate) const SORT_ROWS: usize = 256 * 1024;
+/// Bytes in memory that are sorted together, where rows are wide.
+const SORT_BYTES: usize = 128 * 1024 * 1024;
 
 fn new_segment_id(session: &impl Access) -> Result<u64> {
     let cache = &session.context().engine.tables;
@@ -53,9 +56,18 @@ pub(crate) fn new_writer(
     schema: &Arc<TableSchema>,
     first_ordinal: u64,
 ) -> Result<SegmentWriter> {
+    writer_of(session, id, schema, new_segment_id(session)?, first_ordinal)
+}
+
+fn writer_of(
+    session: &impl Access,
+    id: &str,
+    schema: &Arc<TableSchema>,
+    number: u64,
+    first_ordinal: u64,
+) -> Result<SegmentWriter> {
     let disk = session.context().engine.disk.clone();
     let dir = directory(id);
-    let number = new_segment_id(session)?;
     let attempt = |error| Error::io(format_args!("creating the directory {dir}"), error);
     if !disk.exists(&dir).map_err(attempt)? {
         disk.create_dir_all(&dir).map_err(attempt)?;
@@ -72,8 +84,40 @@ pub(crate) struct SegmentSink<'a, A> {
     schema: Arc<TableSchema>,
     pending: Vec<RecordBatch>,
     pending_rows: usize,
+    pending_bytes: usize,
     writer: Option<(SegmentWriter, i64)>,
-    done: Vec<SegmentMeta>,
+    done: NewSegments,
+}
+
+/// Written segments that no commit names yet; their files are removed unless they are kept.
+#[derive(Debug, Default)]
+pub(crate) struct NewSegments {
+    metas: Vec<SegmentMeta>,
+    started: Vec<u64>,
+    place: Option<(SharedDisk, String)>,
+}
+
+impl NewSegments {
+    /// In order of append.
+    pub(crate) fn metas(&self) -> &[SegmentMeta] {
+        &self.metas
+    }
+
+    /// Leaves the files to the commit that names them.
+    pub(crate) fn keep(mut self) {
+        self.started.clear();
+    }
+}
+
+impl Drop for NewSegments {
+    fn drop(&mut self) {
+        let Some((disk, dir)) = &self.place else { return };
+        for id in &self.started {
+            // What stays, the next open sweeps.
+            let _ = disk.remove_file(&format!("{dir}/{}", data_name(*id)));
+            let _ = disk.remove_file(&format!("{dir}/{}", summary_name(*id)));
+        }
+    }
 }
 
 impl<'a, A: Access> SegmentSink<'a, A> {
@@ -84,15 +128,21 @@ impl<'a, A: Access> SegmentSink<'a, A> {
             schema,
             pending: Vec::new(),
             pending_rows: 0,
+            pending_bytes: 0,
             writer: None,
-            done: Vec::new(),
+            done: NewSegments {
+                metas: Vec::new(),
+                started: Vec::new(),
+                place: Some((session.context().engine.disk.clone(), directory(id))),
+            },
         }
     }
 
     pub(crate) fn push(&mut self, batch: RecordBatch) -> Result<()> {
         self.pending_rows += batch.num_rows();
+        self.pending_bytes += batch.get_array_memory_size();
         self.pending.push(batch);
-        if self.pending_rows >= SORT_ROWS { self.flush() } else { Ok(()) }
+        if self.pending_rows >= SORT_ROWS || self.pending_bytes >= SORT_BYTES { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> Result<()> {
@@ -101,6 +151,7 @@ impl<'a, A: Access> SegmentSink<'a, A> {
         }
         let pending = std::mem::take(&mut self.pending);
         let rows = std::mem::take(&mut self.pending_rows) as u64;
+        self.pending_bytes = 0;
         if let Some((writer, end)) = &mut self.writer
             && let Some(greatest) = follows(&self.schema, &pending, *end)?
             && writer.row_count() + rows < SEGMENT_ROWS
@@ -124,7 +175,9 @@ impl<'a, A: Access> SegmentSink<'a, A> {
         };
         if !self.writer.as_ref().is_some_and(fits) {
             self.close()?;
-            self.writer = Some((new_writer(self.session, &self.id, &self.schema, 0)?, i64::MIN));
+            let id = new_segment_id(self.session)?;
+            self.done.started.push(id);
+            self.writer = Some((writer_of(self.session, &self.id, &self.schema, id, 0)?, i64::MIN));
         }
         if let Some((writer, end)) = &mut self.writer {
             writer.write(run.batch(), run.ordinals())?;
@@ -135,13 +188,13 @@ impl<'a, A: Access> SegmentSink<'a, A> {
 
     fn close(&mut self) -> Result<()> {
         if let Some((writer, _)) = self.writer.take() {
-            self.done.push(writer.finish()?);
+            self.done.metas.push(writer.finish()?);
         }
         Ok(())
     }
 
     /// The written segments, synced, in order of append.
-    pub(crate) fn finish(mut self) -> Result<Vec<SegmentMeta>> {
+    pub(crate) fn finish(mut self) -> Result<NewSegments> {
         self.flush()?;
         self.close()?;
         Ok(std::mem::take(&mut self.done))

@@ -1,0 +1,357 @@
+//! Splits CSV text into records, of which each field knows its line and whether it was quoted.
+//!
+//! The form is that of the export: RFC 4180 with a separator of one character, LF or CRLF line ends, UTF-8. A field
+//! without anything is null, `""` is the empty string.
+
+use std::io::Read;
+
+use crate::error::{Error, Place, Result};
+use crate::value::limits;
+
+const READ_BYTES: usize = 64 * 1024;
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// One field of a [`Records`] chunk.
+#[derive(Clone, Copy, Debug)]
+struct Field {
+    start: usize,
+    end: usize,
+    is_quoted: bool,
+}
+
+/// Whole records, one after the other, with the text of their fields.
+#[derive(Debug, Default)]
+pub(super) struct Records {
+    text: String,
+    fields: Vec<Field>,
+    /// The line on which each record starts, counted from 1.
+    lines: Vec<u64>,
+    width: usize,
+}
+
+impl Records {
+    pub(super) fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// The text of a field; `None` is null.
+    pub(super) fn get(&self, row: usize, column: usize) -> Option<&str> {
+        let field = self.fields.get(row * self.width + column)?;
+        let text = self.text.get(field.start..field.end)?;
+        (field.is_quoted || !text.is_empty()).then_some(text)
+    }
+
+    pub(super) fn line(&self, row: usize) -> u64 {
+        self.lines.get(row).copied().unwrap_or_default()
+    }
+}
+
+/// A reader of records.
+pub(super) struct CsvReader<'r> {
+    input: &'r mut dyn Read,
+    separator: u8,
+    buffer: Vec<u8>,
+    at: usize,
+    /// Bytes of the first field that were read while looking for a byte order mark.
+    begun: Vec<u8>,
+    line: u64,
+    /// The field that is being read, and the bytes of its record so far.
+    field: Vec<u8>,
+    record_bytes: usize,
+}
+
+/// What ended a field.
+#[derive(PartialEq, Eq)]
+enum End {
+    Separator,
+    Line,
+    Input,
+}
+
+fn at_line(error: Error, line: u64) -> Error {
+    error.at(Place::Line { line, column: None })
+}
+
+impl<'r> CsvReader<'r> {
+    pub(super) fn new(input: &'r mut dyn Read, separator: char) -> Result<Self> {
+        let separator = u8::try_from(separator)
+            .ok()
+            .filter(|byte| byte.is_ascii() && !matches!(byte, b'"' | b'\r' | b'\n'))
+            .ok_or_else(|| {
+                Error::invalid(format!("{separator:?} cannot separate values; use an ASCII character such as a comma"))
+                    .at_member("separator")
+            })?;
+        Ok(Self {
+            input,
+            separator,
+            buffer: Vec::new(),
+            at: 0,
+            begun: Vec::new(),
+            line: 1,
+            field: Vec::new(),
+            record_bytes: 0,
+        })
+    }
+
+    fn peek(&mut self) -> Result<Option<u8>> {
+        while self.at >= self.buffer.len() {
+            self.buffer.resize(READ_BYTES, 0);
+            let count = match self.input.read(&mut self.buffer) {
+                Ok(count) => count,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {
+                    self.buffer.clear();
+                    continue;
+                }
+                Err(error) => {
+                    self.buffer.clear();
+                    return Err(at_line(Error::io("reading the CSV text", error), self.line));
+                }
+            };
+            self.buffer.truncate(count);
+            self.at = 0;
+            if count == 0 {
+                return Ok(None);
+            }
+        }
+        Ok(self.buffer.get(self.at).copied())
+    }
+
+    /// Skips a byte order mark; what only began like one is the start of the first field.
+    fn skip_mark(&mut self) -> Result<()> {
+        let mut seen = Vec::new();
+        for &expected in BYTE_ORDER_MARK {
+            if self.peek()? != Some(expected) {
+                self.begun = seen;
+                return Ok(());
+            }
+            self.at += 1;
+            seen.push(expected);
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, byte: u8) -> Result<()> {
+        self.record_bytes += 1;
+        if self.record_bytes > limits::IMPORT_RECORD_BYTES {
+            return Err(at_line(
+                Error::limit(format!(
+                    "a line takes more than {} bytes; perhaps a closing quote is missing",
+                    limits::IMPORT_RECORD_BYTES
+                )),
+                self.line,
+            ));
+        }
+        self.field.push(byte);
+        Ok(())
+    }
+
+    /// Reads one field into `self.field`; says what ended it and whether it was quoted.
+    fn read_field(&mut self) -> Result<(End, bool)> {
+        self.field = std::mem::take(&mut self.begun);
+        let is_quoted = self.field.is_empty() && self.peek()? == Some(b'"');
+        if is_quoted {
+            self.at += 1;
+            let opened_at = self.line;
+            loop {
+                match self.peek()? {
+                    None => {
+                        return Err(at_line(Error::invalid("a quoted value is not closed before the end"), opened_at));
+                    }
+                    Some(b'"') => {
+                        self.at += 1;
+                        if self.peek()? != Some(b'"') {
+                            break;
+                        }
+                        self.at += 1;
+                        self.push(b'"')?;
+                    }
+                    Some(byte) => {
+                        self.at += 1;
+                        self.line += u64::from(byte == b'\n');
+                        self.push(byte)?;
+                    }
+                }
+            }
+        }
+        loop {
+            match self.peek()? {
+                None => return Ok((End::Input, is_quoted)),
+                Some(b'\n') => {
+                    self.at += 1;
+                    return Ok((End::Line, is_quoted));
+                }
+                Some(b'\r') => {
+                    self.at += 1;
+                    if self.peek()? != Some(b'\n') {
+                        return Err(at_line(
+                            Error::invalid("a carriage return stands alone; a value that has one must be quoted"),
+                            self.line,
+                        ));
+                    }
+                }
+                Some(byte) if byte == self.separator => {
+                    self.at += 1;
+                    return Ok((End::Separator, is_quoted));
+                }
+                Some(_) if is_quoted => {
+                    return Err(at_line(
+                        Error::invalid("something follows a closing quote; quotes inside a value are doubled"),
+                        self.line,
+                    ));
+                }
+                Some(b'"') => {
+                    return Err(at_line(Error::invalid("a quote stands inside a value that is not quoted"), self.line));
+                }
+                Some(byte) => {
+                    self.at += 1;
+                    self.push(byte)?;
+                }
+            }
+        }
+    }
+
+    /// The names in the first line.
+    pub(super) fn header(&mut self) -> Result<Vec<String>> {
+        self.skip_mark()?;
+        if self.peek()?.is_none() {
+            return Err(at_line(Error::invalid("the text is empty; its first line must name the columns"), 1));
+        }
+        let mut names = Vec::new();
+        self.record_bytes = 0;
+        loop {
+            let (end, _) = self.read_field()?;
+            names.push(self.take_text()?.to_owned());
+            if names.len() > limits::IMPORT_COLUMNS {
+                return Err(at_line(
+                    Error::limit(format!("there are more than the {} columns of an import", limits::IMPORT_COLUMNS)),
+                    1,
+                ));
+            }
+            if end != End::Separator {
+                self.line += u64::from(end == End::Line);
+                return Ok(names);
+            }
+        }
+    }
+
+    fn take_text(&self) -> Result<&str> {
+        std::str::from_utf8(&self.field)
+            .map_err(|error| at_line(Error::invalid("a value is not UTF-8").with_source(error), self.line))
+    }
+
+    /// The next records of `width` fields each, at most so many and about so many bytes; none at the end.
+    pub(super) fn records(&mut self, width: usize, rows_max: usize, bytes_max: usize) -> Result<Records> {
+        let mut out = Records { width, ..Records::default() };
+        while out.len() < rows_max && out.text.len() < bytes_max {
+            if self.peek()?.is_none() {
+                break;
+            }
+            let line = self.line;
+            self.record_bytes = 0;
+            let mut count = 0;
+            loop {
+                let (end, is_quoted) = self.read_field()?;
+                // A blank line has no values, except where one null makes a whole row.
+                if count == 0 && width > 1 && !is_quoted && self.field.is_empty() && end != End::Separator {
+                    self.line += u64::from(end == End::Line);
+                    break;
+                }
+                count += 1;
+                if count > width {
+                    return Err(at_line(Error::invalid(format!("there are more than {width} values")), line));
+                }
+                let start = out.text.len();
+                out.text.push_str(self.take_text()?);
+                out.fields.push(Field { start, end: out.text.len(), is_quoted });
+                if end == End::Separator {
+                    continue;
+                }
+                if count < width {
+                    return Err(at_line(Error::invalid(format!("there are {count} values for {width} columns")), line));
+                }
+                out.lines.push(line);
+                self.line += u64::from(end == End::Line);
+                break;
+            }
+        }
+        Ok(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A reader that hands out one byte at a time.
+    struct Drop<'a>(&'a [u8]);
+
+    impl Read for Drop<'_> {
+        fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+            let (Some(target), Some((byte, rest))) = (out.first_mut(), self.0.split_first()) else { return Ok(0) };
+            *target = *byte;
+            self.0 = rest;
+            Ok(1)
+        }
+    }
+
+    type Rows = Vec<(u64, Vec<Option<String>>)>;
+
+    fn read(text: &[u8], by_byte: bool) -> Result<(Vec<String>, Rows)> {
+        let (mut whole, mut slow) = (text, Drop(text));
+        let input: &mut dyn Read = if by_byte { &mut slow } else { &mut whole };
+        let mut reader = CsvReader::new(input, ',')?;
+        let names = reader.header()?;
+        let mut rows = Vec::new();
+        loop {
+            let records = reader.records(names.len(), 2, 1000)?;
+            if records.len() == 0 {
+                return Ok((names, rows));
+            }
+            rows.extend((0..records.len()).map(|row| {
+                let cells = (0..names.len()).map(|column| records.get(row, column).map(str::to_owned)).collect();
+                (records.line(row), cells)
+            }));
+        }
+    }
+
+    #[test]
+    fn records_have_their_lines_and_tell_null_from_empty() {
+        let text = "\u{feff}a,\"b \"\"x\"\"\"\r\n1,\n\n\"\",\"two\nlines, \"\"quoted\"\"\"\nä,é\n,x";
+        for by_byte in [false, true] {
+            let (names, rows) = read(text.as_bytes(), by_byte).unwrap();
+            assert_eq!(names, ["a", "b \"x\""]);
+            let cell = |text: &str| Some(text.to_owned());
+            let expected = [
+                (2, vec![cell("1"), None]),
+                (4, vec![cell(""), cell("two\nlines, \"quoted\"")]),
+                (6, vec![cell("ä"), cell("é")]),
+                (7, vec![None, cell("x")]),
+            ];
+            assert_eq!(rows, expected);
+        }
+        let (_, rows) = read(b"a\n\n1\n", false).unwrap();
+        assert_eq!(rows, [(2, vec![None]), (3, vec![Some("1".to_owned())])], "one column: a blank line is a null");
+    }
+
+    #[test]
+    fn what_is_no_csv_is_refused_with_its_line() {
+        for (text, line) in [
+            (&b""[..], 1),
+            (b"a,b\n1,2\n3\n", 3),
+            (b"a,b\n1,2,3\n", 2),
+            (b"a,b\n\"1\n2", 2),
+            (b"a,b\n\"x\n\"y,2\n", 3),
+            (b"a,b\n1,x\"y\n", 2),
+            (b"a,b\n1,\xff\n", 2),
+            (b"a,b\n1\r,2\n", 2),
+            (b"\xef\xbbx,b\n", 1),
+            // The pieces of one character in two fields are none.
+            (b"a,b\n\xc3,\xa9\n", 2),
+        ] {
+            for by_byte in [false, true] {
+                let error = read(text, by_byte).unwrap_err();
+                assert_eq!(error.place(), Some(&Place::Line { line, column: None }), "{text:?}: {error}");
+            }
+        }
+    }
+}

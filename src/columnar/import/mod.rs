@@ -1,0 +1,47 @@
+//! Rows from outside: CSV text and Parquet files, with every declared length checked before memory is taken for it.
+
+mod csv;
+mod pages;
+mod parquet;
+mod text;
+mod thrift;
+
+#[cfg(test)]
+mod tests;
+
+use std::io::{Read, Seek};
+
+pub use parquet::ParquetImport;
+pub use text::CsvImport;
+
+use crate::error::{Error, Result};
+use crate::model::table_data::Column;
+
+/// What a Parquet file is read from: a file, a cursor, anything that can be read at any place.
+pub trait ReadSeek: Read + Seek + Send {}
+
+impl<T: Read + Seek + Send + ?Sized> ReadSeek for T {}
+
+/// Position of the index column: the one named `wanted`, or the first that can be one and has no gaps.
+fn index_of(columns: &[Column], wanted: Option<&str>, is_full: impl Fn(usize) -> bool) -> Result<usize> {
+    if let Some(name) = wanted {
+        let position = columns.iter().position(|column| column.name == name).ok_or_else(|| {
+            Error::invalid(format!("there is no column {name:?}, which shall be the index")).at_member("indexColumn")
+        })?;
+        return match columns.get(position) {
+            Some(column) if column.data_type.can_be_index() => Ok(position),
+            _ => Err(Error::invalid(format!(
+                "column {name:?} cannot be the index: its values are neither whole numbers nor times"
+            ))
+            .at_member("indexColumn")),
+        };
+    }
+    columns.iter().enumerate().position(|(at, column)| column.data_type.can_be_index() && is_full(at)).ok_or_else(
+        || {
+            Error::invalid(
+                "no column of whole numbers or times without gaps can be the index; declare the columns of the table",
+            )
+            .at_member("indexColumn")
+        },
+    )
+}

@@ -1,0 +1,243 @@
+//! The pages of one column chunk of a foreign Parquet file: all headers looked at before a page is decoded, and the
+//! lengths inside pages before a decoder takes memory for them.
+
+use parquet::basic::Encoding;
+use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+
+use super::parquet::Source;
+use super::thrift::{Stop, walk};
+use crate::error::{Error, Result};
+use crate::value::{Control, limits};
+
+/// What the headers of a column chunk say.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ChunkShape {
+    /// Uncompressed bytes of the dictionary.
+    pub dictionary_bytes: u64,
+    /// Uncompressed bytes of the largest other page.
+    pub page_bytes: u64,
+}
+
+#[derive(Debug, Default)]
+struct Header {
+    len: u64,
+    page_type: i64,
+    uncompressed: i64,
+    compressed: i64,
+    values: i64,
+    levels: i64,
+}
+
+const DATA: i64 = 0;
+const INDEX: i64 = 1;
+const DICTIONARY: i64 = 2;
+const DATA_V2: i64 = 3;
+
+fn damaged(why: &str) -> Error {
+    Error::invalid(format!("a page is damaged: {why}"))
+}
+
+fn read_header(source: &Source, at: u64, end: u64) -> Result<Header> {
+    let mut window = 512u64;
+    loop {
+        let len = window.min(end.saturating_sub(at));
+        let bytes = source.read(at, len as usize)?;
+        let mut header = Header { page_type: -1, uncompressed: -1, compressed: -1, values: -1, ..Header::default() };
+        let walked = walk(&bytes, &mut |path, value| match path {
+            [1] => header.page_type = value,
+            [2] => header.uncompressed = value,
+            [3] => header.compressed = value,
+            [5 | 7 | 8, 1] => header.values = value,
+            [8, 5 | 6] => header.levels = header.levels.saturating_add(value.max(0)),
+            _ => {}
+        });
+        match walked {
+            Ok(len) => return Ok(Header { len: len as u64, ..header }),
+            Err(Stop::TooShort) if len == window && window < limits::IMPORT_PAGE_HEADER_BYTES as u64 => window *= 8,
+            Err(stop) => return Err(stop.into_error("a page header")),
+        }
+    }
+}
+
+/// Looks at every page header from `start` to `end`.
+pub(super) fn check_chunk(
+    source: &Source,
+    (start, end): (u64, u64),
+    is_compressed: bool,
+    value_count: i64,
+    control: &Control,
+) -> Result<ChunkShape> {
+    let mut shape = ChunkShape::default();
+    let mut at = start;
+    let mut left = value_count;
+    while left > 0 {
+        control.check()?;
+        if at >= end {
+            return Err(damaged("the column ends before its last value"));
+        }
+        let header = read_header(source, at, end)?;
+        let uncompressed = usize::try_from(header.uncompressed).map_err(|_| damaged("it has no length"))?;
+        let compressed = usize::try_from(header.compressed).map_err(|_| damaged("it has no length"))?;
+        if uncompressed > limits::IMPORT_PAGE_BYTES {
+            return Err(Error::limit(format!(
+                "a page takes {uncompressed} bytes, more than the {} that one may take",
+                limits::IMPORT_PAGE_BYTES
+            )));
+        }
+        // Small pages may be of one value only: the ratio counts where it costs memory.
+        if uncompressed / limits::IMPORT_PAGE_RATIO > compressed.max(1024) {
+            return Err(Error::limit(format!(
+                "a page of {compressed} bytes would take {uncompressed}, more than {} times as much",
+                limits::IMPORT_PAGE_RATIO
+            )));
+        }
+        if !is_compressed && uncompressed != compressed {
+            return Err(damaged("it has two lengths although it is not compressed"));
+        }
+        let is_first = at == start;
+        at = at.saturating_add(header.len).saturating_add(compressed as u64);
+        if at > end {
+            return Err(damaged("it goes on behind its column"));
+        }
+        match header.page_type {
+            DICTIONARY if is_first => {
+                if !usize::try_from(header.values).is_ok_and(|values| values <= uncompressed.saturating_mul(8)) {
+                    return Err(damaged("its dictionary has more values than bytes"));
+                }
+                shape.dictionary_bytes = uncompressed as u64;
+            }
+            DATA | DATA_V2 => {
+                if header.values < 0 || header.values > left {
+                    return Err(damaged("the column has more values than its row group has rows"));
+                }
+                if header.page_type == DATA_V2 && header.levels.cast_unsigned() > uncompressed.min(compressed) as u64 {
+                    return Err(damaged("its levels go on behind it"));
+                }
+                left -= header.values;
+                shape.page_bytes = shape.page_bytes.max(uncompressed as u64);
+            }
+            INDEX => {}
+            _ => return Err(damaged("it is of an unknown kind, or a dictionary in the middle")),
+        }
+    }
+    Ok(shape)
+}
+
+/// The longest value of a dictionary of byte arrays.
+pub(super) fn longest(dictionary: &[u8]) -> usize {
+    let (mut rest, mut longest) = (dictionary, 0);
+    while let Some((len, behind)) = rest.split_first_chunk::<4>() {
+        let len = u32::from_le_bytes(*len) as usize;
+        longest = longest.max(len.min(behind.len()));
+        rest = behind.get(len..).unwrap_or_default();
+    }
+    longest
+}
+
+/// The pages of a column chunk, each looked at before it is handed on.
+pub(super) struct CheckedPages {
+    inner: Box<dyn PageReader>,
+    is_nullable: bool,
+}
+
+impl CheckedPages {
+    pub(super) fn new(inner: Box<dyn PageReader>, is_nullable: bool) -> Self {
+        Self { inner, is_nullable }
+    }
+
+    fn check(&self, page: &Page) -> ParquetResult<()> {
+        let bad = |why: &str| Err(ParquetError::General(why.to_owned()));
+        let (buf, count, encoding, levels) = match page {
+            Page::DictionaryPage { .. } => return Ok(()),
+            Page::DataPage { buf, num_values, encoding, def_level_encoding, .. } => {
+                if self.is_nullable && *def_level_encoding != Encoding::RLE {
+                    return bad("levels in an encoding that is out of use");
+                }
+                let levels = match (self.is_nullable, buf.first_chunk::<4>()) {
+                    (false, _) => 0,
+                    (true, Some(len)) => 4 + u32::from_le_bytes(*len) as usize,
+                    (true, None) => return bad("a page without its levels"),
+                };
+                (buf, *num_values, *encoding, levels)
+            }
+            Page::DataPageV2 { buf, num_values, encoding, def_levels_byte_len, rep_levels_byte_len, .. } => {
+                let levels = *def_levels_byte_len as usize + *rep_levels_byte_len as usize;
+                (buf, *num_values, *encoding, levels)
+            }
+        };
+        let Some(values) = buf.get(levels..) else { return bad("levels that go on behind their page") };
+        match encoding {
+            Encoding::DELTA_BYTE_ARRAY => bad("the encoding DELTA_BYTE_ARRAY, which is not supported here"),
+            Encoding::DELTA_BINARY_PACKED | Encoding::DELTA_LENGTH_BYTE_ARRAY => match delta_count(values) {
+                // No value at all may be written as nothing.
+                None if !values.is_empty() => bad("a delta encoding without its header"),
+                Some(declared) if declared > u64::from(count) => bad("more encoded values than the page has"),
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The number of values that a delta encoding declares: the third number of its header.
+fn delta_count(bytes: &[u8]) -> Option<u64> {
+    let mut bytes = bytes.iter();
+    let mut number = || {
+        let mut value = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = *bytes.next()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
+        }
+        None
+    };
+    number()?;
+    number()?;
+    number()
+}
+
+impl Iterator for CheckedPages {
+    type Item = ParquetResult<Page>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.get_next_page().transpose()
+    }
+}
+
+impl PageReader for CheckedPages {
+    fn get_next_page(&mut self) -> ParquetResult<Option<Page>> {
+        let page = self.inner.get_next_page()?;
+        if let Some(page) = &page {
+            self.check(page)?;
+        }
+        Ok(page)
+    }
+
+    fn peek_next_page(&mut self) -> ParquetResult<Option<PageMetadata>> {
+        self.inner.peek_next_page()
+    }
+
+    fn skip_next_page(&mut self) -> ParquetResult<()> {
+        self.inner.skip_next_page()
+    }
+
+    fn at_record_boundary(&mut self) -> ParquetResult<bool> {
+        self.inner.at_record_boundary()
+    }
+}
+
+/// The one column chunk of a row group.
+pub(super) struct OneChunk(pub Option<ParquetResult<Box<dyn PageReader>>>);
+
+impl Iterator for OneChunk {
+    type Item = ParquetResult<Box<dyn PageReader>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.take()
+    }
+}
+
+impl PageIterator for OneChunk {}

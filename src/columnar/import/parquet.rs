@@ -1,0 +1,426 @@
+//! Rows out of a foreign Parquet file, in batches, one row group after the other.
+//!
+//! The order of looking: the length of the footer, its Thrift encoding, the shape that it describes, the headers of all
+//! pages of a row group; only then pages are decoded, in batches whose size the longest text bounds.
+
+use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType as Arrow, Schema};
+use bytes::Bytes;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowGroups};
+use parquet::arrow::{FieldLevels, ProjectionMask, parquet_to_arrow_field_levels, parquet_to_arrow_schema};
+use parquet::basic::{Compression, Repetition, Type as PhysicalType};
+use parquet::column::page::{Page, PageIterator, PageReader};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
+use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::serialized_reader::SerializedPageReader;
+
+use super::pages::{CheckedPages, OneChunk, check_chunk, longest};
+use super::{ReadSeek, index_of, thrift};
+use crate::columnar::coerce::coerce_batch;
+use crate::columnar::guard::guarded;
+use crate::columnar::schema::TableSchema;
+use crate::error::{Error, Place, Result};
+use crate::model::table_data::{Column, ColumnType, DataType};
+use crate::value::{Control, limits};
+
+const MAGIC: &[u8; 4] = b"PAR1";
+const TRAILER: u64 = 8;
+/// Rows of one batch, where texts are not long.
+const BATCH_ROWS: u64 = 8 * 1024;
+/// Cells of one batch.
+const BATCH_CELLS: u64 = 1024 * 1024;
+/// Text that the values of one dictionary may grow to in a batch.
+const BATCH_BYTES: usize = 64 * 1024 * 1024;
+
+/// The file, read at any place.
+pub(super) struct Source {
+    input: Mutex<Box<dyn ReadSeek>>,
+    len: u64,
+    failure: Mutex<Option<Error>>,
+}
+
+impl Source {
+    fn new(mut input: Box<dyn ReadSeek>) -> Result<Self> {
+        let len = input.seek(SeekFrom::End(0)).map_err(io)?;
+        Ok(Self { input: Mutex::new(input), len, failure: Mutex::new(None) })
+    }
+
+    /// Bytes that the file has; what is behind its end is an error before memory is taken.
+    pub(super) fn read(&self, at: u64, len: usize) -> Result<Vec<u8>> {
+        if at.checked_add(len as u64).is_none_or(|end| end > self.len) {
+            return Err(damaged("it refers to bytes behind its end"));
+        }
+        let mut bytes = vec![0; len];
+        let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
+        input.seek(SeekFrom::Start(at)).and_then(|_| input.read_exact(&mut bytes)).map_err(io)?;
+        Ok(bytes)
+    }
+
+    /// The error of the input, if that is what made the parser fail.
+    fn error(&self, error: &dyn std::fmt::Display) -> Error {
+        let below = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        below.unwrap_or_else(|| damaged(&error.to_string()))
+    }
+
+    fn fail(&self, error: Error) -> String {
+        let text = error.to_string();
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        text
+    }
+}
+
+fn io(error: std::io::Error) -> Error {
+    Error::io("reading the Parquet file", error)
+}
+
+fn damaged(why: &str) -> Error {
+    Error::invalid(format!("the bytes are not a readable Parquet file: {why}"))
+}
+
+fn panicked() -> Error {
+    damaged("its contents contradict its metadata")
+}
+
+/// Reads on from a place, for the parser of page headers.
+pub(super) struct SourceReader {
+    source: Arc<Source>,
+    at: u64,
+}
+
+impl Read for SourceReader {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let len = usize::try_from(self.source.len.saturating_sub(self.at)).unwrap_or(usize::MAX).min(out.len());
+        let bytes = self.source.read(self.at, len).map_err(|error| std::io::Error::other(self.source.fail(error)))?;
+        if let Some(target) = out.get_mut(..len) {
+            target.copy_from_slice(&bytes);
+        }
+        self.at += len as u64;
+        Ok(len)
+    }
+}
+
+/// What the parser reads from.
+struct Chunks(Arc<Source>);
+
+impl Length for Chunks {
+    fn len(&self) -> u64 {
+        self.0.len
+    }
+}
+
+impl ChunkReader for Chunks {
+    type T = BufReader<SourceReader>;
+
+    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
+        Ok(BufReader::new(SourceReader { source: self.0.clone(), at: start }))
+    }
+
+    fn get_bytes(&self, start: u64, len: usize) -> ParquetResult<Bytes> {
+        self.0.read(start, len).map(Bytes::from).map_err(|error| ParquetError::General(self.0.fail(error)))
+    }
+}
+
+/// One row group for the parser.
+struct Group<'a> {
+    source: &'a Arc<Source>,
+    metadata: &'a ParquetMetaData,
+    at: usize,
+}
+
+impl Group<'_> {
+    fn meta(&self) -> ParquetResult<&RowGroupMetaData> {
+        let gone = || ParquetError::General("a row group is missing".to_owned());
+        self.metadata.row_groups().get(self.at).ok_or_else(gone)
+    }
+
+    fn pages(&self, column: usize) -> ParquetResult<CheckedPages> {
+        let group = self.meta()?;
+        let gone = || ParquetError::General("a column is missing".to_owned());
+        let chunk = group.columns().get(column).ok_or_else(gone)?;
+        let rows = usize::try_from(group.num_rows()).unwrap_or_default();
+        let pages = SerializedPageReader::new(Arc::new(Chunks(self.source.clone())), chunk, rows, None)?;
+        Ok(CheckedPages::new(Box::new(pages), chunk.column_descr().max_def_level() > 0))
+    }
+}
+
+impl RowGroups for Group<'_> {
+    fn num_rows(&self) -> usize {
+        self.meta().ok().and_then(|group| usize::try_from(group.num_rows()).ok()).unwrap_or_default()
+    }
+
+    fn column_chunks(&self, column: usize) -> ParquetResult<Box<dyn PageIterator>> {
+        let pages = self.pages(column).map(|pages| Box::new(pages) as Box<dyn PageReader>);
+        Ok(Box::new(OneChunk(Some(pages))))
+    }
+
+    fn row_groups(&self) -> Box<dyn Iterator<Item = &RowGroupMetaData> + '_> {
+        Box::new(self.meta().ok().into_iter())
+    }
+
+    fn metadata(&self) -> &ParquetMetaData {
+        self.metadata
+    }
+}
+
+/// A Parquet file that is being imported.
+pub struct ParquetImport {
+    source: Arc<Source>,
+    pub(super) metadata: ParquetMetaData,
+    schema: Schema,
+    levels: FieldLevels,
+    group: usize,
+    reader: Option<ParquetRecordBatchReader>,
+    /// Rows of the row group that were read, and rows of the groups before.
+    group_rows: u64,
+    rows_before: u64,
+    /// Set when an error or a panic left the reader in an unknown state.
+    is_over: bool,
+}
+
+impl ParquetImport {
+    /// Reads the footer.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for bytes that are no Parquet file, `Unsupported` for nested columns, `LimitExceeded` for a footer
+    /// or a number of columns beyond the import limits; `Io`.
+    pub fn new(input: Box<dyn ReadSeek>) -> Result<Self> {
+        let source = Arc::new(Source::new(input)?);
+        if source.len < TRAILER + 4 || source.read(0, 4)? != MAGIC {
+            return Err(damaged("it does not begin and end with PAR1"));
+        }
+        let trailer = source.read(source.len - TRAILER, TRAILER as usize)?;
+        let footer_len = match trailer.split_first_chunk::<4>() {
+            Some((len, magic)) if magic == MAGIC => u64::from(u32::from_le_bytes(*len)),
+            _ => return Err(damaged("it does not begin and end with PAR1")),
+        };
+        if footer_len > limits::IMPORT_METADATA_BYTES as u64 {
+            return Err(Error::limit(format!(
+                "the footer of the Parquet file takes {footer_len} bytes, more than the {} that an import may have",
+                limits::IMPORT_METADATA_BYTES
+            )));
+        }
+        let start = (source.len - TRAILER)
+            .checked_sub(footer_len)
+            .ok_or_else(|| damaged("its footer would begin before the file"))?;
+        let footer = source.read(start, footer_len as usize)?;
+        thrift::check(&footer, "the footer of the Parquet file")?;
+        let (metadata, schema, levels) = guarded(|| {
+            let metadata = ParquetMetaDataReader::decode_metadata(&footer)?;
+            let descr = metadata.file_metadata().schema_descr();
+            let schema = parquet_to_arrow_schema(descr, None)?;
+            let levels = parquet_to_arrow_field_levels(descr, ProjectionMask::all(), None)?;
+            Ok::<_, ParquetError>((metadata, schema, levels))
+        })
+        .ok_or_else(panicked)?
+        .map_err(|error| damaged("its footer cannot be read").with_source(error))?;
+        let import = Self {
+            source,
+            metadata,
+            schema,
+            levels,
+            group: 0,
+            reader: None,
+            group_rows: 0,
+            rows_before: 0,
+            is_over: false,
+        };
+        import.check_shape()?;
+        Ok(import)
+    }
+
+    fn check_shape(&self) -> Result<()> {
+        let descr = self.metadata.file_metadata().schema_descr();
+        let columns = descr.num_columns();
+        if columns > limits::IMPORT_COLUMNS {
+            return Err(Error::limit(format!(
+                "the Parquet file has {columns} columns, more than the {} of an import",
+                limits::IMPORT_COLUMNS
+            )));
+        }
+        for field in descr.root_schema().get_fields() {
+            let info = field.get_basic_info();
+            if field.is_group() || (info.has_repetition() && info.repetition() == Repetition::REPEATED) {
+                return Err(Error::unsupported(format!(
+                    "column {:?} of the Parquet file is nested; a table has single values only",
+                    info.name()
+                ))
+                .with_args([info.name()]));
+            }
+        }
+        for (at, group) in self.metadata.row_groups().iter().enumerate() {
+            let fault = |why: &str| Err(damaged(why).at(place(at, None, None)));
+            if group.num_rows() < 0 {
+                return fault("a row group has a negative number of rows");
+            }
+            if group.num_columns() != columns {
+                return fault("a row group has other columns than the file");
+            }
+            if group.columns().iter().any(|chunk| chunk.num_values() != group.num_rows()) {
+                return fault("a column has another number of values than its row group has rows");
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows that the footer tells.
+    #[must_use]
+    pub fn row_count(&self) -> u64 {
+        self.metadata.row_groups().iter().map(|group| group.num_rows().unsigned_abs()).fold(0, u64::saturating_add)
+    }
+
+    /// The columns that the file has. `index` names the index; without it, it is the column that the file says it is sorted
+    /// by, or the first of whole numbers or times that cannot be null, or that is the first at all.
+    ///
+    /// # Errors
+    /// `Unsupported` for a column of a type that no table column has; `InvalidArgument` when no column can be the index.
+    pub fn infer(&self, index: Option<&str>) -> Result<Vec<Column>> {
+        let mut columns = Vec::with_capacity(self.schema.fields().len());
+        for field in self.schema.fields() {
+            let data_type = match field.data_type() {
+                Arrow::Boolean => DataType::Bool,
+                Arrow::Int8 | Arrow::Int16 | Arrow::Int32 | Arrow::UInt8 | Arrow::UInt16 => DataType::Int32,
+                Arrow::Int64 | Arrow::UInt32 | Arrow::UInt64 => DataType::Int64,
+                Arrow::Float16 | Arrow::Float32 => DataType::Float32,
+                Arrow::Float64 => DataType::Float64,
+                Arrow::Utf8 | Arrow::LargeUtf8 | Arrow::Utf8View => DataType::String,
+                Arrow::Timestamp(..) | Arrow::Date32 | Arrow::Date64 => DataType::Timestamp,
+                other => {
+                    return Err(Error::unsupported(format!(
+                        "column {:?} of the Parquet file has the type {other}, which no table column has",
+                        field.name()
+                    ))
+                    .with_args([field.name().clone()]));
+                }
+            };
+            let column_type = if field.is_nullable() { ColumnType::Nullable } else { ColumnType::Normal };
+            columns.push(Column { name: field.name().clone(), data_type, column_type, ..Column::default() });
+        }
+        let sorted_by = self.metadata.row_groups().first().and_then(RowGroupMetaData::sorting_columns);
+        let sorted_by = sorted_by
+            .and_then(|by| by.first())
+            .and_then(|by| columns.get(usize::try_from(by.column_idx).ok()?))
+            .filter(|column| column.data_type.can_be_index())
+            .map(|column| column.name.clone());
+        let is_full = |at: usize| columns.get(at).is_some_and(|column| column.column_type != ColumnType::Nullable);
+        let position = match index_of(&columns, index.or(sorted_by.as_deref()), is_full) {
+            Ok(position) => position,
+            // Many writers declare every column nullable; whether there are nulls is seen as the rows come.
+            Err(_) if index.is_none() && columns.first().is_some_and(|column| column.data_type.can_be_index()) => 0,
+            Err(error) => return Err(error),
+        };
+        if let Some(column) = columns.get_mut(position) {
+            column.column_type = ColumnType::Index;
+        }
+        Ok(columns)
+    }
+
+    /// The next rows as the table has them; `None` at the end.
+    ///
+    /// # Errors
+    /// `InvalidArgument` with row group, row and column for what is damaged or does not fit; `LimitExceeded` for pages beyond
+    /// the import limits; `Io`; what `control` says.
+    pub fn next_batch(&mut self, schema: &TableSchema, control: &Control) -> Result<Option<RecordBatch>> {
+        if self.is_over {
+            return Ok(None);
+        }
+        let next = self.next(schema, control);
+        self.is_over = next.is_err();
+        next
+    }
+
+    fn next(&mut self, schema: &TableSchema, control: &Control) -> Result<Option<RecordBatch>> {
+        loop {
+            control.check()?;
+            let Some(meta) = self.metadata.row_groups().get(self.group) else { return Ok(None) };
+            let row_count = meta.num_rows().unsigned_abs();
+            let (group, row) = (self.group, self.rows_before + self.group_rows);
+            if self.reader.is_none() {
+                self.reader = Some(self.open_group(meta, control)?);
+            }
+            let Some(reader) = &mut self.reader else { return Ok(None) };
+            let batch = guarded(|| reader.next())
+                .ok_or_else(panicked)
+                .and_then(|batch| batch.transpose().map_err(|error| self.source.error(&error)))
+                .map_err(|error| error.at(place(group, Some(row), None)))?;
+            let Some(batch) = batch.filter(|batch| batch.num_rows() > 0) else {
+                if self.group_rows != row_count {
+                    return Err(damaged("a row group has fewer rows than its metadata tells").at(place(
+                        group,
+                        Some(row),
+                        None,
+                    )));
+                }
+                self.group += 1;
+                self.rows_before += row_count;
+                self.group_rows = 0;
+                self.reader = None;
+                continue;
+            };
+            self.group_rows += batch.num_rows() as u64;
+            let coerced = coerce_batch(schema, &batch, row).map_err(|error| match error.place().cloned() {
+                Some(Place::Cell { row, column }) => error.at(place(group, Some(row), Some(column))),
+                _ => error,
+            });
+            return coerced.map(Some);
+        }
+    }
+
+    fn open_group(&self, meta: &RowGroupMetaData, control: &Control) -> Result<ParquetRecordBatchReader> {
+        let group = Group { source: &self.source, metadata: &self.metadata, at: self.group };
+        let mut open_bytes = 0u64;
+        let mut row_bytes = 0;
+        for (at, chunk) in meta.columns().iter().enumerate() {
+            let at_column =
+                |error: Error| error.at(place(self.group, None, Some(chunk.column_descr().name().to_owned())));
+            let range = chunk_range(chunk).map_err(at_column)?;
+            let is_compressed = chunk.compression() != Compression::UNCOMPRESSED;
+            let shape =
+                check_chunk(&self.source, range, is_compressed, chunk.num_values(), control).map_err(at_column)?;
+            open_bytes = open_bytes.saturating_add(shape.dictionary_bytes).saturating_add(shape.page_bytes);
+            if open_bytes > limits::IMPORT_OPEN_BYTES {
+                return Err(at_column(Error::limit(format!(
+                    "the pages that must be open together take more than {} bytes; write the file with smaller pages",
+                    limits::IMPORT_OPEN_BYTES
+                ))));
+            }
+            // One value of a dictionary may stand in every row.
+            if shape.dictionary_bytes > 0 && chunk.column_type() == PhysicalType::BYTE_ARRAY {
+                let first = guarded(|| group.pages(at).and_then(|mut pages| pages.get_next_page()))
+                    .ok_or_else(panicked)
+                    .and_then(|page| page.map_err(|error| self.source.error(&error)))
+                    .map_err(at_column)?;
+                if let Some(Page::DictionaryPage { buf, .. }) = first {
+                    row_bytes += longest(&buf);
+                }
+            }
+        }
+        let by_cells = BATCH_CELLS / (meta.num_columns() as u64).max(1);
+        let by_bytes = (BATCH_BYTES / row_bytes.max(1)) as u64;
+        let rows = by_cells.min(by_bytes).clamp(1, BATCH_ROWS);
+        guarded(|| ParquetRecordBatchReader::try_new_with_row_groups(&self.levels, &group, rows as usize, None))
+            .ok_or_else(panicked)
+            .and_then(|reader| reader.map_err(|error| self.source.error(&error)))
+            .map_err(|error| error.at(place(self.group, None, None)))
+    }
+}
+
+fn place(group: usize, row: Option<u64>, column: Option<String>) -> Place {
+    Place::RowGroup { row_group: group as u64, row, column }
+}
+
+/// Where the pages of a column chunk are.
+fn chunk_range(chunk: &ColumnChunkMetaData) -> Result<(u64, u64)> {
+    if chunk.file_path().is_some() {
+        return Err(Error::unsupported("the column is kept in another file"));
+    }
+    let start = chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset());
+    let end = start.checked_add(chunk.compressed_size());
+    match (u64::try_from(start), end.map(u64::try_from)) {
+        (Ok(start), Some(Ok(end))) if start <= end => Ok((start, end)),
+        _ => Err(damaged("a column has no place in the file")),
+    }
+}

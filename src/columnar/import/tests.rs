@@ -1,0 +1,242 @@
+//! Parquet files of many forms read back, and damaged ones refused.
+
+use std::io::Cursor;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::schema::types::ColumnPath;
+
+use super::ParquetImport;
+use crate::columnar::{TableSchema, batch_rows, export_parquet, frame_to_batch};
+use crate::error::{ErrorKind, Place};
+use crate::model::table_data::{Column, ColumnType, DataFrame, DataType};
+use crate::value::Control;
+
+fn columns() -> Vec<Column> {
+    let column = |name: &str, data_type, column_type| Column {
+        name: name.to_owned(),
+        data_type,
+        column_type,
+        ..Column::default()
+    };
+    vec![
+        column("i", DataType::Int64, ColumnType::Index),
+        column("f", DataType::Float64, ColumnType::Nullable),
+        column("g", DataType::Float32, ColumnType::Normal),
+        column("n", DataType::Int32, ColumnType::Nullable),
+        column("b", DataType::Bool, ColumnType::Nullable),
+        column("s", DataType::String, ColumnType::Nullable),
+        column("t", DataType::Timestamp, ColumnType::Normal),
+    ]
+}
+
+fn schema() -> TableSchema {
+    TableSchema::with_default_limit(columns()).unwrap()
+}
+
+type Cells = Vec<Option<String>>;
+
+fn cells(rows: usize) -> Vec<Cells> {
+    (0..rows)
+        .map(|row| {
+            let some = |every: usize, text: String| (row % every != 0).then_some(text);
+            vec![
+                Some((row * 3).to_string()),
+                some(4, if row % 5 == 0 { "NaN".to_owned() } else { format!("{}", row as f64 + 0.5) }),
+                Some(if row % 7 == 0 { "-Infinity".to_owned() } else { format!("{}", row as f32 / 4.0) }),
+                some(3, (row as i64 - 5).to_string()),
+                some(2, (row % 4 == 1).to_string()),
+                some(6, format!("text {}", row % 9)),
+                Some(crate::value::time::format(crate::value::time::from_millis(row as i64 * 1001))),
+            ]
+        })
+        .collect()
+}
+
+fn batch(rows: &[Cells]) -> RecordBatch {
+    frame_to_batch(&schema(), &DataFrame { columns: None, data: rows.to_vec() }).unwrap()
+}
+
+/// One small file of each form that readers meet.
+fn files(rows: &[Cells]) -> Vec<(&'static str, Vec<u8>)> {
+    let batch = batch(rows);
+    let text = ColumnPath::new(vec!["s".to_owned()]);
+    let base = || WriterProperties::builder().set_max_row_group_row_count(Some(rows.len().div_ceil(2).max(1)));
+    let forms = [
+        ("plain", base().set_dictionary_enabled(false).build()),
+        ("dictionary, zstd", base().set_compression(Compression::ZSTD(ZstdLevel::default())).build()),
+        (
+            "snappy, small pages",
+            base()
+                .set_compression(Compression::SNAPPY)
+                .set_data_page_row_count_limit(3)
+                .set_write_batch_size(3)
+                .build(),
+        ),
+        ("lz4", base().set_compression(Compression::LZ4_RAW).build()),
+        (
+            "second version",
+            base()
+                .set_writer_version(WriterVersion::PARQUET_2_0)
+                .set_dictionary_enabled(false)
+                .set_column_encoding(text, Encoding::DELTA_LENGTH_BYTE_ARRAY)
+                .set_compression(Compression::ZSTD(ZstdLevel::default()))
+                .build(),
+        ),
+    ];
+    let mut out: Vec<(&'static str, Vec<u8>)> = forms
+        .into_iter()
+        .map(|(name, properties)| {
+            let mut bytes = Vec::new();
+            let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
+            writer.write(&batch).unwrap();
+            writer.close().unwrap();
+            (name, bytes)
+        })
+        .collect();
+    let mut exported = Vec::new();
+    export_parquet(batch.schema_ref(), [Ok(batch.clone())].into_iter(), &mut exported).unwrap();
+    out.push(("the export", exported));
+    out
+}
+
+fn read(bytes: Vec<u8>, schema: Option<&TableSchema>) -> crate::Result<Vec<Cells>> {
+    let mut import = ParquetImport::new(Box::new(Cursor::new(bytes)))?;
+    let inferred = match schema {
+        Some(schema) => schema.clone(),
+        None => TableSchema::with_default_limit(import.infer(None)?)?,
+    };
+    let mut rows = Vec::new();
+    while let Some(batch) = import.next_batch(&inferred, &Control::default())? {
+        rows.extend(batch_rows(&batch));
+    }
+    Ok(rows)
+}
+
+#[test]
+fn files_of_every_form_are_read_back() {
+    for count in [1, 2, 40] {
+        let rows = cells(count);
+        for (name, bytes) in files(&rows) {
+            assert_eq!(read(bytes.clone(), Some(&schema())).unwrap(), rows, "{name}");
+            assert_eq!(read(bytes.clone(), None).unwrap(), rows, "{name}");
+            let import = ParquetImport::new(Box::new(Cursor::new(bytes))).unwrap();
+            assert_eq!(import.infer(None).unwrap(), columns(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_cut_anywhere_is_refused() {
+    for (name, bytes) in files(&cells(7)) {
+        for end in 0..bytes.len() {
+            let error = read(bytes[..end].to_vec(), Some(&schema())).unwrap_err();
+            assert!(
+                matches!(error.kind(), ErrorKind::InvalidArgument | ErrorKind::LimitExceeded),
+                "{name}, {end}: {error}"
+            );
+        }
+    }
+}
+
+/// Whatever a byte is changed to: rows of the table's types, or an error; no panic gets out and nothing takes long.
+#[test]
+fn a_file_with_a_changed_byte_is_rows_or_an_error() {
+    let (mut good, mut bad) = (0, 0);
+    for (name, bytes) in files(&cells(8)) {
+        // Every second byte in one of three ways; the forms and the columns repeat what the others leave out.
+        for at in (name.len() % 2..bytes.len()).step_by(2) {
+            let change = [0x01, 0x80, 0xff][at / 2 % 3];
+            let mut changed = bytes.clone();
+            changed[at] ^= change;
+            match read(changed, Some(&schema())).map_err(|error| error.kind()) {
+                Ok(rows) => {
+                    assert!(rows.len() <= 8, "{name}");
+                    good += 1;
+                }
+                Err(ErrorKind::InvalidArgument | ErrorKind::LimitExceeded | ErrorKind::Unsupported) => bad += 1,
+                Err(kind) => panic!("{name}, byte {at} ^ {change}: {kind:?}"),
+            }
+        }
+    }
+    assert!(good > 100 && bad > 100, "{good} {bad}");
+}
+
+#[test]
+fn errors_name_row_group_row_and_column() {
+    let rows = cells(10);
+    let (_, bytes) = files(&rows).remove(0);
+    let mut other = columns();
+    other[1].column_type = ColumnType::Normal;
+    let strict = TableSchema::with_default_limit(other.clone()).unwrap();
+    let error = read(bytes.clone(), Some(&strict)).unwrap_err();
+    assert_eq!(
+        error.place(),
+        Some(&Place::RowGroup { row_group: 0, row: Some(0), column: Some("f".to_owned()) }),
+        "{error}"
+    );
+    other[1].column_type = ColumnType::Nullable;
+    other.pop();
+    let narrow = TableSchema::with_default_limit(other).unwrap();
+    assert!(read(bytes.clone(), Some(&narrow)).unwrap_err().to_string().contains("\"t\""));
+    // A page header of the second row group says that its page is huge.
+    let import = ParquetImport::new(Box::new(Cursor::new(bytes.clone()))).unwrap();
+    let at = import.metadata.row_group(1).column(2).data_page_offset() as usize;
+    let mut forged = bytes;
+    assert_eq!(forged[at..at + 3], [0x15, 0x00, 0x15], "the page type, then the uncompressed length");
+    forged[at + 3] = 0x7e;
+    let error = read(forged, Some(&schema())).unwrap_err();
+    assert_eq!(
+        error.place(),
+        Some(&Place::RowGroup { row_group: 1, row: None, column: Some("g".to_owned()) }),
+        "{error}"
+    );
+}
+
+#[test]
+fn nested_columns_are_refused() {
+    use arrow::array::{ArrayRef, Int64Array, ListArray, StructArray};
+    use arrow::datatypes::{Field, Int64Type};
+    let list: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>([Some([Some(1)])]));
+    let inner: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+    let field = Arc::new(Field::new("x", inner.data_type().clone(), false));
+    let group: ArrayRef = Arc::new(StructArray::from(vec![(field, inner)]));
+    for nested in [list, group] {
+        let batch = RecordBatch::try_from_iter([("v", nested)]).unwrap();
+        let mut bytes = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let error = read(bytes, Some(&schema())).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    }
+}
+
+/// A dictionary of one long text that stands in every row is read in small batches.
+#[test]
+fn a_long_text_in_every_row_stays_in_bounds() {
+    let long = "x".repeat(700_000);
+    let rows: Vec<Cells> = (0..300).map(|row| vec![Some(row.to_string()), Some(long.clone())]).collect();
+    let columns = vec![
+        Column { name: "i".into(), data_type: DataType::Int64, column_type: ColumnType::Index, ..Column::default() },
+        Column { name: "s".into(), data_type: DataType::String, ..Column::default() },
+    ];
+    let schema = TableSchema::with_default_limit(columns).unwrap();
+    let batch = frame_to_batch(&schema, &DataFrame { columns: None, data: rows }).unwrap();
+    let mut bytes = Vec::new();
+    let properties = WriterProperties::builder().set_dictionary_page_size_limit(8 << 20).build();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    assert!(bytes.len() < 2_000_000, "the text is there once");
+    let mut import = ParquetImport::new(Box::new(Cursor::new(bytes))).unwrap();
+    let mut total = 0;
+    while let Some(batch) = import.next_batch(&schema, &Control::default()).unwrap() {
+        assert!(batch.num_rows() <= 100, "{}", batch.num_rows());
+        total += batch.num_rows();
+    }
+    assert_eq!(total, 300);
+}
