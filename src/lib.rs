@@ -73,7 +73,7 @@ pub mod prelude {
     };
 }
 
-pub use columnar::{ReadSeek, RowStream, kernels};
+pub use columnar::{ReadSeek, RowStream, Touched, kernels};
 pub use error::{ApiError, Error, ErrorKind, Place, Result};
 pub use model::dashboard::*;
 pub use model::execution::*;
@@ -126,7 +126,7 @@ pub use model::{
 };
 pub use services::{AssetService, ProductService, SpecificationService};
 pub use services::{FeedService, FileService};
-pub use services::{PagedTableRows, Rows, TableRows, TableService};
+pub use services::{PagedTableRows, Rows, SegmentFile, TablePlan, TableRows, TableService};
 pub use services::{
     SearchFacet, SearchFacets, SearchHighlight, SearchHit, SearchRequest, SearchResponse, SearchService, SearchSnippet,
 };

@@ -14,7 +14,7 @@ use arrow::datatypes::{
 use super::schema::{TableSchema, UTC, arrow_type};
 use crate::error::{Error, Place, Result};
 use crate::model::table_data::{Column, ColumnType, DataType};
-use crate::value::time;
+use crate::value::{limits, time};
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -88,7 +88,39 @@ fn coerce_array(column: &Column, array: &ArrayRef, first_row: u64) -> Result<Arr
     Ok(out)
 }
 
+/// The bytes that texts take once each row has its own: few values of a dictionary or of views may stand in many rows.
+fn unpacked_bytes(array: &dyn Array) -> u64 {
+    fn lengths(array: &dyn Array) -> Vec<u64> {
+        match array.data_type() {
+            Arrow::Utf8 => array.as_string::<i32>().offsets().lengths().map(|len| len as u64).collect(),
+            Arrow::LargeUtf8 => array.as_string::<i64>().offsets().lengths().map(|len| len as u64).collect(),
+            // The lower half of a view is its length.
+            Arrow::Utf8View => array.as_string_view().views().iter().map(|view| u64::from(*view as u32)).collect(),
+            _ => Vec::new(),
+        }
+    }
+    match array.data_type() {
+        Arrow::Utf8View => lengths(array).iter().sum(),
+        Arrow::Dictionary(..) => {
+            let Some(dictionary) = array.as_any_dictionary_opt().filter(|found| !found.values().is_empty()) else {
+                return 0;
+            };
+            let lengths = lengths(dictionary.values());
+            dictionary.normalized_keys().into_iter().filter_map(|key| lengths.get(key)).sum()
+        }
+        _ => 0,
+    }
+}
+
 fn change_type(column: &Column, array: &ArrayRef, misfit: &dyn Fn(usize) -> Error) -> Result<ArrayRef> {
+    let unpacked = unpacked_bytes(array);
+    if unpacked > limits::IMPORT_MESSAGE_BYTES as u64 {
+        return Err(Error::limit(format!(
+            "the texts of column {:?} take {unpacked} bytes when they are written out, more than the {} of one batch",
+            column.name,
+            limits::IMPORT_MESSAGE_BYTES
+        )));
+    }
     let target = arrow_type(column.data_type);
     let source = array.data_type();
     if *source == target {

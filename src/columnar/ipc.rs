@@ -2,6 +2,7 @@
 //!
 //! The parser below may still panic on forged metadata, so it runs guarded.
 
+use std::collections::HashMap;
 use std::io::Read;
 
 use arrow::array::RecordBatch;
@@ -26,7 +27,8 @@ pub fn read_stream(input: &mut dyn Read, mut each: impl FnMut(RecordBatch) -> Re
     let mut decoder = StreamDecoder::new();
     let mut batch_count = 0;
     let mut is_first = true;
-    while let Some(message) = read_message(input, is_first)? {
+    let mut dictionaries = Dictionaries::default();
+    while let Some(message) = read_message(input, is_first, &mut dictionaries)? {
         is_first = false;
         let mut buffer = Buffer::from_vec(message);
         while !buffer.is_empty() {
@@ -40,10 +42,26 @@ pub fn read_stream(input: &mut dyn Read, mut each: impl FnMut(RecordBatch) -> Re
             }
         }
     }
-    if is_first {
-        return Err(malformed("it is empty"));
-    }
     Ok(batch_count)
+}
+
+/// Bytes of the dictionaries that a stream keeps in memory, by their ids.
+#[derive(Debug, Default)]
+struct Dictionaries(HashMap<i64, u64>);
+
+impl Dictionaries {
+    fn add(&mut self, id: i64, is_delta: bool, bytes: u64) -> Result<()> {
+        let kept = self.0.entry(id).or_default();
+        *kept = if is_delta { kept.saturating_add(bytes) } else { bytes };
+        let total = self.0.values().fold(0, |total: u64, bytes| total.saturating_add(*bytes));
+        if total > limits::IMPORT_OPEN_BYTES {
+            return Err(Error::limit(format!(
+                "the dictionaries of the Arrow stream take {total} bytes, more than the {} that they may",
+                limits::IMPORT_OPEN_BYTES
+            )));
+        }
+        Ok(())
+    }
 }
 
 fn check_batch(batch: &RecordBatch) -> Result<()> {
@@ -89,11 +107,11 @@ fn read_into(input: &mut dyn Read, out: &mut Vec<u8>, len: usize) -> Result<()> 
 }
 
 /// One encapsulated message with its framing, or `None` at the end of the stream.
-fn read_message(input: &mut dyn Read, is_first: bool) -> Result<Option<Vec<u8>>> {
-    let Some(word) = read_word(input)? else {
-        // A stream may end without its marker, as the format has it; what is cut inside a message is found above.
-        return Ok(None);
-    };
+///
+/// The marker at the end is asked for, although the format lets a stream just stop: a stream that was cut between two
+/// messages would lose rows unnoticed.
+fn read_message(input: &mut dyn Read, is_first: bool, dictionaries: &mut Dictionaries) -> Result<Option<Vec<u8>>> {
+    let word = read_word(input)?.ok_or_else(|| malformed(if is_first { "it is empty" } else { "it has no end" }))?;
     let metadata_len = if word == CONTINUATION {
         read_word(input)?.ok_or_else(|| malformed("it ends inside a length"))?
     } else {
@@ -124,11 +142,18 @@ fn read_message(input: &mut dyn Read, is_first: bool) -> Result<Option<Vec<u8>>>
         if let Some(batch) = &batch {
             check_header(batch, body_len)?;
         }
+        if let Some(schema) = header.header_as_schema() {
+            check_schema(&schema)?;
+        }
         (body_len, batch.is_some_and(|batch| batch.compression().is_some()))
     };
     read_into(input, &mut message, body_len)?;
-    if is_compressed {
-        check_inflated(&message, metadata_len + 8)?;
+    let inflated = if is_compressed { check_inflated(&message, metadata_len + 8)? } else { body_len as u64 };
+    let dictionary = root_as_message(message.get(8..metadata_len + 8).unwrap_or_default())
+        .ok()
+        .and_then(|header| header.header_as_dictionary_batch().map(|batch| (batch.id(), batch.isDelta())));
+    if let Some((id, is_delta)) = dictionary {
+        dictionaries.add(id, is_delta, inflated)?;
     }
     Ok(Some(message))
 }
@@ -145,6 +170,27 @@ fn batch_of<'a>(message: &arrow::ipc::Message<'a>) -> Option<IpcBatch<'a>> {
         MessageHeader::RecordBatch => message.header_as_record_batch(),
         MessageHeader::DictionaryBatch => message.header_as_dictionary_batch().and_then(|batch| batch.data()),
         _ => None,
+    }
+}
+
+fn check_schema(schema: &arrow::ipc::Schema<'_>) -> Result<()> {
+    let fields = schema.fields().unwrap_or_default();
+    if fields.len() > limits::IMPORT_COLUMNS {
+        return Err(Error::limit(format!(
+            "the Arrow stream has {} columns, more than the {} of an import",
+            fields.len(),
+            limits::IMPORT_COLUMNS
+        )));
+    }
+    match fields.iter().find(|field| field.children().is_some_and(|children| !children.is_empty())) {
+        Some(nested) => {
+            let name = nested.name().unwrap_or_default();
+            Err(Error::invalid(format!(
+                "column {name:?} of the Arrow stream is nested; a table has single values only"
+            ))
+            .with_args([name]))
+        }
+        None => Ok(()),
     }
 }
 
@@ -174,7 +220,7 @@ fn check_header(batch: &IpcBatch<'_>, body_len: usize) -> Result<()> {
 }
 
 /// Adds up the inflated lengths that compressed buffers declare in their first eight bytes.
-fn check_inflated(message: &[u8], body_at: usize) -> Result<()> {
+fn check_inflated(message: &[u8], body_at: usize) -> Result<u64> {
     let header = root_as_message(message.get(8..body_at).unwrap_or_default())
         .map_err(|error| malformed(&format!("a message header is damaged: {error}")))?;
     let body = message.get(body_at..).unwrap_or_default();
@@ -195,5 +241,5 @@ fn check_inflated(message: &[u8], body_at: usize) -> Result<()> {
         }
         total = total.saturating_add(declared.max(0) as u64);
     }
-    if total > limits::IMPORT_MESSAGE_BYTES as u64 { Err(too_large(total)) } else { Ok(()) }
+    if total > limits::IMPORT_MESSAGE_BYTES as u64 { Err(too_large(total)) } else { Ok(total) }
 }

@@ -10,6 +10,7 @@ mod cells;
 mod coerce;
 mod count;
 mod decimate;
+mod explain;
 mod export;
 mod fetch;
 mod frame;
@@ -29,12 +30,15 @@ mod unit;
 mod view;
 
 #[cfg(test)]
+mod ipc_tests;
+#[cfg(test)]
 mod tests;
 
 pub use buffer::{decode_batch, encode_batch};
 pub use coerce::coerce_batch;
 pub use count::count_rows;
 pub use decimate::{Decimation, decimate};
+pub use explain::{Touched, touched};
 pub use export::{export_csv, export_ipc, export_parquet};
 pub use frame::{batch_rows, frame_to_batch};
 #[cfg(any(test, fuzzing))]

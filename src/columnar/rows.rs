@@ -37,7 +37,8 @@ pub struct RowQuery {
 
 impl RowQuery {
     /// Whether the rows come in the order in which they are kept.
-    fn is_index_order(&self, view: &TableView) -> bool {
+    #[must_use]
+    pub fn is_index_order(&self, view: &TableView) -> bool {
         match self.order.first() {
             None => true,
             Some(first) => self.order.len() == 1 && first.column == view.schema.index() && !first.descending,

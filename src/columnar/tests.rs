@@ -564,20 +564,6 @@ fn hostile_streams_are_refused() {
     })
     .unwrap();
     assert_eq!(seen, [batch]);
-    // Cut anywhere but between messages it is an error; flipped anywhere it is no panic.
-    for len in (0..bytes.len() - 8).step_by(13) {
-        let rows = std::cell::Cell::new(0);
-        let outcome = read_stream(&mut &bytes[..len], |batch| {
-            rows.set(rows.get() + batch.num_rows());
-            Ok(())
-        });
-        assert!(outcome.is_err() || outcome.unwrap() <= 1, "cut at {len}");
-    }
-    for at in 0..bytes.len() {
-        let mut forged = bytes.clone();
-        forged[at] ^= 0x81;
-        let _ = read_stream(&mut &forged[..], |batch| coerce_batch(&schema, &batch, 0).map(|_| ()));
-    }
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(super) fn row_count(ranges: &[Range<usize>]) -> usize {
 }
 
 /// The ranges of `rows` that summaries do not rule out, and for each predicate whether it still has to be evaluated.
-fn prune(run: &Run, predicates: &Predicates, rows: Range<usize>) -> Result<(Vec<Range<usize>>, Vec<bool>)> {
+pub(super) fn prune(run: &Run, predicates: &Predicates, rows: Range<usize>) -> Result<(Vec<Range<usize>>, Vec<bool>)> {
     let first = rows.start / BLOCK_ROWS;
     let count = rows.end.div_ceil(BLOCK_ROWS) - first;
     let mut open = vec![true; count];

@@ -214,6 +214,12 @@ impl TableView {
         disjoint.then_some(order)
     }
 
+    /// The number of runs when they have to be merged; 0 when they follow each other.
+    #[must_use]
+    pub fn overlapping_runs(&self) -> usize {
+        if self.sequence().is_some() { 0 } else { self.runs.len() }
+    }
+
     /// Append ordinals of rows, in the order of their positions here.
     ///
     /// # Errors

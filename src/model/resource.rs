@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use crate::error::Result;
 use crate::value::id::{Kind, RecordKey};
 use crate::value::{Env, FieldDecl, Stored, Val};
 
@@ -71,6 +72,32 @@ pub trait Resource: Stored + Clone + Debug + Default + PartialEq + Send + Sync +
     /// The fields that full-text search reads; empty for kinds that search does not find.
     fn text() -> &'static [TextField<Self>] {
         &[]
+    }
+
+    /// Whether a part of each record changes so often that it is kept in a small row beside the record. No index and
+    /// no text may depend on that part.
+    const HAS_STATE: bool = false;
+
+    /// The stored form of that part.
+    ///
+    /// # Errors
+    /// As any encoding.
+    fn state(&self) -> Result<Vec<u8>> {
+        Ok(Vec::new())
+    }
+
+    /// Takes that part back from its stored form.
+    ///
+    /// # Errors
+    /// `Corrupt` for bytes that are none.
+    fn set_state(&mut self, _state: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    /// The record as it is stored, without that part.
+    #[must_use]
+    fn without_state(&self) -> Self {
+        self.clone()
     }
 
     /// The key of a record, from its id.

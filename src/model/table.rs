@@ -7,12 +7,12 @@ use chrono::{DateTime, Utc};
 use super::declare::{add_properties, add_text, field, index};
 use super::product_requests::Operation;
 use super::resource::{Field, Index, Resource, TextField};
-use super::table_data::Column;
-use crate::error::ApiError;
+use super::table_data::{Column, ColumnProjection};
+use crate::error::{ApiError, Result};
 use crate::value::id::{Kind, id_type};
 use crate::value::val::Row;
 use crate::value::wire::{record, wire_enum};
-use crate::value::{FieldDecl, FieldType, IdForm, Patch, Service, Val};
+use crate::value::{FieldDecl, FieldType, IdForm, Patch, Service, Val, stored, time};
 
 id_type!(
     /// The id of a table.
@@ -52,6 +52,19 @@ record! {
         pub workspace: Option<String>,
         /// Number of columns; only where it was projected.
         pub column_count: Option<i64>,
+        /// On the wire also `columns`: their projected members, where not all of them were asked for.
+        #[serde(rename(serialize = "columns"), skip_deserializing)]
+        pub projected_columns: Option<Vec<ColumnProjection>>,
+    }
+
+    /// What of a table changes with every append: kept beside its record, so that an append does not write that again.
+    pub struct TableRowState {
+        /// Number of rows.
+        pub row_count: i64,
+        /// Time of the last append of rows, in ms since 1970.
+        pub rows_modified_ms: i64,
+        /// Whether no rows can be appended any more.
+        pub is_closed: bool,
     }
 }
 
@@ -120,6 +133,28 @@ impl Resource for TableMetadata {
     fn text() -> &'static [TextField<Self>] {
         &TEXT
     }
+
+    const HAS_STATE: bool = true;
+
+    fn state(&self) -> Result<Vec<u8>> {
+        stored::to_bytes(&TableRowState {
+            row_count: self.row_count.unwrap_or_default(),
+            rows_modified_ms: self.rows_modified_at.map_or(0, |time| time.timestamp_millis()),
+            is_closed: self.supports_append == Some(false),
+        })
+    }
+
+    fn set_state(&mut self, state: &[u8]) -> Result<()> {
+        let state: TableRowState = stored::from_bytes(state)?;
+        self.row_count = Some(state.row_count);
+        self.rows_modified_at = Some(time::from_millis(state.rows_modified_ms));
+        self.supports_append = Some(!state.is_closed);
+        Ok(())
+    }
+
+    fn without_state(&self) -> Self {
+        Self { row_count: None, rows_modified_at: None, supports_append: None, ..self.clone() }
+    }
 }
 
 record! {
@@ -138,7 +173,7 @@ record! {
     }
 
     /// New column properties; a null value removes the key.
-    wire pub struct ColumnMetadataPatch {
+    wire pub struct ColumnMetadataPatch requires(name, properties) {
         /// Name of an existing column.
         pub name: String,
         /// What to merge into its properties.
@@ -162,7 +197,7 @@ record! {
     }
 
     /// Changes of one table of a batch; absent and null members stay as they are.
-    wire pub struct TableMetadataModification {
+    wire pub struct TableMetadataModification requires(id) {
         /// Id of the table.
         pub id: String,
         /// The revision that the table shall get: the current one plus 1.
@@ -178,7 +213,7 @@ record! {
     }
 
     /// Changes of several tables, each listed once.
-    wire pub struct ModifyTablesRequest {
+    wire pub struct ModifyTablesRequest requires(tables) {
         /// The changes.
         pub tables: Vec<TableMetadataModification>,
         /// Whether given properties replace the stored ones instead of being merged.

@@ -58,7 +58,7 @@ wire_enum! {
 
 record! {
     /// A column of a table.
-    pub struct Column {
+    pub struct Column requires(name, data_type) {
         /// Name, unique in the table; compared exactly.
         pub name: String,
         /// Type of the values.
@@ -69,8 +69,20 @@ record! {
         pub properties: BTreeMap<String, String>,
     }
 
+    /// The members of a column that a projection asked for.
+    pub struct ColumnProjection {
+        /// Name.
+        pub name: Option<String>,
+        /// Type of the values.
+        pub data_type: Option<DataType>,
+        /// What the column is in its table.
+        pub column_type: Option<ColumnType>,
+        /// Metadata of the column.
+        pub properties: Option<BTreeMap<String, String>>,
+    }
+
     /// Rows as text: every cell is a string or null.
-    wire pub struct DataFrame {
+    wire pub struct DataFrame requires(data) {
         /// Names and order of the values in each row; every column of the table in order of creation when absent.
         pub columns: Option<Vec<String>>,
         /// The rows.
@@ -110,7 +122,7 @@ wire_enum! {
 
 record! {
     /// A test of one column.
-    wire pub struct ColumnFilter {
+    wire pub struct ColumnFilter requires(column, operation) {
         /// Column to test; need not be returned.
         pub column: String,
         /// How to compare.
@@ -120,7 +132,7 @@ record! {
     }
 
     /// One column of an order.
-    wire pub struct ColumnOrderBy {
+    wire pub struct ColumnOrderBy requires(column) {
         /// Column to sort by; need not be returned.
         pub column: String,
         /// Largest first; nulls come last either way.
@@ -180,7 +192,7 @@ wire_enum! {
 
 record! {
     /// What `export_table_data` writes of a table.
-    wire pub struct ExportTableDataRequest {
+    wire pub struct ExportTableDataRequest requires(response_format) {
         /// Columns to write, in this order; all when absent or empty.
         pub columns: Option<Vec<String>>,
         /// Tests that a row must pass, all of them.

@@ -32,11 +32,13 @@ pub(crate) enum Space {
     PendingDelete,
     /// Intents of calls to the host that have no result yet: sequence number.
     Intents,
+    /// The parts of records that change often, in envelopes: kind code, record key.
+    RecordState,
 }
 
 impl Space {
     /// Every space.
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Records,
         Self::Index,
         Self::Log,
@@ -50,6 +52,7 @@ impl Space {
         Self::UploadChunks,
         Self::PendingDelete,
         Self::Intents,
+        Self::RecordState,
     ];
 
     pub(super) fn definition(self) -> TableDefinition<'static, &'static [u8], &'static [u8]> {
@@ -72,6 +75,7 @@ impl Space {
             Self::UploadChunks => "upload_chunks",
             Self::PendingDelete => "pending_delete",
             Self::Intents => "intents",
+            Self::RecordState => "record_state",
         }
     }
 

@@ -13,7 +13,12 @@ mod table_metadata;
 mod table_read;
 mod table_rows;
 #[cfg(test)]
+mod table_rules_tests;
+mod table_segments;
+#[cfg(test)]
 mod table_syncs_tests;
+#[cfg(test)]
+mod table_walk_tests;
 mod tables;
 #[cfg(test)]
 mod tables_tests;
@@ -39,7 +44,8 @@ mod files_tests;
 pub(crate) use content::{sweep as sweep_contents, verify as verify_contents};
 pub use feeds::FeedService;
 pub use files::FileService;
-pub use table_rows::{PagedTableRows, Rows, TableRows};
+pub use table_rows::{PagedTableRows, Rows, TablePlan, TableRows};
+pub use table_segments::SegmentFile;
 pub use tables::TableService;
 pub use test_plans::TestPlanService;
 pub use work_items::WorkItemService;

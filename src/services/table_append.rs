@@ -190,7 +190,7 @@ pub(super) fn commit<A: Access>(
             table.supports_append = Some(false);
         }
         let what = if rows > 0 { What::RowsAppended } else { What::Closed };
-        draft.put_with(&table, what, (rows > 0).then(|| json!({ "rowCount": rows })))?;
+        draft.put_state(&table, what, (rows > 0).then(|| json!({ "rowCount": rows })))?;
         Ok(is_due)
     });
     let is_due = match outcome {

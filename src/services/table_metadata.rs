@@ -11,6 +11,7 @@ use crate::model::table::{
     ModifyTablesPartialSuccess, ModifyTablesRequest, PagedTables, QueryTablesRequest, TableId, TableMetadata,
     TableMetadataModification, TableOrderBy, TableProjection,
 };
+use crate::model::table_data::{Column, ColumnProjection};
 use crate::session::table_store::forget_rows;
 use crate::session::{Context, Draft, OrderTerm, Query, View, What};
 use crate::value::{Patch, RecordKey, limits, time};
@@ -80,6 +81,7 @@ pub(super) fn create_as(draft: &mut Draft<'_>, id: TableId, request: CreateTable
         test_result_id: filled(request.test_result_id),
         workspace: Some(workspace),
         column_count: None,
+        projected_columns: None,
     };
     draft.put(&table, What::Created)?;
     Ok(table)
@@ -167,12 +169,24 @@ pub(super) fn query(view: &View<'_>, request: &QueryTablesRequest) -> Result<Pag
 fn project(table: TableMetadata, projection: &[TableProjection]) -> TableMetadata {
     use TableProjection as P;
     let has = |member| projection.contains(&member);
-    let any_column = [P::ColumnName, P::ColumnDataType, P::ColumnColumnType, P::ColumnProperties].into_iter().any(has);
+    let members = [P::ColumnName, P::ColumnDataType, P::ColumnColumnType, P::ColumnProperties];
+    let is_whole = members.into_iter().all(has);
+    let projected_columns = (!is_whole && members.into_iter().any(has)).then(|| {
+        let columns = table.columns.iter().flatten().cloned();
+        let project = |column: Column| ColumnProjection {
+            name: has(P::ColumnName).then_some(column.name),
+            data_type: has(P::ColumnDataType).then_some(column.data_type),
+            column_type: has(P::ColumnColumnType).then_some(column.column_type),
+            properties: has(P::ColumnProperties).then_some(column.properties),
+        };
+        columns.map(project).collect()
+    });
     TableMetadata {
+        projected_columns,
         column_count: if has(P::ColumnCount) { table.columns.as_ref().map(|all| all.len() as i64) } else { None },
         id: table.id,
         name: table.name.filter(|_| has(P::Name)),
-        columns: table.columns.filter(|_| any_column),
+        columns: table.columns.filter(|_| is_whole),
         created_at: table.created_at.filter(|_| has(P::CreatedAt)),
         metadata_modified_at: table.metadata_modified_at.filter(|_| has(P::MetadataModifiedAt)),
         metadata_revision: table.metadata_revision.filter(|_| has(P::MetadataRevision)),

@@ -4,10 +4,10 @@ use std::io::Write;
 use std::sync::Arc;
 
 use super::table_metadata::found;
-use super::table_rows::{PagedTableRows, Rows, TableRows};
+use super::table_rows::{PagedTableRows, Rows, TablePlan, TableRows};
 use crate::columnar::{
     Decimation, OrderColumn, Predicates, RowQuery, RowStream, TableSchema, TableView, count_rows, decimate, export_csv,
-    export_ipc, export_parquet, read_page,
+    export_ipc, export_parquet, read_page, touched,
 };
 use crate::error::{Error, Result};
 use crate::model::table::TableMetadata;
@@ -137,6 +137,31 @@ pub(super) fn page<A: Access>(
     Ok(PagedTableRows { frame: Rows::new(page.batch), total_row_count, continuation_token })
 }
 
+/// How a page is found.
+pub(super) fn explain<A: Access>(access: &A, id: &str, request: &QueryTableDataRequest) -> Result<TablePlan> {
+    let take = check_take(request.take, Some(u64::from(limits::ROWS_TAKE)))?.unwrap_or(DEFAULT_TAKE);
+    let view = open(access, id)?;
+    let query = check_query(
+        access,
+        &view.schema,
+        request.columns.as_deref(),
+        request.filters.as_deref(),
+        request.order_by.as_deref(),
+    )?;
+    let order = match view.overlapping_runs() {
+        _ if !query.is_index_order(&view) => {
+            let term =
+                |term: &ColumnOrderBy| format!("{}{}", term.column, if term.descending { " descending" } else { "" });
+            let terms: Vec<String> = request.order_by.iter().flatten().map(term).collect();
+            format!("first {} by {}", take.saturating_add(1), terms.join(", "))
+        }
+        0 => "in the order of the index".to_owned(),
+        runs => format!("merged from {runs} overlapping runs"),
+    };
+    let touched = touched(&view, &query.predicates, &control_of(access.context()))?;
+    Ok(TablePlan { order, touched })
+}
+
 /// Rows as a stream.
 pub(super) fn scan<A: Access>(access: &A, id: &str, request: ScanRequest, control: &Control) -> Result<RowStream> {
     let take = check_take(request.take, None)?;
@@ -190,7 +215,14 @@ pub(super) fn decimated<A: Access>(access: &A, id: &str, request: &QueryDecimate
         .iter()
         .flatten()
         .enumerate()
-        .map(|(at, name)| axis(schema, name, &format!("decimation.yColumns[{at}]")))
+        .map(|(at, name)| {
+            let member = format!("decimation.yColumns[{at}]");
+            match options.method {
+                // Ignored, so only the name matters.
+                DecimationMethod::Lossy => schema.position(name).map_err(|error| error.at_member(member)),
+                _ => axis(schema, name, &member),
+            }
+        })
         .collect::<Result<Vec<_>>>()?;
     if options.method != DecimationMethod::Lossy && y.is_empty() {
         return Err(Error::invalid(format!("{} needs y columns, whose extremes it keeps", options.method))
@@ -204,7 +236,7 @@ pub(super) fn decimated<A: Access>(access: &A, id: &str, request: &QueryDecimate
         })?;
     let decimation = Decimation {
         x,
-        y,
+        y: if options.method == DecimationMethod::Lossy { Vec::new() } else { y },
         intervals,
         method: options.method,
         distribution: options.distribution,

@@ -1,9 +1,11 @@
 //! Answers with rows: Arrow inside, the string-encoded data frame on the wire.
 
+use std::fmt;
+
 use arrow::array::RecordBatch;
 use serde::{Serialize, Serializer};
 
-use crate::columnar::batch_rows;
+use crate::columnar::{Touched, batch_rows};
 use crate::model::table_data::DataFrame;
 
 /// Rows as Arrow batches; serializes as the data frame.
@@ -59,4 +61,35 @@ pub struct PagedTableRows {
 pub struct TableRows {
     /// The rows.
     pub frame: Rows,
+}
+
+/// How rows are found, and what is looked at for that.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TablePlan {
+    /// How the order comes about: `in the order of the index`, `merged from 3 overlapping runs`, `first 501 by v`.
+    pub order: String,
+    /// What is touched.
+    #[serde(flatten)]
+    pub touched: Touched,
+}
+
+impl fmt::Display for TablePlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let t = &self.touched;
+        write!(
+            f,
+            "{}; {} of {} segments, {} of {} row groups, {} of {} pages, {} buffered rows; {} rows touched, {} passed",
+            self.order,
+            t.segments - t.segments_pruned,
+            t.segments,
+            t.row_groups - t.row_groups_pruned,
+            t.row_groups,
+            t.pages - t.pages_pruned,
+            t.pages,
+            t.buffered_rows,
+            t.rows_touched,
+            t.rows_passed
+        )
+    }
 }

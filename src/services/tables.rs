@@ -8,7 +8,8 @@ use arrow::error::ArrowError;
 
 use super::table_metadata as metadata;
 use super::table_read as read;
-use super::table_rows::{PagedTableRows, TableRows};
+use super::table_rows::{PagedTableRows, TablePlan, TableRows};
+use super::table_segments::{self, SegmentFile};
 use super::{table_append, table_import};
 use crate::columnar::{ReadSeek, RowStream, frame_to_batch, read_stream};
 use crate::error::{Error, Result};
@@ -177,6 +178,12 @@ pub trait TableService {
     /// As [`TableService::get_table_data`]; `InvalidArgument` for a filter that its column does not have.
     fn query_table_data(&self, id: &str, request: QueryTableDataRequest) -> Result<PagedTableRows>;
 
+    /// How [`TableService::query_table_data`] answers this request, and what it has to look at.
+    ///
+    /// # Errors
+    /// As [`TableService::query_table_data`].
+    fn explain_query_table_data(&self, id: &str, request: QueryTableDataRequest) -> Result<TablePlan>;
+
     /// Writes rows to `out`, and returns how many.
     ///
     /// # Errors
@@ -186,6 +193,18 @@ pub trait TableService {
         id: &str,
         request: ExportTableDataRequest,
         out: &mut (dyn Write + Send),
+        control: &Control,
+    ) -> Result<u64>;
+
+    /// Hands out the rows as the store keeps them: ordinary Parquet files, each sorted by the index column. What is buffered
+    /// is sealed before. Answers how many files `each` was called with.
+    ///
+    /// # Errors
+    /// `NotFound`; `Unsupported` in a transaction; what `each` fails with; what `control` says.
+    fn export_segments(
+        &self,
+        id: &str,
+        each: &mut dyn FnMut(SegmentFile<'_>) -> Result<()>,
         control: &Control,
     ) -> Result<u64>;
 
@@ -306,7 +325,8 @@ impl<A: Access> TableService for A {
                 rest.push_foreign(&batch, first_row)?;
                 first_row += batch.num_rows() as u64;
             }
-            table_append::require_batches(count, end_of_data)
+            // Nothing at all is the form with the flag alone, which must then be true.
+            table_append::require_batches(count, end_of_data.filter(|ends| *ends))
         })
     }
 
@@ -347,6 +367,19 @@ impl<A: Access> TableService for A {
             take: request.take,
         };
         read::export(read::scan(self, id, scan, control)?, format, out)
+    }
+
+    fn explain_query_table_data(&self, id: &str, request: QueryTableDataRequest) -> Result<TablePlan> {
+        read::explain(self, id, &request)
+    }
+
+    fn export_segments(
+        &self,
+        id: &str,
+        each: &mut dyn FnMut(SegmentFile<'_>) -> Result<()>,
+        control: &Control,
+    ) -> Result<u64> {
+        table_segments::export(self, id, each, control)
     }
 
     fn query_decimated_data(&self, id: &str, request: QueryDecimatedDataRequest) -> Result<TableRows> {

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::context::Context;
 use super::event::{Event, What};
-use super::view::{View, decode, index_prefix, record_key, split_index_key};
+use super::view::{View, decode, index_prefix, record_key, split_index_key, with_state};
 use crate::error::{Error, Result};
 use crate::model::{Resource, entries};
 use crate::records::{Change, Space, envelope};
@@ -164,7 +164,12 @@ impl<'v> Draft<'v> {
     /// The record with this key, whoever asks.
     pub(crate) fn any_by_key<R: Resource>(&self, key: RecordKey) -> Result<Option<R>> {
         let bytes = self.raw(Space::Records, &record_key(R::KIND, key))?;
-        bytes.map(|bytes| decode::<R>(key, &bytes)).transpose()
+        let Some(record) = bytes.map(|bytes| decode::<R>(key, &bytes)).transpose()? else { return Ok(None) };
+        if !R::HAS_STATE {
+            return Ok(Some(record));
+        }
+        let state = self.raw(Space::RecordState, &record_key(R::KIND, key))?;
+        with_state(key, record, state.as_deref()).map(Some)
     }
 
     /// The first record that has this entry in an index, with this draft's changes.
@@ -235,12 +240,37 @@ impl<'v> Draft<'v> {
         }
         let full_key = record_key(R::KIND, key);
         // Everything that can refuse comes before the first change, so that a refused record drafts nothing.
-        let value = envelope::seal(&full_key, R::KIND.code, &stored::to_bytes(record)?);
+        let (payload, state) = match R::HAS_STATE {
+            true => (stored::to_bytes(&record.without_state())?, Some(record.state()?)),
+            false => (stored::to_bytes(record)?, None),
+        };
+        let value = envelope::seal(&full_key, R::KIND.code, &payload);
         self.check_unique(key, old.as_ref(), record)?;
         self.put_indexes(key, old.as_ref(), Some(record));
+        if let Some(state) = state {
+            let state = envelope::seal(&full_key, R::KIND.code, &state);
+            self.put_raw(Space::RecordState, full_key.clone(), state);
+        }
         self.put_raw(Space::Records, full_key, value);
         let moved_from = old.filter(|old| old.workspace() != record.workspace()).map(|old| old.workspace().to_owned());
         self.log::<R>(record, what, moved_from, detail);
+        Ok(())
+    }
+
+    /// Stores the part of a record that is kept beside it, and logs its event. `record` is what the draft gave, with
+    /// nothing else changed.
+    ///
+    /// # Errors
+    /// `PermissionDenied` when the policy refuses.
+    pub(crate) fn put_state<R: Resource>(&mut self, record: &R, what: What, detail: Option<Value>) -> Result<()> {
+        let key = record
+            .key()
+            .ok_or_else(|| Error::invalid(format!("{:?} is not the id of a {}", record.id(), R::KIND.name)))?;
+        self.view.context().require(R::KIND.service, Action::Update, record.workspace())?;
+        let full_key = record_key(R::KIND, key);
+        let state = envelope::seal(&full_key, R::KIND.code, &record.state()?);
+        self.put_raw(Space::RecordState, full_key, state);
+        self.log::<R>(record, what, None, detail);
         Ok(())
     }
 
@@ -315,6 +345,9 @@ impl<'v> Draft<'v> {
         self.view.context().require(R::KIND.service, Action::Delete, record.workspace())?;
         self.put_indexes(key, Some(&record), None);
         self.delete_raw(Space::Records, record_key(R::KIND, key));
+        if R::HAS_STATE {
+            self.delete_raw(Space::RecordState, record_key(R::KIND, key));
+        }
         self.log::<R>(&record, What::Deleted, None, None);
         Ok(Some(record))
     }

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use super::context::Context;
 use super::event::Event;
 use super::identity::Visibility;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::records::{Cursor, Source, Space, envelope};
 use crate::value::id::{Kind, RecordKey};
@@ -89,7 +89,17 @@ impl<'a> View<'a> {
     pub(crate) fn any_by_key<R: Resource>(&self, key: RecordKey) -> Result<Option<R>> {
         let bytes = self.source.get(Space::Records, &record_key(R::KIND, key))?;
         self.touched.set(self.touched.get() + 1);
-        bytes.map(|bytes| decode::<R>(key, &bytes)).transpose()
+        let record = bytes.map(|bytes| decode::<R>(key, &bytes)).transpose()?;
+        record.map(|record| self.complete(key, record)).transpose()
+    }
+
+    /// The record with its part that is kept beside it.
+    fn complete<R: Resource>(&self, key: RecordKey, record: R) -> Result<R> {
+        if !R::HAS_STATE {
+            return Ok(record);
+        }
+        let state = self.source.get(Space::RecordState, &record_key(R::KIND, key))?;
+        with_state(key, record, state.as_deref())
     }
 
     /// The keys of the records whose entries in an index start with `prefix`, in the order of the entries.
@@ -143,14 +153,14 @@ impl<'a> View<'a> {
         let mut cursor = self.source.cursor(Space::Records, &prefix, key::after_prefix(&prefix).as_deref())?;
         while let Some(record) = cursor.visit(false, |bytes, value| {
             let key = bytes.get(1..).and_then(|bytes| RecordKey::from_bytes(R::KIND.id, bytes));
-            key.map(|key| decode::<R>(key, value)).transpose()
+            key.map(|key| decode::<R>(key, value).map(|record| (key, record))).transpose()
         })? {
             self.touched.set(self.touched.get() + 1);
             if self.touched.get().is_multiple_of(1024) {
                 self.context.check_deadline()?;
             }
-            let Some(record) = record? else { continue };
-            if !f(record)? {
+            let Some((key, record)) = record? else { continue };
+            if !f(self.complete(key, record)?)? {
                 break;
             }
         }
@@ -182,7 +192,7 @@ impl<'a> View<'a> {
                 self.context.check_deadline()?;
             }
             let Some((key, record)) = found? else { continue };
-            if !f(key, record)? {
+            if !f(key, self.complete(key, record)?)? {
                 break;
             }
         }
@@ -231,6 +241,16 @@ pub(crate) fn split_index_key(kind: Kind, bytes: &[u8]) -> Option<(&[u8], Record
     let entry_end = bytes.len().checked_sub(kind.id.key_len())?;
     let entry = bytes.get(2..entry_end)?;
     Some((entry, RecordKey::from_bytes(kind.id, bytes.get(entry_end..)?)?))
+}
+
+/// A record with its part that is kept beside it in [`Space::RecordState`].
+pub(crate) fn with_state<R: Resource>(key: RecordKey, mut record: R, state: Option<&[u8]>) -> Result<R> {
+    let full_key = record_key(R::KIND, key);
+    state
+        .ok_or_else(|| Error::corrupt(format!("the changing part of a {} is missing", R::KIND.name)))
+        .and_then(|bytes| record.set_state(envelope::open(&full_key, R::KIND.code, bytes)?))
+        .map_err(|error| error.with_resource(R::KIND.name, key.to_id(R::KIND.id)))?;
+    Ok(record)
 }
 
 /// The record in an envelope of [`Space::Records`].

@@ -45,6 +45,8 @@ pub struct Respell<D> {
     pub inner: D,
     /// Whether null members are dropped (absent and null mean the same), or handed on (three-state requests).
     pub drop_nulls: bool,
+    /// Members that must be there, as the struct has them.
+    pub required: &'static [&'static str],
 }
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for Respell<D> {
@@ -60,7 +62,8 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Respell<D> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.inner.deserialize_map(RespellVisitor { fields, drop_nulls: self.drop_nulls, visitor })
+        let (drop_nulls, required) = (self.drop_nulls, self.required);
+        self.inner.deserialize_map(RespellVisitor { fields, drop_nulls, required, visitor })
     }
 
     serde::forward_to_deserialize_any! {
@@ -72,6 +75,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Respell<D> {
 struct RespellVisitor<V> {
     fields: &'static [&'static str],
     drop_nulls: bool,
+    required: &'static [&'static str],
     visitor: V,
 }
 
@@ -104,6 +108,11 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for RespellVisitor<V> {
         }
         if self.drop_nulls {
             members.retain(|(_, _, value)| !value.is_null());
+        }
+        for name in self.required.iter().map(|name| camel_case(name)) {
+            if !members.iter().any(|(member, ..)| *member == name) {
+                return Err(A::Error::custom(format_args!("member `{name}`: it is required")));
+            }
         }
         let mut members = Members { rest: members.into_iter(), current: None };
         self.visitor.visit_map(&mut members).map_err(|error| A::Error::custom(error.0))
@@ -346,8 +355,9 @@ impl Serializer for IsNone {
 /// `record! { pub struct … }`: absent and null mean the same; every member has a default.
 /// `record! { patch pub struct … }`: null members are handed on, for requests with [`crate::Patch`] members; not stored.
 /// `record! { wire pub struct … }`: as the first, without a stored form (requests and answers).
+/// `record! { pub struct Name requires(member, …) … }`: JSON without these members is refused.
 macro_rules! record {
-    (@wire $name:ident, $drop_nulls:expr) => {
+    (@wire $name:ident, $drop_nulls:expr $(, $required:ident)*) => {
         impl serde::Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 Self::serialize(self, $crate::value::wire::SkipNulls(serializer))
@@ -356,7 +366,8 @@ macro_rules! record {
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                Self::deserialize($crate::value::wire::Respell { inner: deserializer, drop_nulls: $drop_nulls })
+                let required = &[$(stringify!($required)),*];
+                Self::deserialize($crate::value::wire::Respell { inner: deserializer, drop_nulls: $drop_nulls, required })
             }
         }
     };
@@ -366,10 +377,11 @@ macro_rules! record {
         #[serde(remote = "Self", rename_all = "camelCase", default)]
         pub struct $name { $($(#[$fmeta])* pub $field: $ty),* }
     };
-    ($(#[$meta:meta])* pub struct $name:ident { $($(#[$fmeta:meta])* pub $field:ident: $ty:ty),* $(,)? }
+    ($(#[$meta:meta])* pub struct $name:ident $(requires($($required:ident),+))?
+     { $($(#[$fmeta:meta])* pub $field:ident: $ty:ty),* $(,)? }
      $($rest:tt)*) => {
         $crate::value::wire::record!(@struct $(#[$meta])* $name { $($(#[$fmeta])* $field: $ty),* });
-        $crate::value::wire::record!(@wire $name, true);
+        $crate::value::wire::record!(@wire $name, true $($(, $required)+)?);
 
         impl $crate::value::Stored for $name {
             fn put<E: $crate::value::stored::Encoder>(&self, out: &mut E) -> $crate::value::stored::EncodeResult {
@@ -387,16 +399,18 @@ macro_rules! record {
 
         $crate::value::wire::record!($($rest)*);
     };
-    ($(#[$meta:meta])* wire pub struct $name:ident { $($(#[$fmeta:meta])* pub $field:ident: $ty:ty),* $(,)? }
+    ($(#[$meta:meta])* wire pub struct $name:ident $(requires($($required:ident),+))?
+     { $($(#[$fmeta:meta])* pub $field:ident: $ty:ty),* $(,)? }
      $($rest:tt)*) => {
         $crate::value::wire::record!(@struct $(#[$meta])* $name { $($(#[$fmeta])* $field: $ty),* });
-        $crate::value::wire::record!(@wire $name, true);
+        $crate::value::wire::record!(@wire $name, true $($(, $required)+)?);
         $crate::value::wire::record!($($rest)*);
     };
-    ($(#[$meta:meta])* patch pub struct $name:ident { $($(#[$fmeta:meta])* pub $field:ident: $ty:ty),* $(,)? }
+    ($(#[$meta:meta])* patch pub struct $name:ident $(requires($($required:ident),+))?
+     { $($(#[$fmeta:meta])* pub $field:ident: $ty:ty),* $(,)? }
      $($rest:tt)*) => {
         $crate::value::wire::record!(@struct $(#[$meta])* $name { $($(#[$fmeta])* $field: $ty),* });
-        $crate::value::wire::record!(@wire $name, false);
+        $crate::value::wire::record!(@wire $name, false $($(, $required)+)?);
         $crate::value::wire::record!($($rest)*);
     };
     () => {};

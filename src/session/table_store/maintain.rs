@@ -1,8 +1,9 @@
 //! What is due: buffers to seal, segments to merge.
 
-use super::merge::merge;
+use super::merge::{merge, mergeable, small_count};
 use super::seal::seal;
 use super::{TableState, set_merge_due};
+use crate::columnar::SegmentMeta;
 use crate::error::Result;
 use crate::model::Resource;
 use crate::model::table::TableMetadata;
@@ -36,13 +37,79 @@ pub(crate) fn maintain(session: &Session, control: &Control) -> Result<u64> {
         while merge(session, &id, control)? {
             written += 1;
         }
-        session.write(move |draft| {
-            // A table that was deleted meanwhile must not get its state back.
-            match draft.any_by_key::<TableMetadata>(key)? {
-                Some(_) => set_merge_due(draft, key, false),
-                None => Ok(()),
-            }
-        })?;
+        settle(session, key)?;
     }
     Ok(written)
+}
+
+/// Notes that nothing is left to merge, if that is so in the state that the commit finds: an append may have added
+/// segments since the last merge.
+fn settle(session: &Session, key: RecordKey) -> Result<()> {
+    session.write(move |draft| {
+        // A table that was deleted meanwhile must not get its state back.
+        let Some(table) = draft.any_by_key::<TableMetadata>(key)? else { return Ok(()) };
+        let entries = draft.raw_prefix(Space::Segments, key.as_bytes())?;
+        let mut metas: Vec<SegmentMeta> =
+            entries.iter().map(|(_, bytes)| stored::from_bytes(bytes)).collect::<Result<_>>()?;
+        metas.sort_by_key(|meta| meta.first_ordinal);
+        match mergeable(&metas, small_count(&table)) {
+            Some(_) => Ok(()),
+            None => set_merge_due(draft, key, false),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::MemoryDisk;
+    use crate::model::table::CreateTableRequest;
+    use crate::model::table_data::{Column, ColumnType, DataType};
+    use crate::session::Identity;
+    use crate::session::table_store::{add_segments, key_of};
+    use crate::store::Store;
+    use std::sync::Arc;
+
+    #[test]
+    fn segments_that_came_after_the_last_merge_stay_due() {
+        let store = Store::options().maintenance_thread(false).open_on(Arc::new(MemoryDisk::default())).unwrap();
+        let session = store.session(Identity::user("ada"));
+        let index = Column {
+            name: "t".into(),
+            data_type: DataType::Int64,
+            column_type: ColumnType::Index,
+            ..Column::default()
+        };
+        let request = CreateTableRequest { columns: vec![index], ..Default::default() };
+        let id = crate::TableService::create_table(&session, request).unwrap();
+        let key = key_of(&id).unwrap();
+        let is_due = || {
+            let bytes = session.read(|view| view.raw(Space::TableState, key.as_bytes())).unwrap().unwrap();
+            stored::from_bytes::<TableState>(&bytes).unwrap().merge_due
+        };
+        let add = |from: u64, range: std::ops::Range<i64>| {
+            let id = id.to_string();
+            session
+                .write(move |draft| {
+                    let table = draft.get::<TableMetadata>(&id)?.unwrap();
+                    let meta = SegmentMeta {
+                        id: from,
+                        row_count: 10,
+                        min_index: range.start,
+                        max_index: range.end,
+                        ..SegmentMeta::default()
+                    };
+                    add_segments(draft, &table, vec![meta])
+                })
+                .unwrap();
+        };
+        add(1, 0..10);
+        assert!(is_due());
+        settle(&session, key).unwrap();
+        assert!(!is_due());
+        add(2, 5..20);
+        // Between the last look of a pass at the segments and its last commit.
+        settle(&session, key).unwrap();
+        assert!(is_due());
+    }
 }

@@ -19,7 +19,7 @@ const SMALL_SEGMENT_ROWS: u64 = 1024 * 1024;
 const SMALL_SEGMENTS: usize = 16;
 
 /// Neighbours (by ordinal) that belong in one segment: those that overlap, and many small ones.
-fn mergeable(metas: &[SegmentMeta], small_count: usize) -> Option<Range<usize>> {
+pub(super) fn mergeable(metas: &[SegmentMeta], small_count: usize) -> Option<Range<usize>> {
     // `b` was appended after `a`, so rows of equal value at the seam are in order already.
     let overlap = |a: &SegmentMeta, b: &SegmentMeta| a.min_index <= b.max_index && b.min_index < a.max_index;
     for (at, first) in metas.iter().enumerate() {
@@ -54,6 +54,12 @@ fn mergeable(metas: &[SegmentMeta], small_count: usize) -> Option<Range<usize>> 
     })
 }
 
+/// So many small neighbours of this table are merged although they do not overlap.
+pub(super) fn small_count(table: &TableMetadata) -> usize {
+    // A closed table gets no more rows, so tidying it up is paid once.
+    if table.supports_append == Some(false) { 2 } else { SMALL_SEGMENTS }
+}
+
 /// Merges segments of a table that overlap, or are many and small; false when there are none.
 pub(crate) fn merge(session: &Session, id: &str, control: &Control) -> Result<bool> {
     let engine = session.context().engine.clone();
@@ -64,9 +70,7 @@ pub(crate) fn merge(session: &Session, id: &str, control: &Control) -> Result<bo
         let Some(table) = view.any_by_key::<TableMetadata>(key)? else { return Ok(None) };
         let mut metas = manifest(view, key.as_bytes())?;
         metas.sort_by_key(|meta| meta.first_ordinal);
-        // A closed table gets no more rows, so tidying it up is paid once.
-        let small_count = if table.supports_append == Some(false) { 2 } else { SMALL_SEGMENTS };
-        let Some(group) = mergeable(&metas, small_count) else { return Ok(None) };
+        let Some(group) = mergeable(&metas, small_count(&table)) else { return Ok(None) };
         let schema = schema_of(&table)?;
         let group: Vec<SegmentMeta> = metas.drain(group).collect();
         let segments = group

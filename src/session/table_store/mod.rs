@@ -6,6 +6,7 @@
 
 mod cache;
 mod check;
+mod handout;
 mod maintain;
 mod merge;
 mod seal;
@@ -25,6 +26,7 @@ use crate::value::{RecordKey, limits, stored};
 
 pub(crate) use cache::TableCache;
 pub(crate) use check::{sweep, verify};
+pub(crate) use handout::SegmentReader;
 pub(crate) use maintain::maintain;
 pub(crate) use merge::merge;
 pub(crate) use seal::seal;

@@ -1,0 +1,81 @@
+//! What a query of rows has to look at: how much of a table its statistics rule out.
+
+use serde::Serialize;
+
+use super::predicate::Predicates;
+use super::segment::PAGE_ROWS;
+use super::unit;
+use super::view::{Run, TableView};
+use crate::error::Result;
+use crate::value::Control;
+
+/// What a query of rows touches of a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Touched {
+    /// Sealed segments of the table.
+    pub segments: u64,
+    /// Segments that statistics rule out whole.
+    pub segments_pruned: u64,
+    /// Row groups of the table.
+    pub row_groups: u64,
+    /// Row groups that statistics rule out whole.
+    pub row_groups_pruned: u64,
+    /// Pages of one column.
+    pub pages: u64,
+    /// Pages of one column that statistics rule out whole.
+    pub pages_pruned: u64,
+    /// Rows that are in memory and not sealed yet.
+    pub buffered_rows: u64,
+    /// Rows whose values are looked at to find the ones that pass.
+    pub rows_touched: u64,
+    /// Rows that pass.
+    pub rows_passed: u64,
+}
+
+/// Looks at the statistics for `predicates`, and counts the rows that pass.
+///
+/// # Errors
+/// `Corrupt`, `Io`; `DeadlineExceeded` and `Cancelled` from the control.
+pub fn touched(view: &TableView, predicates: &Predicates, control: &Control) -> Result<Touched> {
+    let mut out = Touched::default();
+    for run in view.runs() {
+        let is_sealed = matches!(run, Run::Segment(_));
+        let mut kept_groups = 0;
+        let units = run.units();
+        for rows in &units {
+            control.check()?;
+            let (ranges, needed) = unit::prune(run, predicates, rows.clone())?;
+            let kept = unit::row_count(&ranges) as u64;
+            if needed.contains(&true) {
+                out.rows_touched += kept;
+            }
+            out.rows_passed += unit::count(run, &view.schema, predicates, rows.clone())? as u64;
+            if !is_sealed {
+                out.buffered_rows += rows.len() as u64;
+                continue;
+            }
+            kept_groups += u64::from(kept > 0);
+            // Pages begin anew with each row group.
+            let page_of = |row: usize| (row - rows.start) / PAGE_ROWS;
+            let mut last = None;
+            let mut kept_pages = 0;
+            for range in &ranges {
+                for page in page_of(range.start)..=page_of(range.end.saturating_sub(1).max(range.start)) {
+                    kept_pages += u64::from(last != Some(page));
+                    last = Some(page);
+                }
+            }
+            let pages = rows.len().div_ceil(PAGE_ROWS) as u64;
+            out.pages += pages;
+            out.pages_pruned += pages - kept_pages;
+        }
+        if is_sealed {
+            out.segments += 1;
+            out.segments_pruned += u64::from(kept_groups == 0);
+            out.row_groups += units.len() as u64;
+            out.row_groups_pruned += units.len() as u64 - kept_groups;
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,71 @@
+//! The bytes of segment files for callers, checked on the way.
+
+use std::io::{self, Read};
+
+use xxhash_rust::xxh3::Xxh3;
+
+use super::{directory, key_of, manifest};
+use crate::columnar::{SegmentMeta, data_name};
+use crate::disk::{DiskFile, Mode};
+use crate::error::{Error, Result};
+use crate::session::view::View;
+use crate::value::id::hex;
+
+/// Reads the Parquet file of one segment from its start to its end. Holds the file open, so that a merge cannot take it away.
+pub(crate) struct SegmentReader {
+    meta: SegmentMeta,
+    file: Box<dyn DiskFile>,
+    at: u64,
+    hasher: Xxh3,
+}
+
+impl SegmentReader {
+    /// The segments of a table in the state that `view` shows, by index and then by order of append.
+    pub(crate) fn open_all(view: &View<'_>, id: &str) -> Result<Vec<Self>> {
+        let dir = directory(id);
+        let mut metas = manifest(view, key_of(id)?.as_bytes())?;
+        metas.sort_by_key(|meta| (meta.min_index, meta.first_ordinal));
+        metas
+            .into_iter()
+            .map(|meta| {
+                let path = format!("{dir}/{}", data_name(meta.id));
+                let file = view
+                    .context()
+                    .engine
+                    .disk
+                    .open(&path, Mode::Read)
+                    .map_err(|error| Error::io(format_args!("opening the segment file {path}"), error))?;
+                Ok(Self { meta, file, at: 0, hasher: Xxh3::new() })
+            })
+            .collect()
+    }
+
+    pub(crate) fn name(&self) -> String {
+        data_name(self.meta.id)
+    }
+
+    pub(crate) fn row_count(&self) -> u64 {
+        self.meta.row_count
+    }
+
+    pub(crate) fn byte_count(&self) -> u64 {
+        self.meta.data_bytes
+    }
+}
+
+impl Read for SegmentReader {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.meta.data_bytes - self.at).unwrap_or(usize::MAX);
+        let Some(target) = out.get_mut(..left.min(out.len())).filter(|target| !target.is_empty()) else { return Ok(0) };
+        self.file.read_exact_at(target, self.at)?;
+        self.hasher.update(target);
+        self.at += target.len() as u64;
+        if self.at == self.meta.data_bytes && hex(&self.hasher.digest128().to_be_bytes()) != self.meta.data_hash {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("the bytes of {} are not what was written; restore the table from a backup", self.name()),
+            ));
+        }
+        Ok(target.len())
+    }
+}
