@@ -295,6 +295,60 @@ mod tests {
         }
     }
 
+    /// Mutates the corpora of what comes from outside, for machines without a fuzzer. `STATIONDB_FUZZ_SECONDS` sets how long
+    /// for each target.
+    #[test]
+    fn mutations_of_the_corpora_break_no_promise() {
+        let seconds = std::env::var("STATIONDB_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
+        let until = std::time::Duration::from_millis(seconds.map_or(300, |seconds: u64| seconds * 1000));
+        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut next = |below: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 11) as usize % below.max(1)
+        };
+        for name in ["arrow_ipc_in", "csv_import", "parquet_import", "table_batch"] {
+            let inputs: Vec<Vec<u8>> = std::fs::read_dir(root.join(name))
+                .unwrap()
+                .map(|input| std::fs::read(input.unwrap().path()).unwrap())
+                .collect();
+            let (start, mut count) = (std::time::Instant::now(), 0);
+            while start.elapsed() < until {
+                let mut data = inputs[next(inputs.len())].clone();
+                for _ in 0..=next(4) {
+                    let at = next(data.len());
+                    match next(6) {
+                        0 => data[at] = [0, 1, 0x7f, 0x80, 0xff][next(5)],
+                        1 => data[at] ^= 1 << next(8),
+                        2 => data.truncate(at.max(1)),
+                        3 => {
+                            let len = next(16).min(data.len() - at);
+                            data.splice(at..at + len, std::iter::empty());
+                        }
+                        4 => {
+                            let from = next(data.len());
+                            let piece = data[from..(from + next(32)).min(data.len())].to_vec();
+                            data.splice(at..at, piece);
+                        }
+                        _ => {
+                            let word = [0u64, 1, u64::MAX, 1 << 31, 1 << 62, 0x0102_0304][next(6)].to_le_bytes();
+                            let len = [1, 2, 4, 8][next(4)].min(data.len() - at);
+                            data[at..at + len].copy_from_slice(&word[..len]);
+                        }
+                    }
+                    if data.is_empty() {
+                        data.push(0);
+                    }
+                }
+                run(name, &data);
+                count += 1;
+            }
+            println!("{name}: {count} inputs in {:?}", start.elapsed());
+        }
+    }
+
     #[test]
     fn every_fuzz_target_is_replayed() {
         let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fuzz/fuzz_targets");

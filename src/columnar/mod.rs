@@ -26,6 +26,7 @@ mod rows;
 mod scan;
 mod schema;
 mod segment;
+mod spill;
 mod unit;
 mod view;
 
@@ -53,4 +54,5 @@ pub use rows::{RowQuery, RowStream, read_page};
 pub use scan::MergedScan;
 pub use schema::TableSchema;
 pub use segment::{Segment, SegmentMeta, SegmentWriter, data_name, summary_name};
+pub use spill::SpillPlace;
 pub use view::{Run, TableView};

@@ -1,7 +1,6 @@
 //! Rows in another order than the index's: the first `count` of them by a bounded heap, any number by repeating that.
 //!
-//! A sort larger than its memory is a sequence of selections, each behind the last row of the one before: nothing is
-//! spilled, and the price is one more pass over the key columns for each selection.
+//! Streams of more rows than memory holds are sorted by way of temporary files, in `spill`.
 
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -46,7 +45,7 @@ pub struct Selected {
     pub locator: Locator,
 }
 
-fn converter(schema: &TableSchema, order: &[OrderColumn]) -> Result<RowConverter> {
+pub(super) fn converter(schema: &TableSchema, order: &[OrderColumn]) -> Result<RowConverter> {
     let fields = order
         .iter()
         .map(|term| {
@@ -62,7 +61,7 @@ fn bad_key(error: arrow::error::ArrowError) -> Error {
 }
 
 /// Zeros of either sign are one key, and so are all NaNs, which sort behind infinity.
-fn normalise(array: &ArrayRef) -> ArrayRef {
+pub(super) fn normalise(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
         arrow::datatypes::DataType::Float64 => {
             let values: Float64Array =

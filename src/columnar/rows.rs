@@ -11,6 +11,7 @@ use super::fetch::fetch_rows;
 use super::order::{OrderColumn, select_rows};
 use super::predicate::Predicates;
 use super::scan::MergedScan;
+use super::spill::{SpillPlace, SpillSort};
 use super::view::TableView;
 use crate::error::{Error, Result};
 use crate::value::Control;
@@ -33,9 +34,16 @@ pub struct RowQuery {
     pub take: Option<u64>,
     /// Memory that a sort may use.
     pub memory_bytes: usize,
+    /// Where a sort of more rows than that goes; without it, it takes several passes.
+    pub spill: Option<SpillPlace>,
 }
 
 impl RowQuery {
+    /// Rows that a selection of them may hold in memory.
+    fn rows_in_memory(&self) -> u64 {
+        (self.memory_bytes / (SELECTED_BYTES + 16 * (self.order.len() + self.columns.len()))) as u64
+    }
+
     /// Whether the rows come in the order in which they are kept.
     #[must_use]
     pub fn is_index_order(&self, view: &TableView) -> bool {
@@ -119,7 +127,13 @@ pub struct RowStream {
 
 enum StreamSource {
     Index(Box<MergedScan>),
-    Ordered { after: Option<u64>, ready: VecDeque<RecordBatch>, ended: bool },
+    Ordered {
+        after: Option<u64>,
+        ready: VecDeque<RecordBatch>,
+        ended: bool,
+    },
+    /// A sort of everything, made when the first batch is asked for.
+    Sorted(Option<Box<SpillSort>>),
 }
 
 impl RowStream {
@@ -135,6 +149,9 @@ impl RowStream {
                 scan = scan.expecting(take);
             }
             StreamSource::Index(Box::new(scan))
+        } else if query.spill.is_some() && query.take.unwrap_or(u64::MAX).min(view.row_count()) > query.rows_in_memory()
+        {
+            StreamSource::Sorted(None)
         } else {
             StreamSource::Ordered { after: None, ready: VecDeque::new(), ended: false }
         };
@@ -156,9 +173,8 @@ impl RowStream {
             StreamSource::Index(scan) => scan.next_chunk()?.map(|chunk| chunk.batch),
             StreamSource::Ordered { after, ready, ended } => {
                 if ready.is_empty() && !*ended {
-                    let width = SELECTED_BYTES + 16 * (self.query.order.len() + self.query.columns.len());
-                    let fits = (self.query.memory_bytes / width).max(ORDERED_ROWS);
-                    let count = usize::try_from(self.left).unwrap_or(usize::MAX).min(fits);
+                    let fits = usize::try_from(self.query.rows_in_memory()).unwrap_or(usize::MAX);
+                    let count = usize::try_from(self.left).unwrap_or(usize::MAX).min(fits.max(ORDERED_ROWS));
                     let selected = select_rows(
                         &self.view,
                         &self.query.predicates,
@@ -176,6 +192,17 @@ impl RowStream {
                         .extend((0..rows).step_by(ORDERED_ROWS).map(|at| whole.slice(at, ORDERED_ROWS.min(rows - at))));
                 }
                 ready.pop_front()
+            }
+            StreamSource::Sorted(sort) => {
+                let sort = match (&mut *sort, &self.query.spill) {
+                    (Some(sort), _) => sort,
+                    (None, Some(place)) => {
+                        sort.insert(Box::new(SpillSort::new(&self.view, &self.query, place, &self.control)?))
+                    }
+                    (None, None) => return Ok(None),
+                };
+                self.control.check()?;
+                sort.next()?
             }
         };
         Ok(next.map(|batch| {

@@ -1,5 +1,7 @@
 //! Every read path against a naive model of the same rows in memory.
 
+mod shapes;
+
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
@@ -46,7 +48,8 @@ fn float_cell() -> impl Strategy<Value = String> {
     ]
 }
 
-fn row(index: DataType, spread: i64) -> impl Strategy<Value = Cells> {
+/// `full` is the share of values that are not null, where there may be null.
+fn row(index: DataType, spread: i64, full: f64) -> impl Strategy<Value = Cells> {
     let index = (0..spread).prop_map(move |v| match index {
         DataType::Timestamp => crate::value::time::format(crate::value::time::from_millis(v)),
         _ => (v - 3).to_string(),
@@ -54,13 +57,16 @@ fn row(index: DataType, spread: i64) -> impl Strategy<Value = Cells> {
     let small = || (-3i32..3).prop_map(|v| v.to_string());
     (
         index,
-        proptest::option::of(float_cell()),
+        proptest::option::weighted(full, float_cell()),
         float_cell(),
-        proptest::option::of(small()),
+        proptest::option::weighted(full, small()),
         small(),
-        proptest::option::of(any::<bool>().prop_map(|v| v.to_string())),
-        proptest::option::of("[ab]{0,2}"),
-        proptest::option::of((0i64..3).prop_map(|v| crate::value::time::format(crate::value::time::from_millis(v)))),
+        proptest::option::weighted(full, any::<bool>().prop_map(|v| v.to_string())),
+        proptest::option::weighted(full, "[ab]{0,2}"),
+        proptest::option::weighted(
+            full,
+            (0i64..3).prop_map(|v| crate::value::time::format(crate::value::time::from_millis(v))),
+        ),
     )
         .prop_map(|(i, f, g, n, m, b, s, t)| vec![Some(i), f, Some(g), n, Some(m), b, s, t])
 }
@@ -89,6 +95,23 @@ fn seal(disk: &SharedDisk, schema: &Arc<TableSchema>, id: u64, run: &MemoryRun) 
     Arc::new(Segment::open(disk, "t", meta, schema.clone()).unwrap())
 }
 
+/// Neighbouring segments become one, as a merge of their table would have it.
+fn merge(disk: &SharedDisk, schema: &Arc<TableSchema>, id: u64, group: Vec<Run>) -> Run {
+    let first_ordinal = group.iter().map(Run::first_ordinal).min().unwrap();
+    let view = Arc::new(TableView::new(schema.clone(), group));
+    let columns = (0..schema.len()).collect();
+    let mut scan =
+        MergedScan::new(view.clone(), Arc::default(), columns, None, Control::default()).unwrap().with_locators();
+    let mut writer = SegmentWriter::new(disk.clone(), "t", id, schema.clone(), first_ordinal).unwrap();
+    while let Some(chunk) = scan.next_chunk().unwrap() {
+        let ordinals = view.ordinals(&chunk.locators).unwrap();
+        let offsets: Vec<u32> = ordinals.into_iter().map(|ordinal| (ordinal - first_ordinal) as u32).collect();
+        writer.write(&chunk.batch, Some(&offsets)).unwrap();
+    }
+    Run::Segment(Arc::new(Segment::open(disk, "t", writer.finish().unwrap(), schema.clone()).unwrap()))
+}
+
+/// `sealed` tells of each append whether it is a segment, and its length whether neighbouring segments are merged.
 fn fixture(index: DataType, appends: &[Vec<Cells>], sealed: &[bool]) -> Fixture {
     let schema = Arc::new(TableSchema::with_default_limit(columns(index)).unwrap());
     let disk: SharedDisk = Arc::new(MemoryDisk::default());
@@ -109,6 +132,28 @@ fn fixture(index: DataType, appends: &[Vec<Cells>], sealed: &[bool]) -> Fixture 
         } else {
             runs.push(Run::Memory(Arc::new(run)));
         }
+    }
+    if sealed.len() % 2 == 0 {
+        let mut kept: Vec<Run> = Vec::new();
+        let mut group: Vec<Run> = Vec::new();
+        let mut merged = 0;
+        let mut close = |group: &mut Vec<Run>, kept: &mut Vec<Run>| match group.len() {
+            0 | 1 => kept.append(group),
+            _ => {
+                merged += 1;
+                kept.push(merge(&disk, &schema, 1000 + merged, std::mem::take(group)));
+            }
+        };
+        for run in runs {
+            if matches!(run, Run::Segment(_)) {
+                group.push(run);
+            } else {
+                close(&mut group, &mut kept);
+                kept.push(run);
+            }
+        }
+        close(&mut group, &mut kept);
+        runs = kept;
     }
     let view = Arc::new(TableView::new(schema.clone(), runs));
     Fixture { schema, rows: appends.concat(), view }
@@ -257,6 +302,7 @@ impl Fixture {
             order: order.to_vec(),
             take: None,
             memory_bytes: 1,
+            spill: None,
         }
     }
 
@@ -347,8 +393,9 @@ fn index_type() -> impl Strategy<Value = DataType> {
 
 /// Tables of a few appends with many equal index values.
 fn small_table() -> impl Strategy<Value = (DataType, Vec<Vec<Cells>>, Vec<bool>)> {
-    index_type().prop_flat_map(|index| {
-        let appends = proptest::collection::vec(proptest::collection::vec(row(index, 9), 0..20), 0..6);
+    let full = prop_oneof![2 => Just(0.5), 1 => Just(0.001), 1 => Just(0.95), 1 => Just(0.999)];
+    (index_type(), full).prop_flat_map(|(index, full)| {
+        let appends = proptest::collection::vec(proptest::collection::vec(row(index, 9, full), 0..20), 0..6);
         (Just(index), appends, proptest::collection::vec(any::<bool>(), 1..6))
     })
 }
@@ -412,6 +459,34 @@ proptest! {
         prop_assert_eq!(walked, fixture.expected(&filters, &order));
     }
 
+    /// With so little memory that every unit is a run of its own in a file, or with enough for all.
+    #[test]
+    fn sorts_by_way_of_files_equal_the_model(
+        (index, appends, sealed) in small_table(),
+        filters in proptest::collection::vec(filter(), 0..2),
+        order in order(),
+        take in proptest::option::of(0u64..40),
+        memory_bytes in prop_oneof![Just(1usize), Just(1000), Just(20_000), Just(1 << 20)],
+        columns in proptest::sample::subsequence((0usize..8).collect::<Vec<_>>(), 0..8),
+    ) {
+        prop_assume!(index != DataType::Timestamp || filters.iter().all(|filter| filter.column != "i"));
+        let fixture = fixture(index, &appends, &sealed);
+        let disk: SharedDisk = Arc::new(MemoryDisk::default());
+        let place = SpillPlace { disk: disk.clone(), dir: "tmp", numbers: Arc::default() };
+        let query = RowQuery {
+            columns: columns.clone(), take, memory_bytes, spill: Some(place), ..fixture.query(&filters, &order)
+        };
+        let mut expected = fixture.expected(&filters, &order);
+        expected.truncate(take.map_or(usize::MAX, |take| take as usize));
+        let expected: Vec<Cells> =
+            expected.into_iter().map(|row| columns.iter().map(|&column| row[column].clone()).collect()).collect();
+        let stream = RowStream::new(fixture.view.clone(), query, Control::default()).unwrap();
+        prop_assert_eq!(all_rows(stream), expected);
+        // Nothing stays behind.
+        let left = disk.list("tmp").map(|entries| entries.len()).unwrap_or_default();
+        prop_assert_eq!(left, 0);
+    }
+
     #[test]
     fn decimation_equals_the_model(
         (index, appends, sealed) in small_table(),
@@ -435,7 +510,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_buffers_are_found(rows in proptest::collection::vec(row(DataType::Int64, 9), 1..9), at: usize, bit in 0u8..8) {
+    fn damaged_buffers_are_found(rows in proptest::collection::vec(row(DataType::Int64, 9, 0.5), 1..9), at: usize, bit in 0u8..8) {
         let schema = TableSchema::with_default_limit(columns(DataType::Int64)).unwrap();
         let batch = frame_to_batch(&schema, &frame(&rows)).unwrap();
         let mut bytes = encode_batch(&schema, &batch).unwrap();

@@ -12,7 +12,7 @@ use crate::error::{ApiError, Result};
 use crate::value::id::{Kind, id_type};
 use crate::value::val::Row;
 use crate::value::wire::{record, wire_enum};
-use crate::value::{FieldDecl, FieldType, IdForm, Patch, Service, Val, stored, time};
+use crate::value::{FieldDecl, FieldType, IdForm, Patch, Service, Val, stored};
 
 id_type!(
     /// The id of a table.
@@ -60,11 +60,12 @@ record! {
     /// What of a table changes with every append: kept beside its record, so that an append does not write that again.
     pub struct TableRowState {
         /// Number of rows.
-        pub row_count: i64,
-        /// Time of the last append of rows, in ms since 1970.
-        pub rows_modified_ms: i64,
-        /// Whether no rows can be appended any more.
-        pub is_closed: bool,
+        pub row_count: Option<i64>,
+        /// Time of the last append of rows.
+        #[serde(with = "crate::value::time::opt")]
+        pub rows_modified_at: Option<DateTime<Utc>>,
+        /// Whether rows can still be appended.
+        pub supports_append: Option<bool>,
     }
 }
 
@@ -138,17 +139,17 @@ impl Resource for TableMetadata {
 
     fn state(&self) -> Result<Vec<u8>> {
         stored::to_bytes(&TableRowState {
-            row_count: self.row_count.unwrap_or_default(),
-            rows_modified_ms: self.rows_modified_at.map_or(0, |time| time.timestamp_millis()),
-            is_closed: self.supports_append == Some(false),
+            row_count: self.row_count,
+            rows_modified_at: self.rows_modified_at,
+            supports_append: self.supports_append,
         })
     }
 
     fn set_state(&mut self, state: &[u8]) -> Result<()> {
         let state: TableRowState = stored::from_bytes(state)?;
-        self.row_count = Some(state.row_count);
-        self.rows_modified_at = Some(time::from_millis(state.rows_modified_ms));
-        self.supports_append = Some(!state.is_closed);
+        self.row_count = state.row_count;
+        self.rows_modified_at = state.rows_modified_at;
+        self.supports_append = state.supports_append;
         Ok(())
     }
 

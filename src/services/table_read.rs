@@ -15,7 +15,7 @@ use crate::model::table_data::{
     ColumnFilter, ColumnOrderBy, DecimationMethod, ExportFormat, QueryDecimatedDataRequest, QueryTableDataRequest,
     ScanRequest,
 };
-use crate::session::table_store::open_table;
+use crate::session::table_store::{open_table, spill_place};
 use crate::session::token::{self, Fingerprint};
 use crate::session::{Access, Context};
 use crate::value::{Control, limits};
@@ -81,6 +81,7 @@ fn check_query(
         order,
         take: None,
         memory_bytes: access.context().settings().query_memory_bytes,
+        spill: Some(spill_place(&access.context().engine)),
     })
 }
 

@@ -39,6 +39,8 @@ pub const DICTIONARY_CACHE_BYTES: usize = 32 * 1024 * 1024;
 /// Threads that one query works on.
 pub const QUERY_THREADS: usize = 2;
 
+/// Bytes that one sort may take in temporary files.
+pub const SPILL_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 /// Bytes of one Arrow IPC or Parquet message on import.
 pub const IMPORT_MESSAGE_BYTES: usize = 256 * 1024 * 1024;
 /// Bytes of schema or footer metadata on import.

@@ -9,7 +9,8 @@ use std::time::Duration;
 use stationdb::faults::{OpKind, Pick, SimDisk};
 use stationdb::{
     AppendTableDataRequest, Column, ColumnType, Control, CreateTableRequest, DataFrame, DataType, Error,
-    GetTableDataRequest, ListTablesRequest, ManualClock, Store, StoreOptions, TableService, WorkItemService,
+    GetTableDataRequest, ImportTableRequest, ListTablesRequest, ManualClock, Store, StoreOptions, TableService,
+    WorkItemService,
 };
 
 use crate::files::{observe_files, upload};
@@ -115,6 +116,62 @@ impl Steps for Tables {
     }
 }
 
+/// What moves rows about: segments that overlap and are merged, tables that are deleted with what they have, imports.
+struct Tidying;
+
+impl Steps for Tidying {
+    fn options(&self) -> StoreOptions {
+        options().seal_rows(12).clock(ManualClock::new(Default::default()))
+    }
+
+    fn steps(&self) -> Vec<Step> {
+        fn append_to(store: &Store, name: &str, rows: Range<i64>, end: bool) -> Result<(), Error> {
+            append(&ada(store), &id_of(store, name)?, rows, end)
+        }
+        fn import(store: &Store, text: &str) -> Result<(), Error> {
+            let table = CreateTableRequest { name: Some("imported".into()), ..Default::default() };
+            let request = ImportTableRequest { table: Some(table), ..Default::default() };
+            ada(store).import_csv(request, &mut text.as_bytes(), &Control::default()).map(|_| ())
+        }
+        vec![
+            ("two tables with rows", |store| {
+                ada(store).transaction(|tx| {
+                    let a = create(tx, "a")?;
+                    append(tx, &a, 0..5, false)?;
+                    create(tx, "b").and_then(|b| append(tx, &b, 0..5, false))
+                })
+            }),
+            ("a segment", |store| append_to(store, "a", 20..40, false)),
+            ("one that overlaps it", |store| append_to(store, "a", 10..30, false)),
+            ("one of the other table", |store| append_to(store, "b", 5..30, false)),
+            (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
+            ("one that overlaps the merged one", |store| append_to(store, "a", 0..15, false)),
+            ("a new table out of a text", |store| import(store, "t,v\n2,0.5\n1,0.25\n")),
+            // A text that is wrong at its end is no table.
+            (MAINTAIN, |store| {
+                assert!(import(store, "t,v\n2,0.5\n1,0.25\n1,2,3\n").is_err());
+                Ok(())
+            }),
+            ("rows go on while another table goes", |store| {
+                let (a, b) = (id_of(store, "a")?, id_of(store, "b")?);
+                ada(store).transaction(|tx| {
+                    append(tx, &a, 40..45, false)?;
+                    tx.delete_table(&b)
+                })
+            }),
+            (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
+            (REOPEN, |_| Ok(())),
+            ("the end of data", |store| append_to(store, "a", 45..46, true)),
+            ("a closed table is deleted", |store| ada(store).delete_table(&id_of(store, "a")?)),
+            (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
+        ]
+    }
+
+    fn observe(&self, store: &Store) -> Result<Observation, Error> {
+        Tables.observe(store)
+    }
+}
+
 /// Appends of many threads, to one table each, in commits that they share.
 struct GroupedAppends;
 
@@ -177,6 +234,16 @@ impl Scenario for GroupedAppends {
 #[test]
 fn every_change_of_appending_can_be_the_last() {
     must_hold("appends", &Sequence::new(Tables));
+}
+
+#[test]
+fn every_change_of_merging_and_deleting_can_be_the_last() {
+    must_hold("merges and deletes", &Sequence::new(Tidying));
+}
+
+#[test]
+fn the_nth_operation_of_merging_and_deleting_fails() {
+    errors::operations_fail("merges and deletes", &Sequence::new(Tidying), 9);
 }
 
 #[test]

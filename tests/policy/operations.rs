@@ -256,6 +256,36 @@ pub fn probes() -> Vec<Probe> {
         ("TableService::append_batches", Changes, |s, w| {
             s.append_batches(&w.secret.table, &mut std::iter::once(Ok(batch())), None).map(wire)
         }),
+        ("TableService::import_csv", Changes, |s, w| {
+            let table = json!({"table": {"name": "n", "workspace": w.secret.workspace}});
+            s.import_csv(request(table), &mut b"t\n1\n".as_slice(), &Control::default()).map(wire)
+        }),
+        ("TableService::import_parquet", Changes, |s, w| {
+            let batch = batch();
+            let mut file = Vec::new();
+            let mut writer = parquet::arrow::ArrowWriter::try_new(&mut file, batch.schema(), None).unwrap();
+            writer.write(&batch).unwrap();
+            writer.close().unwrap();
+            let into = request(json!({"id": w.secret.table}));
+            s.import_parquet(into, Box::new(std::io::Cursor::new(file)), &Control::default()).map(wire)
+        }),
+        ("TableService::explain_query_table_data", Describes, |s, w| {
+            s.explain_query_table_data(&w.secret.table, request(json!({})))
+                .map(|plan| text(plan.to_string().as_bytes()))
+        }),
+        ("TableService::export_segments", Shows, |s, w| {
+            let mut seen = Vec::new();
+            let each = &mut |file: stationdb::SegmentFile<'_>| {
+                let mut bytes = Vec::new();
+                std::io::Read::read_to_end(file.data, &mut bytes).unwrap();
+                let reader =
+                    parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes));
+                seen.extend(reader.unwrap().build().unwrap().map(|batch| format!("{:?}", batch.unwrap())));
+                Ok(())
+            };
+            s.export_segments(&w.secret.table, each, &Control::default())?;
+            Ok(json!(seen))
+        }),
         ("TableService::query_table_data", Shows, |s, w| {
             s.query_table_data(&w.secret.table, request(json!({}))).map(wire)
         }),

@@ -131,6 +131,15 @@ fn put<R: Resource + DeserializeOwned + Serialize>(draft: &mut Draft<'_>, record
     draft.put(&record, What::Created)
 }
 
+/// The corpus has columns with just their names.
+fn put_table(draft: &mut Draft<'_>, record: &Value) -> Result<()> {
+    let mut record = record.clone();
+    for column in record.get_mut("columns").and_then(Value::as_array_mut).into_iter().flatten() {
+        *column = with_defaults(column, json!({"dataType": "FLOAT64"}));
+    }
+    put::<TableMetadata>(draft, &record)
+}
+
 /// Members that every stored record of the kind has, where the corpus leaves them out.
 fn with_defaults(record: &Value, defaults: Value) -> Value {
     let mut record = record.clone();
@@ -186,7 +195,7 @@ pub(super) static KINDS: [CorpusKind; 11] = [
     kind!("specification", Specification, put_specification, true),
     kind!("asset", Asset, put::<Asset>, true),
     kind!("utilization", Utilization, put_utilization, false),
-    kind!("table", TableMetadata, put::<TableMetadata>, true),
+    kind!("table", TableMetadata, put_table, true),
     kind!("file", FileRecord, put_file, true),
     kind!("workItem", WorkItem, put::<WorkItem>, true),
     kind!("workItemTemplate", WorkItemTemplate, put::<WorkItemTemplate>, true),

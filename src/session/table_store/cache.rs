@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -25,6 +26,8 @@ pub(crate) struct TableCache {
     segments: Mutex<(HashMap<u64, Arc<Segment>>, VecDeque<u64>)>,
     buffers: Mutex<HashMap<Vec<u8>, (BufferKey, Arc<MemoryRun>)>>,
     pub(super) ids: Mutex<Range<u64>>,
+    /// Numbers of temporary files.
+    pub(super) temporary: Arc<AtomicU64>,
     /// Held while segments are sealed or merged: one at a time.
     pub(super) turn: Mutex<()>,
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{directory, key_of, number_of};
+use super::{TEMPORARY_DIR, directory, key_of, number_of};
 use crate::columnar::{SegmentMeta, data_name, summary_name};
 use crate::disk::Mode;
 use crate::error::{Error, ErrorKind, Result};
@@ -76,6 +76,10 @@ fn check_file(engine: &Engine, path: &str, len: u64, hash: Option<&String>, cont
 pub(crate) fn sweep(engine: &Arc<Engine>) -> Result<u64> {
     let attempt = |error| Error::io("sweeping the tables directory", error);
     let disk = &engine.disk;
+    // Sorts that a crash cut short.
+    if disk.exists(TEMPORARY_DIR).map_err(attempt)? {
+        disk.remove_dir_all(TEMPORARY_DIR).map_err(attempt)?;
+    }
     if !disk.exists("tables").map_err(attempt)? {
         return Ok(0);
     }

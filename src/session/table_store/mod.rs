@@ -15,8 +15,9 @@ mod sink;
 use std::sync::Arc;
 
 use super::draft::Draft;
+use super::engine::Engine;
 use super::view::View;
-use crate::columnar::{Run, SegmentMeta, TableSchema, TableView, data_name, summary_name};
+use crate::columnar::{Run, SegmentMeta, SpillPlace, TableSchema, TableView, data_name, summary_name};
 use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::model::table::TableMetadata;
@@ -102,6 +103,14 @@ pub(crate) fn open_table(view: &View<'_>, table: &TableMetadata) -> Result<Arc<T
         .with_resource(TableMetadata::KIND.name, table.id()));
     }
     Ok(Arc::new(opened))
+}
+
+/// Directory of temporary files; whatever is in it when a store is opened is left over.
+const TEMPORARY_DIR: &str = "tmp";
+
+/// Where sorts go that memory does not hold.
+pub(crate) fn spill_place(engine: &Engine) -> SpillPlace {
+    SpillPlace { disk: engine.disk.clone(), dir: TEMPORARY_DIR, numbers: engine.tables.temporary.clone() }
 }
 
 fn state(bytes: Option<Vec<u8>>) -> Result<TableState> {

@@ -1,0 +1,217 @@
+//! The files of a table in the hands of other readers: pyarrow, Polars and DuckDB see the same rows.
+//!
+//! `STATIONDB_PYTHON` names the interpreter; without it `python3` is tried. What is not installed is skipped, and said.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use stationdb::prelude::*;
+use stationdb::{
+    AppendTableDataRequest, Column, ColumnType, Control, CreateTableRequest, DataFrame, DataType, ExportFormat,
+    ExportTableDataRequest, GetTableDataRequest, Identity, Store,
+};
+
+/// Prints for each reader that is there one line with its name and its rows: integers and times as numbers, floats as the
+/// bits of a double, NaN as `nan`.
+const SCRIPT: &str = r#"
+import json, struct, sys
+files = sys.argv[1:]
+names = ["i", "f", "g", "n", "m", "b", "s", "t"]
+def cell(v):
+    if isinstance(v, float):
+        return "nan" if v != v else struct.pack(">d", v).hex()
+    return v
+def show(reader, columns):
+    print(json.dumps([reader, [[cell(v) for v in row] for row in zip(*columns)]]))
+def pyarrow_rows():
+    import pyarrow as pa, pyarrow.parquet as pq
+    table = pa.concat_tables([pq.ParquetFile(f).read() for f in files])
+    out = []
+    for name in names:
+        column = table.column(name)
+        if pa.types.is_timestamp(column.type):
+            column = column.cast(pa.timestamp("ms", tz="UTC")).cast(pa.int64())
+        out.append(column.to_pylist())
+    return out
+def polars_rows():
+    import polars as pl
+    frame = pl.concat([pl.read_parquet(f) for f in files])
+    out = []
+    for name in names:
+        column = frame[name]
+        if column.dtype == pl.Datetime:
+            column = column.dt.epoch("ms")
+        out.append(column.to_list())
+    return out
+def duckdb_rows():
+    import duckdb
+    rows = []
+    for f in files:
+        query = "select " + ", ".join("epoch_ms(%s)" % n if n in ("i", "t") else n for n in names) + " from read_parquet(?)"
+        rows += duckdb.execute(query, [f]).fetchall()
+    return list(zip(*rows))
+for reader, rows in (("pyarrow", pyarrow_rows), ("polars", polars_rows), ("duckdb", duckdb_rows)):
+    try:
+        columns = rows()
+    except ImportError as error:
+        print(json.dumps([reader, None]))
+        continue
+    show(reader, columns)
+"#;
+
+fn columns() -> Vec<Column> {
+    let column = |name: &str, data_type, column_type| Column {
+        name: name.to_owned(),
+        data_type,
+        column_type,
+        ..Column::default()
+    };
+    vec![
+        column("i", DataType::Timestamp, ColumnType::Index),
+        column("f", DataType::Float64, ColumnType::Nullable),
+        column("g", DataType::Float32, ColumnType::Normal),
+        column("n", DataType::Int32, ColumnType::Nullable),
+        column("m", DataType::Int64, ColumnType::Normal),
+        column("b", DataType::Bool, ColumnType::Nullable),
+        column("s", DataType::String, ColumnType::Nullable),
+        column("t", DataType::Timestamp, ColumnType::Nullable),
+    ]
+}
+
+fn time(ms: i64) -> String {
+    chrono::DateTime::from_timestamp_millis(ms).unwrap().format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}
+
+fn frame(rows: std::ops::Range<i64>) -> DataFrame {
+    let some = |is_some: bool, text: String| is_some.then_some(text);
+    let float = |at: i64| match at % 9 {
+        0 => "NaN".to_owned(),
+        1 => "Infinity".to_owned(),
+        2 => "-Infinity".to_owned(),
+        3 => "-0".to_owned(),
+        _ => format!("{}", at as f64 / 7.0),
+    };
+    let row = |at: i64| {
+        vec![
+            Some(time(at * 250)),
+            some(at % 4 != 0, float(at)),
+            Some(float(at + 1)),
+            some(at % 3 != 0, (at - 50).to_string()),
+            Some((i64::MAX - at).to_string()),
+            some(at % 5 != 0, (at % 2 == 0).to_string()),
+            some(at % 6 != 0, if at % 7 == 0 { String::new() } else { format!("text ä {}", at % 40) }),
+            some(at % 8 != 0, time(-at * 1_000_000_007)),
+        ]
+    };
+    DataFrame { columns: None, data: rows.map(row).collect() }
+}
+
+/// A cell as the script prints it.
+fn expected(data_type: DataType, cell: Option<&String>) -> Value {
+    let Some(text) = cell else { return Value::Null };
+    let bits = |value: f64| match value.is_nan() {
+        true => json!("nan"),
+        false => json!(value.to_be_bytes().iter().map(|byte| format!("{byte:02x}")).collect::<String>()),
+    };
+    let special = text.replace("Infinity", "inf");
+    match data_type {
+        DataType::Bool => json!(text == "true"),
+        DataType::Float32 => bits(f64::from(special.parse::<f32>().unwrap())),
+        DataType::Float64 => bits(special.parse().unwrap()),
+        DataType::Int32 | DataType::Int64 => json!(text.parse::<i64>().unwrap()),
+        DataType::String => json!(text),
+        DataType::Timestamp => json!(chrono::DateTime::parse_from_rfc3339(text).unwrap().timestamp_millis()),
+    }
+}
+
+fn python() -> Option<String> {
+    let named = std::env::var("STATIONDB_PYTHON").ok();
+    let interpreter = named.clone().unwrap_or_else(|| "python3".to_owned());
+    let runs = Command::new(&interpreter).arg("--version").output().is_ok_and(|output| output.status.success());
+    assert!(runs || named.is_none(), "STATIONDB_PYTHON names {interpreter}, which does not run");
+    runs.then_some(interpreter)
+}
+
+fn check(python: &str, files: &[impl AsRef<Path>], rows: &[Vec<Value>], what: &str) {
+    let mut command = Command::new(python);
+    command.args(["-c", SCRIPT]).args(files.iter().map(AsRef::as_ref));
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{what}: {}", String::from_utf8_lossy(&output.stderr));
+    for line in String::from_utf8(output.stdout).unwrap().lines() {
+        let (reader, found): (String, Option<Vec<Vec<Value>>>) = serde_json::from_str(line).unwrap();
+        match found {
+            None => println!("skipped: {reader} is not installed for {python}"),
+            Some(found) => {
+                assert_eq!(found.len(), rows.len(), "{what}, {reader}");
+                for (at, (found, row)) in found.iter().zip(rows).enumerate() {
+                    assert_eq!(found, row, "{what}, {reader}, row {at}");
+                }
+                println!("{what}: {reader} reads the same {} rows", rows.len());
+            }
+        }
+    }
+}
+
+#[test]
+fn other_readers_see_the_same_rows() {
+    let Some(python) = python() else {
+        println!("skipped: there is no Python here; STATIONDB_PYTHON may name one");
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::options().maintenance_thread(false).seal_rows(5000).open(dir.path().join("store")).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let id = session.create_table(CreateTableRequest { columns: columns(), ..Default::default() }).unwrap();
+    for range in [6000..12_000, 0..6000, 12_000..12_100] {
+        let request = AppendTableDataRequest { frame: Some(frame(range)), end_of_data: None };
+        session.append_table_data(&id, request).unwrap();
+    }
+    let mut rows: Vec<Vec<Value>> = Vec::new();
+    let mut token = None;
+    loop {
+        let request =
+            GetTableDataRequest { take: Some(10_000), continuation_token: token, ..GetTableDataRequest::default() };
+        let page = session.get_table_data(&id, request).unwrap();
+        rows.extend(page.frame.to_data_frame().data.iter().map(|row| {
+            row.iter().zip(columns()).map(|(cell, column)| expected(column.data_type, cell.as_ref())).collect()
+        }));
+        token = page.continuation_token;
+        if token.is_none() {
+            break;
+        }
+    }
+    assert_eq!(rows.len(), 12_100);
+
+    // Handed out one by one.
+    let out = dir.path().join("out");
+    std::fs::create_dir(&out).unwrap();
+    let mut files = Vec::new();
+    let each = &mut |file: stationdb::SegmentFile<'_>| {
+        let path = out.join(file.name);
+        std::io::copy(file.data, &mut std::fs::File::create(&path).unwrap()).unwrap();
+        files.push(path);
+        Ok(())
+    };
+    session.export_segments(&id, each, &Control::default()).unwrap();
+    assert!(files.len() >= 2, "{files:?}");
+    check(&python, &files, &rows, "segments");
+
+    // The files of the store themselves, once the table is closed and so one run.
+    session.append_table_data(&id, AppendTableDataRequest { frame: None, end_of_data: Some(true) }).unwrap();
+    let mut own: Vec<_> = std::fs::read_dir(dir.path().join("store/tables").join(id.as_str()))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "parquet"))
+        .collect();
+    store.maintain(&Control::default()).unwrap();
+    own.retain(|path| path.exists());
+    assert_eq!(own.len(), 1, "{own:?}");
+    check(&python, &own, &rows, "the store's own file");
+
+    let exported = dir.path().join("exported.parquet");
+    let request = ExportTableDataRequest { response_format: ExportFormat::Parquet, ..Default::default() };
+    let mut file = std::fs::File::create(&exported).unwrap();
+    session.export_table_data(&id, request, &mut file, &Control::default()).unwrap();
+    check(&python, &[&exported], &rows, "the export");
+}

@@ -1,0 +1,157 @@
+//! Many tables, and one with many columns. `STATIONDB_TABLES` sets how many (10,000 for the figures of a report).
+
+use std::time::Instant;
+
+use stationdb::prelude::*;
+use stationdb::{
+    AppendTableDataRequest, Column, ColumnType, Control, CreateTableRequest, DataFrame, DataType, DecimationMethod,
+    DecimationOptions, GetTableDataRequest, Identity, ListTablesRequest, QueryDecimatedDataRequest, Store,
+};
+
+fn column(name: String, data_type: DataType, column_type: ColumnType) -> Column {
+    Column { name, data_type, column_type, ..Column::default() }
+}
+
+/// Memory of this process that is not the page cache of files, in MiB, where the system tells it.
+fn resident_mib() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("RssAnon:"))?;
+    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib / 1024)
+}
+
+fn frame(rows: usize, columns: usize) -> DataFrame {
+    let row = |at: usize| (0..columns).map(move |column| Some(((at * 31 + column) % 1000).to_string()));
+    DataFrame {
+        columns: None,
+        data: (0..rows).map(|at| std::iter::once(Some(at.to_string())).chain(row(at)).collect()).collect(),
+    }
+}
+
+#[test]
+fn many_tables_open_fast_and_read_right() {
+    let count: usize = std::env::var("STATIONDB_TABLES").ok().and_then(|text| text.parse().ok()).unwrap_or(150);
+    let rows = if count >= 1000 { 1000 } else { 100 };
+    let dir = tempfile::tempdir().unwrap();
+    let options = || Store::options().maintenance_thread(false);
+    let store = options().open(dir.path()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let start = Instant::now();
+    let frame = frame(rows, 2);
+    for first in (0..count).step_by(50) {
+        session
+            .transaction(|tx| {
+                for at in first..count.min(first + 50) {
+                    let columns = vec![
+                        column("t".into(), DataType::Int64, ColumnType::Index),
+                        column("a".into(), DataType::Float64, ColumnType::Normal),
+                        column("b".into(), DataType::Int32, ColumnType::Nullable),
+                    ];
+                    let name = Some(format!("table {at:05}"));
+                    let id = tx.create_table(CreateTableRequest { columns, name, ..Default::default() })?;
+                    let request = AppendTableDataRequest { frame: Some(frame.clone()), end_of_data: None };
+                    tx.append_table_data(&id, request)?;
+                }
+                Ok(())
+            })
+            .unwrap();
+    }
+    let tables = |session: &stationdb::Session| {
+        let (mut all, mut token) = (Vec::new(), None);
+        loop {
+            let request = ListTablesRequest { continuation_token: token, ..Default::default() };
+            let page = session.list_tables(request).unwrap();
+            all.extend(page.tables);
+            token = page.continuation_token;
+            if token.is_none() {
+                return all;
+            }
+        }
+    };
+    // Every second one is closed, and so a segment.
+    for table in tables(&session).iter().step_by(2) {
+        let request = AppendTableDataRequest { frame: None, end_of_data: Some(true) };
+        session.append_table_data(table.id.as_ref().unwrap(), request).unwrap();
+    }
+    println!("{count} tables of {rows} rows, half of them sealed: written in {:?}", start.elapsed());
+    drop((session, store));
+
+    let before = resident_mib();
+    let start = Instant::now();
+    let store = options().open(dir.path()).unwrap();
+    let opened = start.elapsed();
+    let after_open = resident_mib();
+    let session = store.session(Identity::user("ada"));
+    let start = Instant::now();
+    let all = tables(&session);
+    let listed = start.elapsed();
+    assert_eq!(all.len(), count);
+    let start = Instant::now();
+    for table in &all {
+        let id = table.id.as_ref().unwrap();
+        let page = session.get_table_data(id, GetTableDataRequest { take: Some(3), ..Default::default() }).unwrap();
+        assert_eq!((page.total_row_count, page.frame.row_count()), (rows as u64, 3));
+    }
+    println!(
+        "{count} tables: opened in {opened:?}, listed in {listed:?}, a page of each read in {:?}; \
+         memory before, after opening, after reading: {before:?}, {after_open:?}, {:?} MiB",
+        start.elapsed(),
+        resident_mib()
+    );
+    store.maintain(&Control::default()).unwrap();
+}
+
+#[test]
+fn a_table_of_2500_columns_works() {
+    const COLUMNS: usize = 2499;
+    let dir = tempfile::tempdir().unwrap();
+    let options = || Store::options().maintenance_thread(false).seal_rows(300);
+    let store = options().open(dir.path()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let mut columns = vec![column("t".into(), DataType::Int64, ColumnType::Index)];
+    columns.extend((0..COLUMNS).map(|at| column(format!("c{at:04}"), DataType::Float32, ColumnType::Normal)));
+    let start = Instant::now();
+    let id = session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap();
+    let created = start.elapsed();
+    let frame = frame(20, COLUMNS);
+    let start = Instant::now();
+    const APPENDS: u32 = 20;
+    for _ in 0..APPENDS {
+        let request = AppendTableDataRequest { frame: Some(frame.clone()), end_of_data: None };
+        session.append_table_data(&id, request).unwrap();
+    }
+    let appended = start.elapsed() / APPENDS;
+    drop((session, store));
+    let start = Instant::now();
+    let store = options().open(dir.path()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let opened = start.elapsed();
+    let start = Instant::now();
+    let request = GetTableDataRequest {
+        columns: Some(vec!["t".into(), "c0007".into(), "c2498".into()]),
+        take: Some(10_000),
+        ..Default::default()
+    };
+    let page = session.get_table_data(&id, request).unwrap();
+    let read = start.elapsed();
+    assert_eq!(page.total_row_count, 400);
+    for row in page.frame.to_data_frame().data {
+        let at: usize = row[0].as_deref().unwrap().parse().unwrap();
+        assert_eq!(row[1], Some(((at * 31 + 7) % 1000).to_string()));
+        assert_eq!(row[2], Some(((at * 31 + 2498) % 1000).to_string()));
+    }
+    let start = Instant::now();
+    let decimation = DecimationOptions {
+        method: DecimationMethod::MaxMin,
+        intervals: Some(4),
+        y_columns: Some(vec!["c1000".into()]),
+        ..Default::default()
+    };
+    let request = QueryDecimatedDataRequest { decimation: Some(decimation), ..Default::default() };
+    assert!(session.query_decimated_data(&id, request).unwrap().frame.row_count() <= 8);
+    println!(
+        "2,500 columns: created in {created:?}, 20 rows appended in {appended:?}, opened in {opened:?}, three columns of \
+         400 rows read in {read:?}, decimated in {:?}; {:?} MiB",
+        start.elapsed(),
+        resident_mib()
+    );
+}
