@@ -467,7 +467,7 @@ proptest! {
         order in order(),
         take in proptest::option::of(0u64..40),
         memory_bytes in prop_oneof![Just(1usize), Just(1000), Just(20_000), Just(1 << 20)],
-        columns in proptest::sample::subsequence((0usize..8).collect::<Vec<_>>(), 0..8),
+        columns in proptest::sample::subsequence((0usize..8).collect::<Vec<_>>(), 1..=8),
     ) {
         prop_assume!(index != DataType::Timestamp || filters.iter().all(|filter| filter.column != "i"));
         let fixture = fixture(index, &appends, &sealed);

@@ -23,7 +23,8 @@ pub(crate) struct RecordFileOptions {
 /// The open record file.
 #[derive(Debug)]
 pub(crate) struct RecordFile {
-    database: Database,
+    /// There until it is dropped.
+    database: Option<Database>,
     options: RecordFileOptions,
 }
 
@@ -43,7 +44,7 @@ impl RecordFile {
         }
         let file = disk.open(NEW_NAME, Mode::CreateNew).map_err(|error| failed("create records.redb.new", error))?;
         let database = open_database(file, options)?;
-        let record_file = Self { database, options };
+        let record_file = Self { database: Some(database), options };
         record_file.write(|turn| turn.apply(first))?;
         drop(record_file);
         disk.rename(NEW_NAME, NAME).map_err(|error| failed("rename records.redb.new", error))?;
@@ -66,12 +67,16 @@ impl RecordFile {
         if len == 0 {
             return Err(Error::corrupt("records.redb is empty; restore it from a backup"));
         }
-        Ok(Self { database: open_database(file, options)?, options })
+        Ok(Self { database: Some(open_database(file, options)?), options })
+    }
+
+    fn database(&self) -> Result<&Database> {
+        self.database.as_ref().ok_or_else(closed)
     }
 
     /// The state of the last commit.
     pub(crate) fn snapshot(&self, sequence: u64) -> Result<Snapshot> {
-        let transaction = self.database.begin_read().map_err(|error| from_redb("begin a read", error))?;
+        let transaction = self.database()?.begin_read().map_err(|error| from_redb("begin a read", error))?;
         let tables = Space::ALL
             .iter()
             .map(|space| transaction.open_table(space.definition()))
@@ -82,7 +87,7 @@ impl RecordFile {
 
     /// Begins a write transaction; waits while another is open.
     pub(crate) fn begin(&self) -> Result<WriteTransaction> {
-        let mut transaction = self.database.begin_write().map_err(|error| from_redb("begin a write", error))?;
+        let mut transaction = self.database()?.begin_write().map_err(|error| from_redb("begin a write", error))?;
         transaction.set_quick_repair(self.options.quick_repair);
         Ok(transaction)
     }
@@ -105,11 +110,24 @@ impl RecordFile {
 
     /// Gives unused pages back to the file system; needs that nothing reads.
     pub(crate) fn compact(&mut self) -> Result<bool> {
-        self.database.compact().map_err(|error| {
+        let database = self.database.as_mut().ok_or_else(closed)?;
+        database.compact().map_err(|error| {
             let error: redb::Error = error.into();
             from_redb("compact", error)
         })
     }
+}
+
+impl Drop for RecordFile {
+    /// redb writes when it is closed, and may panic on damaged pages as anywhere else. All that was acknowledged is safe.
+    fn drop(&mut self) {
+        let database = self.database.take();
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(database)));
+    }
+}
+
+fn closed() -> Error {
+    Error::conflict("the record file is closed")
 }
 
 fn open_database(file: Box<dyn crate::disk::DiskFile>, options: RecordFileOptions) -> Result<Database> {

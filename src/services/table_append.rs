@@ -76,6 +76,7 @@ impl<'a, A: Access> Rest<'a, A> {
         if batch.num_rows() == 0 {
             return Ok(());
         }
+        self.access.context().check_deadline()?;
         self.rows += batch.num_rows() as u64;
         if self.rows > self.rows_max {
             return Err(too_many_rows(&self.id, self.access.context().settings().table_rows_max));

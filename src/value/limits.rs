@@ -53,6 +53,8 @@ pub const IMPORT_RECORD_BYTES: usize = 16 * 1024 * 1024;
 pub const IMPORT_PAGE_BYTES: usize = 64 * 1024 * 1024;
 /// How many times as large as its compressed bytes a page of a Parquet file may be on import.
 pub const IMPORT_PAGE_RATIO: usize = 1000;
+/// Pages of one column chunk of a Parquet file on import.
+pub const IMPORT_PAGES: usize = 1_000_000;
 /// Bytes of one page header of a Parquet file on import.
 pub const IMPORT_PAGE_HEADER_BYTES: usize = 1024 * 1024;
 /// Uncompressed bytes of the pages of a Parquet file that are open together on import: one of each column, and the

@@ -11,12 +11,38 @@ use crate::error::{Error, Result};
 use crate::value::{Control, limits};
 
 /// What the headers of a column chunk say.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct ChunkShape {
     /// Uncompressed bytes of the dictionary.
     pub dictionary_bytes: u64,
     /// Uncompressed bytes of the largest other page.
     pub page_bytes: u64,
+    /// Values and uncompressed bytes of each page that has values.
+    pages: Vec<(u64, u64)>,
+}
+
+impl ChunkShape {
+    /// The most bytes that the pages of `rows` neighbouring rows have together, wherever these rows begin.
+    pub(super) fn window_bytes(&self, rows: u64) -> u64 {
+        let (mut most, mut total, mut behind, mut end) = (0, 0, 0, 0);
+        for (at, (_, bytes)) in self.pages.iter().enumerate() {
+            if end == at {
+                (total, end) = (*bytes, at + 1);
+            }
+            // The first row may be the last one of its page, so only the pages behind it count for sure.
+            while let Some((values, bytes)) = self.pages.get(end).filter(|_| behind < rows) {
+                behind += values;
+                total += bytes;
+                end += 1;
+            }
+            most = most.max(total);
+            total -= bytes;
+            if let Some((values, _)) = self.pages.get(at + 1).filter(|_| at + 1 < end) {
+                behind -= values;
+            }
+        }
+        most
+    }
 }
 
 #[derive(Debug, Default)]
@@ -116,6 +142,15 @@ pub(super) fn check_chunk(
                 }
                 left -= header.values;
                 shape.page_bytes = shape.page_bytes.max(uncompressed as u64);
+                if header.values > 0 {
+                    shape.pages.push((header.values.cast_unsigned(), uncompressed as u64));
+                }
+                if shape.pages.len() > limits::IMPORT_PAGES {
+                    return Err(Error::limit(format!(
+                        "a column has more than the {} pages of an import",
+                        limits::IMPORT_PAGES
+                    )));
+                }
             }
             INDEX => {}
             _ => return Err(damaged("it is of an unknown kind, or a dictionary in the middle")),
@@ -241,3 +276,27 @@ impl Iterator for OneChunk {
 }
 
 impl PageIterator for OneChunk {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn windows_are_those_of_all_starts(
+            pages in proptest::collection::vec((1u64..6, 0u64..50), 0..12),
+            rows in 1u64..12,
+        ) {
+            let owners: Vec<usize> =
+                pages.iter().enumerate().flat_map(|(at, (values, _))| std::iter::repeat_n(at, *values as usize)).collect();
+            let expected = owners
+                .windows((rows as usize + 1).min(owners.len()).max(1))
+                .map(|window| (window[0]..=window[window.len() - 1]).map(|at| pages[at].1).sum::<u64>())
+                .max()
+                .unwrap_or_default();
+            let shape = ChunkShape { pages, ..ChunkShape::default() };
+            prop_assert_eq!(shape.window_bytes(rows), expected);
+        }
+    }
+}

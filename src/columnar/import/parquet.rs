@@ -373,6 +373,7 @@ impl ParquetImport {
         let group = Group { source: &self.source, metadata: &self.metadata, at: self.group };
         let mut open_bytes = 0u64;
         let mut row_bytes = 0;
+        let mut texts = Vec::new();
         for (at, chunk) in meta.columns().iter().enumerate() {
             let at_column =
                 |error: Error| error.at(place(self.group, None, Some(chunk.column_descr().name().to_owned())));
@@ -387,8 +388,11 @@ impl ParquetImport {
                     limits::IMPORT_OPEN_BYTES
                 ))));
             }
+            if chunk.column_type() != PhysicalType::BYTE_ARRAY {
+                continue;
+            }
             // One value of a dictionary may stand in every row.
-            if shape.dictionary_bytes > 0 && chunk.column_type() == PhysicalType::BYTE_ARRAY {
+            if shape.dictionary_bytes > 0 {
                 let first = guarded(|| group.pages(at).and_then(|mut pages| pages.get_next_page()))
                     .ok_or_else(panicked)
                     .and_then(|page| page.map_err(|error| self.source.error(&error)))
@@ -397,10 +401,15 @@ impl ParquetImport {
                     row_bytes += longest(&buf);
                 }
             }
+            texts.push(shape);
         }
         let by_cells = BATCH_CELLS / (meta.num_columns() as u64).max(1);
         let by_bytes = (BATCH_BYTES / row_bytes.max(1)) as u64;
-        let rows = by_cells.min(by_bytes).clamp(1, BATCH_ROWS);
+        let mut rows = by_cells.min(by_bytes).clamp(1, BATCH_ROWS);
+        // Texts that are not in dictionaries: fewer rows until their pages fit.
+        while rows > 1 && texts.iter().map(|shape| shape.window_bytes(rows)).sum::<u64>() > 2 * BATCH_BYTES as u64 {
+            rows = (rows / 4).max(1);
+        }
         guarded(|| ParquetRecordBatchReader::try_new_with_row_groups(&self.levels, &group, rows as usize, None))
             .ok_or_else(panicked)
             .and_then(|reader| reader.map_err(|error| self.source.error(&error)))

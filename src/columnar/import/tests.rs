@@ -215,6 +215,35 @@ fn nested_columns_are_refused() {
     }
 }
 
+/// Long texts that each row has for itself are read in small batches too.
+#[test]
+fn long_texts_stay_in_bounds() {
+    let rows: Vec<Cells> =
+        (0..120).map(|row: usize| vec![Some(row.to_string()), Some(format!("{row} ").repeat(500_000))]).collect();
+    let columns = vec![
+        Column { name: "i".into(), data_type: DataType::Int64, column_type: ColumnType::Index, ..Column::default() },
+        Column { name: "s".into(), data_type: DataType::String, ..Column::default() },
+    ];
+    let schema = TableSchema::with_default_limit(columns).unwrap();
+    let batch = frame_to_batch(&schema, &DataFrame { columns: None, data: rows }).unwrap();
+    let mut bytes = Vec::new();
+    let properties = WriterProperties::builder()
+        .set_dictionary_enabled(false)
+        .set_write_batch_size(4)
+        .set_compression(Compression::LZ4_RAW)
+        .build();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let mut import = ParquetImport::new(Box::new(Cursor::new(bytes))).unwrap();
+    let mut total = 0;
+    while let Some(batch) = import.next_batch(&schema, &Control::default()).unwrap() {
+        assert!(batch.num_rows() <= 64, "{}", batch.num_rows());
+        total += batch.num_rows();
+    }
+    assert_eq!(total, 120);
+}
+
 /// A dictionary of one long text that stands in every row is read in small batches.
 #[test]
 fn a_long_text_in_every_row_stays_in_bounds() {
