@@ -159,7 +159,7 @@ impl SpillSort {
         for (run_at, rows) in all_units(view) {
             control.check()?;
             let run = view.run(run_at)?;
-            let picked = unit::pick(run, &view.schema, &query.predicates, rows)?;
+            let picked = unit::pick(run, &view.schema, &query.predicates, rows, &wanted)?;
             if unit::row_count(&picked.ranges) == 0 {
                 continue;
             }
