@@ -41,8 +41,7 @@ fn difference(listed: &FieldDecl, declared: &FieldDecl) -> Option<String> {
         (FieldType::Enum(listed), FieldType::Enum(declared)) => {
             let stands_for = |text: &str| {
                 let same = |other: &&str| *other == text;
-                let found =
-                    declared.iter().find(|(name, others)| same(name) || others.iter().any(|other| same(&other)));
+                let found = declared.iter().find(|(name, others)| same(name) || others.iter().any(same));
                 found.map(|(name, _)| *name)
             };
             let missing = listed.iter().flat_map(|(name, others)| {

@@ -153,7 +153,7 @@ impl<'f> Run<'f> {
             access if access.starts_with("all records") => "scan",
             access if access.starts_with("index") => "index",
             access if access.ends_with(" ids") => "ids",
-            access if access == "nothing" => "nothing",
+            "nothing" => "nothing",
             _ => "other",
         };
         *self.ways.entry(way).or_default() += 1;

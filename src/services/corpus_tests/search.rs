@@ -137,7 +137,7 @@ fn apply(access: &(impl ProductService + WorkItemService), model: &mut Model, wr
             let mut kept: Vec<&str> = Vec::new();
             keywords.iter().for_each(|word| {
                 if !kept.contains(word) {
-                    kept.push(word)
+                    kept.push(word);
                 }
             });
             let product = json!({

@@ -171,8 +171,8 @@ fn record(random: &mut Random, kind: &str, declared: &Declared, number: usize) -
     record
 }
 
-fn quoted(text: &str) -> String {
-    serde_json::to_string(text).unwrap()
+fn quoted(text: impl AsRef<str>) -> String {
+    serde_json::to_string(text.as_ref()).unwrap()
 }
 
 /// A condition on one field.
@@ -180,7 +180,7 @@ fn condition(random: &mut Random, decl: &FieldDecl, count: usize, kind: &str) ->
     let path = decl.path;
     let comparison = |random: &mut Random| *random.pick(&["=", "!=", "<", "<=", ">", ">="]);
     if decl.ops == Ops::Equality || path == "id" || path == "AssetIdentifier" && kind == "asset" {
-        let some = |random: &mut Random| quoted(&id(kind, random.below(count + 2)));
+        let some = |random: &mut Random| quoted(id(kind, random.below(count + 2)));
         return match random.below(4) {
             0 => format!("{path} != {}", some(random)),
             1 => format!("{path} in ({}, {}, {})", some(random), some(random), some(random)),
@@ -195,14 +195,14 @@ fn condition(random: &mut Random, decl: &FieldDecl, count: usize, kind: &str) ->
             _ => format!("{path} {} {}", random.pick(&["=", "!="]), random.chance(50)),
         },
         FieldType::String | FieldType::DecimalId => {
-            let text = quoted(*random.pick(&TEXTS));
+            let text = quoted(random.pick(&TEXTS));
             match random.below(11) {
                 0..4 => format!("{path} {} {text}", comparison(random)),
                 4 => format!("{path}.Contains({text})"),
                 5 => format!("{path}.StartsWith({text})"),
                 6 => format!("!{path}.EndsWith({text})"),
                 7 => {
-                    format!("{path} in ({text}, {}, {})", quoted(*random.pick(&TEXTS)), random.pick(&["null", "\"b\""]))
+                    format!("{path} in ({text}, {}, {})", quoted(random.pick(&TEXTS)), random.pick(&["null", "\"b\""]))
                 }
                 8 => format!("{path} {} null", random.pick(&["=", "!="])),
                 9 => format!("{path}.ToLower().Contains({text}.ToLower())"),
@@ -219,14 +219,14 @@ fn condition(random: &mut Random, decl: &FieldDecl, count: usize, kind: &str) ->
         FieldType::Time => match random.below(6) {
             0 => format!("{path} {} null", random.pick(&["=", "!="])),
             1 => format!("{path} >= \"2024-01-01\" and {path} < \"2024-02-01\""),
-            _ => format!("{path} {} {}", comparison(random), quoted(*random.pick(&TIMES))),
+            _ => format!("{path} {} {}", comparison(random), quoted(random.pick(&TIMES))),
         },
         FieldType::Within => {
             let spans = ["\"0\"", "\"1.00:00:00\"", "\"135.12:00:00\"", "RelativeTime.CurrentYear"];
             format!("{path} {} {}", comparison(random), random.pick(&spans))
         }
         FieldType::Enum(members) => {
-            let member = |random: &mut Random| quoted(&random.pick(members).0.to_lowercase().replace('_', "-"));
+            let member = |random: &mut Random| quoted(random.pick(members).0.to_lowercase().replace('_', "-"));
             match random.below(4) {
                 0 => format!("{path} != {}", member(random)),
                 1 => format!("{path} in ({}, {})", member(random), member(random)),
@@ -235,28 +235,28 @@ fn condition(random: &mut Random, decl: &FieldDecl, count: usize, kind: &str) ->
             }
         }
         FieldType::Strings => {
-            let text = quoted(*random.pick(&TEXTS));
+            let text = quoted(random.pick(&TEXTS));
             match random.below(5) {
                 0 => format!("!{path}.Any()"),
                 1 => format!("{path}.Any(it.Contains({text}))"),
                 2 => format!("{path}.Count {} {}", comparison(random), random.below(3)),
-                3 => format!("{path}.Any(it in ({text}, {}))", quoted(*random.pick(&TEXTS))),
+                3 => format!("{path}.Any(it in ({text}, {}))", quoted(random.pick(&TEXTS))),
                 _ => format!("{path}.Contains({text})"),
             }
         }
         FieldType::Map => {
-            let (key, text) = (*random.pick(&KEYS), quoted(*random.pick(&TEXTS)));
+            let (key, text) = (*random.pick(&KEYS), quoted(random.pick(&TEXTS)));
             match random.below(6) {
                 0 => format!("{path}.ContainsKey({})", quoted(key)),
                 1 => format!("{path}.{key} {} {text}", comparison(random)),
                 2 => format!("{path}.Any(key == {} & value == {text})", quoted(key)),
-                3 => format!("{path}[{}] in ({text}, {})", quoted(key), quoted(*random.pick(&TEXTS))),
+                3 => format!("{path}[{}] in ({text}, {})", quoted(key), quoted(random.pick(&TEXTS))),
                 4 => format!("{path}[{}].StartsWith({text})", quoted(key)),
                 _ => format!("{path}[{}] = {text}", quoted(key)),
             }
         }
         FieldType::Rows(members) => {
-            let (member, text) = (random.pick(members).path, quoted(*random.pick(&TEXTS)));
+            let (member, text) = (random.pick(members).path, quoted(random.pick(&TEXTS)));
             match random.below(4) {
                 0 => format!("{path}.Count > {}", random.below(2)),
                 1 => format!("{path}.Any(x => x.{member} == {text} or x.{member} = null)"),

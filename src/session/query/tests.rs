@@ -293,6 +293,57 @@ fn a_later_page_of_an_ordered_index_reads_no_more_than_the_first() {
     }
 }
 
+#[test]
+fn what_is_read_grows_with_the_answer_and_not_with_the_store() {
+    let newest = by("updatedAt", true);
+    let queries = [
+        ("one by its id", None, vec![], 10, "2 ids"),
+        ("unique", Some("serial = \"serial 7\""), vec![], 10, "index serial, 1 ranges"),
+        ("a list", Some("serial in (\"serial 7\", \"serial 8\")"), newest.clone(), 10, "index serial, 2 ranges"),
+        (
+            "a prefix",
+            Some("serial.StartsWith(\"serial 33\") and size >= 0"),
+            newest.clone(),
+            1000,
+            "index serial, 1 ranges",
+        ),
+        ("a pair of the map", Some("properties.lot = \"L7\""), newest.clone(), 10, "index properties, 1 ranges"),
+        (
+            "alternatives",
+            Some("serial = \"serial 7\" or properties.lot = \"L2\""),
+            newest.clone(),
+            10,
+            "index serial | index properties, 2 ranges",
+        ),
+        ("the newest", None, newest.clone(), 5, "index updatedAt in order"),
+        ("the newest of a number", Some("number = \"PN-3\""), newest, 5, "index number, updatedAt in order"),
+        ("the first", None, vec![], 5, "all records of part"),
+        ("the last", None, by("id", true), 5, "all records of part"),
+    ];
+    let stores = [filled(400), filled(4000)];
+    for (what, filter, order, take, access) in queries {
+        let mut read = Vec::new();
+        for (_, session) in &stores {
+            let some: Vec<String> = run(session, &Query { take: 2, ..Query::default() })
+                .unwrap()
+                .0
+                .items
+                .into_iter()
+                .map(|p| p.id)
+                .collect();
+            let ids = (access == "2 ids").then_some(some.as_slice());
+            let plan = plan_of(session, &Query { ids, filter, order: order.clone(), take, ..Query::default() });
+            assert!(plan.access.starts_with(access), "{what}: {plan}");
+            read.push((plan.records_touched.unwrap(), plan.entries_touched.unwrap()));
+        }
+        // The prefix and the ties of one moment are ten times as many in the store that is ten times as large.
+        let factor = if matches!(what, "a prefix" | "the newest" | "the newest of a number") { 12 } else { 1 };
+        assert!(read[1].0 <= read[0].0 * factor, "{what}: {read:?}");
+        assert!(read[1].1 <= read[0].1 * factor, "{what}: {read:?}");
+        assert!(read[1].0 < 200, "{what}: {read:?}");
+    }
+}
+
 /// The ids of a walk in pages of `take`; calls `between` after each page.
 fn walk(session: &Session, query: &Query<'_>, mut between: impl FnMut(usize)) -> Result<Vec<String>> {
     let (mut ids, mut token) = (Vec::new(), None::<String>);
