@@ -19,11 +19,12 @@ use crate::value::{FieldDecl, RecordKey, Val, key, stored, time, wire};
 /// Every target: its name, as the directory of its corpus has it, and its body.
 pub const TARGETS: &[(&str, fn(&[u8]))] = &[
     ("arrow_ipc_in", fuzz_arrow_ipc_in),
+    ("control_archive", packages::fuzz::fuzz_control_archive),
     ("control_file", packages::fuzz::fuzz_control),
     ("csv_import", fuzz_csv_import),
     ("deb_read", packages::fuzz::fuzz_package),
     ("filter_parse", fuzz_filter_parse),
-    ("ipk_nipkg_read", packages::fuzz::fuzz_control_archive),
+    ("ipk_nipkg_read", packages::fuzz::fuzz_gzipped_tar),
     ("key_order", fuzz_key_order),
     ("paging_token", fuzz_paging_token),
     ("parquet_import", fuzz_parquet_import),

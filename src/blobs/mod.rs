@@ -13,7 +13,7 @@ mod write;
 
 pub use content::ContentReader;
 pub use format::path;
-pub use store::BlobStore;
+pub use store::{BlobEntry, BlobStore};
 pub use write::BlobInfo;
 
 #[cfg(test)]

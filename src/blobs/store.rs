@@ -21,6 +21,8 @@ pub struct BlobStore {
     /// Directories whose names are durable.
     durable: Arc<Mutex<HashSet<String>>>,
     ids: Arc<Mutex<Ids>>,
+    /// Blobs that may be named by nobody for ever: see [`BlobStore::suspect`].
+    suspects: Arc<Mutex<Vec<u64>>>,
 }
 
 /// Ids that may be given without asking the durable counter.
@@ -54,7 +56,12 @@ impl BlobStore {
         // A directory that a killed process left may not be durable yet, so this sync comes before it is trusted.
         disk.sync_dir(ROOT).map_err(attempt)?;
         let durable = found.into_iter().filter(|entry| entry.is_dir).map(|entry| format!("{ROOT}/{}", entry.name));
-        Ok(Self { durable: Arc::new(Mutex::new(durable.collect())), ids: Arc::default(), disk })
+        Ok(Self {
+            durable: Arc::new(Mutex::new(durable.collect())),
+            ids: Arc::default(),
+            suspects: Arc::default(),
+            disk,
+        })
     }
 
     /// An id out of those that were reserved; `None` when the durable counter has to be asked.
@@ -82,13 +89,24 @@ impl BlobStore {
         ids.reserved = ids.reserved.max(reserved);
     }
 
+    /// Notes blobs whose record may never come to be, or that could not be removed just now, for the next look.
+    pub fn suspect(&self, ids: impl IntoIterator<Item = u64>) {
+        self.suspects.lock().unwrap_or_else(PoisonError::into_inner).extend(ids);
+    }
+
+    /// Takes what [`BlobStore::suspect`] noted.
+    #[must_use]
+    pub fn take_suspects(&self) -> Vec<u64> {
+        std::mem::take(&mut self.suspects.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Starts writing the blob `id`, which must never have been used.
     ///
     /// # Errors
     /// What the disk fails with.
     pub fn writer(&self, id: u64) -> Result<BlobWriter> {
         self.prepare_directory(&format::directory(id))?;
-        BlobWriter::create(self.disk.clone(), id)
+        BlobWriter::create(self.clone(), id)
     }
 
     /// Writes the blob `id` from `source`. It is durable when this returns; on an error nothing is left.

@@ -2,8 +2,9 @@
 
 use xxhash_rust::xxh3::Xxh3;
 
+use super::BlobStore;
 use super::format::{self, BLOCK_BYTES, CHECK_BYTES};
-use crate::disk::{DiskFile, Mode, SharedDisk};
+use crate::disk::{DiskFile, Mode};
 use crate::error::{Error, Result};
 
 /// Blocks that are written with one call.
@@ -22,7 +23,7 @@ pub struct BlobInfo {
 
 /// A blob that is being written. Dropped before [`BlobWriter::finish`] it leaves nothing.
 pub struct BlobWriter {
-    disk: SharedDisk,
+    store: BlobStore,
     file: Option<Box<dyn DiskFile>>,
     path: String,
     id: u64,
@@ -39,9 +40,10 @@ pub struct BlobWriter {
 }
 
 impl BlobWriter {
-    pub(super) fn create(disk: SharedDisk, id: u64) -> Result<Self> {
+    pub(super) fn create(store: BlobStore, id: u64) -> Result<Self> {
         let path = format::path(id);
-        let file = disk
+        let file = store
+            .disk
             .open(&path, Mode::CreateNew)
             .map_err(|error| Error::io(format_args!("creating {path} for file content"), error))?;
         let header = format::header(id);
@@ -50,7 +52,7 @@ impl BlobWriter {
             *target = byte;
         }
         Ok(Self {
-            disk,
+            store,
             file: Some(file),
             path,
             id,
@@ -137,7 +139,8 @@ impl BlobWriter {
         };
         file.sync_all().map_err(|error| Error::io(format_args!("syncing {}", self.path), error))?;
         let directory = format::directory(self.id);
-        self.disk
+        self.store
+            .disk
             .sync_dir(&directory)
             .map_err(|error| Error::io(format_args!("syncing the directory {directory}"), error))?;
         self.file = None;
@@ -170,10 +173,11 @@ impl BlobWriter {
 impl Drop for BlobWriter {
     fn drop(&mut self) {
         if let Some(file) = self.file.take() {
-            // Closed first, for systems on which an open file cannot be removed. What cannot be removed now is garbage
-            // that the sweep at the next open finds.
+            // Closed first, for systems on which an open file cannot be removed.
             drop(file);
-            let _ = self.disk.remove_file(&self.path);
+            if self.store.disk.remove_file(&self.path).is_err() {
+                self.store.suspect([self.id]);
+            }
         }
     }
 }

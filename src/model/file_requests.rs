@@ -268,6 +268,9 @@ record! {
         pub workspace: String,
         /// The chunks that have arrived, by index.
         pub chunks: Vec<UploadedChunk>,
+        /// When the store drops it unless another chunk arrives; absent when sessions never expire.
+        #[serde(with = "crate::value::time::opt", skip_serializing_if = "Option::is_none")]
+        pub expires_at: Option<DateTime<Utc>>,
     }
 
     /// An upload session that was started.

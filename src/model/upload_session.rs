@@ -31,6 +31,9 @@ record! {
         pub content: super::content::StoredContent,
         /// Whether it was sent as the last one.
         pub close: bool,
+        /// When it arrived.
+        #[serde(with = "crate::value::time::required")]
+        pub arrived_at: DateTime<Utc>,
     }
 }
 

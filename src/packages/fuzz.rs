@@ -1,4 +1,4 @@
-//! Bodies of the fuzz targets `deb_read` and `ipk_nipkg_read`.
+//! Bodies of the fuzz targets of packages: each container, what is inside, and the text in the middle.
 
 /// Any bytes are a package or an error.
 pub fn fuzz_package(data: &[u8]) {
@@ -7,6 +7,14 @@ pub fn fuzz_package(data: &[u8]) {
         assert!(!package.info.package_name.is_empty());
         assert!(package.attributes("f").contains_key("MD5Sum"));
         assert!(package.canonical_name("deb").ends_with(".deb"));
+    }
+}
+
+/// Any bytes are the tar of a gzipped one or an error: compresses them, since a fuzzer seldom makes a sound checksum.
+pub fn fuzz_gzipped_tar(data: &[u8]) {
+    fuzz_package(data);
+    if let Ok(compressed) = super::gzip(data) {
+        fuzz_package(&compressed);
     }
 }
 

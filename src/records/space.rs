@@ -26,6 +26,8 @@ pub(crate) enum Space {
     Segments,
     /// Contents of small files: blob number.
     SmallBlobs,
+    /// The blobs that a record or a chunk names: blob number -> length of the content.
+    Blobs,
     /// Chunks of upload sessions: session key, chunk number.
     UploadChunks,
     /// Files on disk that no record names any more: sequence number, path.
@@ -49,6 +51,7 @@ impl Space {
         Self::TableBuffer,
         Self::Segments,
         Self::SmallBlobs,
+        Self::Blobs,
         Self::UploadChunks,
         Self::PendingDelete,
         Self::Intents,
@@ -72,6 +75,7 @@ impl Space {
             Self::TableBuffer => "table_buffer",
             Self::Segments => "segments",
             Self::SmallBlobs => "small_blobs",
+            Self::Blobs => "blobs",
             Self::UploadChunks => "upload_chunks",
             Self::PendingDelete => "pending_delete",
             Self::Intents => "intents",

@@ -1,18 +1,20 @@
 //! Contents of files and packages: small ones in the record file, others as blobs, whoever names them.
 //!
 //! What must hold: the bytes are written and synced before the write turn that names them; a record that goes away
-//! hands its content to [`forget`] in the same turn; what no record names is removed by [`sweep`] at the next open.
+//! hands its content to [`forget`] in the same turn; which blobs are named stands in [`Space::Blobs`], written with the
+//! record, so that what nobody names is found by names alone: by [`sweep`] at open, by [`remove_abandoned`] in between.
 
 use std::collections::HashSet;
 use std::io::{self, Read};
+use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::blobs::{BlobInfo, ContentReader};
+use crate::blobs::{BlobEntry, BlobInfo, ContentReader};
 use crate::disk::DiskFile;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{ContentPart, FileRecord, PackageRecord, StoredContent, UploadChunk};
-use crate::records::{Space, envelope};
+use crate::records::{Cursor, Snapshot, Source, Space, envelope};
 use crate::session::{Access, Draft, Engine, Identity, Session, View};
 use crate::value::{Control, limits, stored};
 
@@ -29,7 +31,8 @@ pub(super) struct NewContent {
     pub(super) content: StoredContent,
     /// The bytes of a small content.
     small: Option<Vec<u8>>,
-    engine: std::sync::Arc<Engine>,
+    engine: Arc<Engine>,
+    in_transaction: bool,
     adopted: bool,
 }
 
@@ -37,10 +40,15 @@ impl NewContent {
     /// Drafts what the content needs beside its record. The plan may still be refused afterwards, so the caller keeps
     /// what this is called on until the write has succeeded.
     pub(super) fn draft(&self) -> impl FnOnce(&mut Draft<'_>) + Send + 'static {
-        let small = self.small.clone().zip(self.content.parts.first().map(|part| part.blob));
+        let (space, value) = match &self.small {
+            Some(bytes) => (Space::SmallBlobs, Some(bytes.clone())),
+            None => (Space::Blobs, None),
+        };
+        let parts = self.content.parts.clone();
         move |draft| {
-            if let Some((bytes, number)) = small {
-                draft.put_raw(Space::SmallBlobs, number.to_be_bytes().to_vec(), bytes);
+            for part in parts {
+                let value = value.clone().unwrap_or_else(|| part.size.to_be_bytes().to_vec());
+                draft.put_raw(space, part.blob.to_be_bytes().to_vec(), value);
             }
         }
     }
@@ -56,7 +64,13 @@ impl NewContent {
     /// Settles what becomes of the bytes: they stay when the write succeeded, or may have.
     pub(super) fn settle<T>(mut self, written: Result<T>) -> Result<T> {
         self.adopted = match &written {
-            Ok(_) => true,
+            Ok(_) => {
+                // The transaction may still be taken back, which nobody tells us.
+                if self.in_transaction && !self.content.small {
+                    self.engine.blobs.suspect(self.content.parts.iter().map(|part| part.blob));
+                }
+                true
+            }
             // Nobody can tell whether a record names them now; the sweep at the next open can.
             Err(error) => matches!(error.kind(), ErrorKind::OutcomeUnknown | ErrorKind::Latched),
         };
@@ -68,8 +82,9 @@ impl Drop for NewContent {
     fn drop(&mut self) {
         if !self.adopted && !self.content.small {
             let ids: Vec<u64> = self.content.parts.iter().map(|part| part.blob).collect();
-            // What cannot be removed now is garbage that the sweep at the next open finds.
-            let _ = self.engine.blobs.delete(&ids);
+            if self.engine.blobs.delete(&ids).is_err() {
+                self.engine.blobs.suspect(ids);
+            }
         }
     }
 }
@@ -97,16 +112,20 @@ pub(super) fn store<A: Access>(access: &A, source: &mut dyn Read, control: &Cont
         control.report(len, Some(len), "bytes");
         let part = ContentPart::new(new_id(access)?, len, xxh3_128(&head));
         let content = StoredContent { parts: vec![part], small: true };
-        return Ok(NewContent { content, small: Some(head), engine, adopted: false });
+        return Ok(new_content(access, content, Some(head)));
     }
     let info = put_blob(access, &mut head.as_slice().chain(source), control)?;
-    Ok(NewContent { content: one_blob(info), small: None, engine, adopted: false })
+    Ok(new_content(access, one_blob(info), None))
 }
 
 /// Writes a chunk of an upload session, always as a blob.
 pub(super) fn store_chunk<A: Access>(access: &A, source: &mut dyn Read, control: &Control) -> Result<NewContent> {
-    let content = one_blob(put_blob(access, source, control)?);
-    Ok(NewContent { content, small: None, engine: access.context().engine.clone(), adopted: false })
+    Ok(new_content(access, one_blob(put_blob(access, source, control)?), None))
+}
+
+fn new_content<A: Access>(access: &A, content: StoredContent, small: Option<Vec<u8>>) -> NewContent {
+    let engine = access.context().engine.clone();
+    NewContent { content, small, engine, in_transaction: access.is_transaction(), adopted: false }
 }
 
 fn blob_infos(parts: &[ContentPart]) -> Vec<BlobInfo> {
@@ -186,6 +205,7 @@ pub(super) fn forget(draft: &mut Draft<'_>, content: &StoredContent) {
         if content.small {
             draft.delete_raw(Space::SmallBlobs, part.blob.to_be_bytes().to_vec());
         } else {
+            draft.delete_raw(Space::Blobs, part.blob.to_be_bytes().to_vec());
             draft.forget_file(&crate::blobs::path(part.blob));
         }
     }
@@ -228,36 +248,92 @@ fn for_each_content(view: &View<'_>, mut f: impl FnMut(&StoredContent, &str) -> 
 ///
 /// # Errors
 /// What the disk fails with. A damaged record is not an error here, but then nothing is removed.
-pub(crate) fn sweep(engine: &std::sync::Arc<Engine>) -> Result<u64> {
+pub(crate) fn sweep(engine: &Arc<Engine>) -> Result<u64> {
     let listed = engine.blobs.list()?;
     if listed.is_empty() {
         return Ok(0);
     }
     let session = Session::new(engine.clone(), Identity::user("stationdb"));
-    let mut named = HashSet::new();
+    let mut garbage: Vec<BlobEntry> = session.read(|view| {
+        let named = named_blobs(view)?;
+        let pending: HashSet<Vec<u8>> =
+            view.raw_prefix(Space::PendingDelete, b"")?.into_iter().map(|(path, _)| path).collect();
+        // Files that are no blobs are somebody else's.
+        let is_garbage = |entry: &BlobEntry| {
+            entry.id.is_some_and(|id| !named.contains(&id)) && !pending.contains(entry.path.as_bytes())
+        };
+        Ok(listed.into_iter().filter(is_garbage).collect())
+    })?;
+    if garbage.is_empty() {
+        return Ok(0);
+    }
+    // Seldom, and what is removed does not come back: so the records themselves are asked as well, whose checksums tell
+    // when one of them cannot be believed.
     let walked = session.read(|view| {
+        let mut named = HashSet::new();
         for_each_content(view, |content, _| {
             if !content.small {
                 named.extend(content.parts.iter().map(|part| part.blob));
             }
             Ok(())
         })?;
-        view.raw_prefix(Space::PendingDelete, b"")
+        Ok(named)
     });
-    let pending: HashSet<String> = match walked {
-        Ok(pending) => pending.into_iter().filter_map(|(path, _)| String::from_utf8(path).ok()).collect(),
-        // What a damaged record names is not known, so nothing is known to be garbage.
+    match walked {
+        Ok(named) => garbage.retain(|entry| entry.id.is_some_and(|id| !named.contains(&id))),
         Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(0),
         Err(error) => return Err(error),
-    };
-    let garbage: Vec<String> = listed
-        .into_iter()
-        // Files that are no blobs are somebody else's.
-        .filter(|entry| entry.id.is_some_and(|id| !named.contains(&id)) && !pending.contains(&entry.path))
-        .map(|entry| entry.path)
-        .collect();
-    engine.blobs.remove(&garbage)?;
-    Ok(garbage.len() as u64)
+    }
+    let paths: Vec<String> = garbage.into_iter().map(|entry| entry.path).collect();
+    engine.blobs.remove(&paths)?;
+    Ok(paths.len() as u64)
+}
+
+/// The numbers of all blobs that a record or a chunk names.
+fn named_blobs(view: &View<'_>) -> Result<HashSet<u64>> {
+    named_by(&mut view.cursor(Space::Blobs, b"")?)
+}
+
+fn named_by(cursor: &mut Cursor<'_>) -> Result<HashSet<u64>> {
+    let mut named = HashSet::new();
+    while let Some(id) = cursor.visit(false, |key, _| <[u8; 8]>::try_from(key).map(u64::from_be_bytes))? {
+        named.insert(id.map_err(|_| Error::corrupt("records.redb: the number of a blob is damaged"))?);
+    }
+    Ok(named)
+}
+
+/// The paths of the blobs that a snapshot names.
+pub(crate) fn named_paths(snapshot: &Snapshot) -> Result<HashSet<String>> {
+    let mut cursor = Source::Snapshot(snapshot).cursor(Space::Blobs, &[], None)?;
+    Ok(named_by(&mut cursor)?.into_iter().map(crate::blobs::path).collect())
+}
+
+/// Removes the blobs of transactions that were taken back, and those that could not be removed before.
+///
+/// # Errors
+/// As any write, and what the disk fails with; what is left is looked at again by the next call.
+pub(crate) fn remove_abandoned(session: &Session) -> Result<u64> {
+    let blobs = &session.context().engine.blobs;
+    let suspects = blobs.take_suspects();
+    if suspects.is_empty() {
+        return Ok(0);
+    }
+    let ids = suspects.clone();
+    // Asked in the write turn, where no transaction is open that may still come to name one.
+    let asked = session.write(move |draft| {
+        let mut abandoned = Vec::new();
+        for id in ids {
+            if draft.raw(Space::Blobs, &id.to_be_bytes())?.is_none() {
+                abandoned.push(id);
+            }
+        }
+        Ok(abandoned)
+    });
+    let removed = asked.and_then(|abandoned| blobs.delete(&abandoned).map(|()| abandoned.len() as u64));
+    if removed.is_err() {
+        blobs.suspect(suspects);
+    }
+    removed
 }
 
 /// Checks every content: that it is there with its length, and with `deep` that each byte is what was written.
@@ -266,17 +342,27 @@ pub(crate) fn sweep(engine: &std::sync::Arc<Engine>) -> Result<u64> {
 /// # Errors
 /// What `control` says, and damaged records.
 pub(crate) fn verify(
-    engine: &std::sync::Arc<Engine>,
+    engine: &Arc<Engine>,
     deep: bool,
     control: &Control,
     mut found: impl FnMut(&str, &str),
 ) -> Result<(u64, u64)> {
     let session = Session::new(engine.clone(), Identity::user("stationdb"));
-    let (mut files, mut bytes) = (0, 0);
+    let (mut files, mut bytes, mut named) = (0, 0, 0u64);
     session.read(|view| {
         for_each_content(view, |content, whose| {
             control.check()?;
             files += content.parts.len() as u64;
+            for part in content.parts.iter().filter(|_| !content.small) {
+                named += 1;
+                let row = view.raw(Space::Blobs, &part.blob.to_be_bytes())?;
+                if row.as_deref() != Some(&part.size.to_be_bytes()) {
+                    found(
+                        "records.redb",
+                        &format!("{whose}: the row of the blob {:016x} is missing or wrong", part.blob),
+                    );
+                }
+            }
             bytes += content.size();
             let checked = open(view, content).and_then(|mut reader| {
                 if deep { reader.copy_to(&mut io::sink(), control).map(|_| ()) } else { Ok(()) }
@@ -292,7 +378,12 @@ pub(crate) fn verify(
                 }
                 other => other,
             }
-        })
+        })?;
+        let rows = named_blobs(view)?.len() as u64;
+        if rows > named {
+            found("records.redb", &format!("{} rows of blobs belong to no record", rows - named));
+        }
+        Ok(())
     })?;
     Ok((files, bytes))
 }

@@ -16,7 +16,7 @@ use crate::value::Control;
 use crate::value::id::hex;
 
 /// Fields of a stanza that are measured, whatever the control file says.
-const MEASURED: [&str; 6] = ["Filename", "Size", "MD5sum", "SHA1", "SHA256", "SHA512"];
+const MEASURED: [&str; 7] = ["Filename", "Size", "MD5sum", "SHA1", "SHA256", "SHA256sum", "SHA512"];
 /// Fields that come first in a stanza.
 const FIRST: [&str; 3] = ["Package", "Version", "Architecture"];
 
@@ -39,6 +39,10 @@ fn stanza(record: &PackageRecord) -> String {
     field(&mut out, "Size", &record.content.size().to_string());
     field(&mut out, "MD5sum", &record.md5);
     field(&mut out, "SHA256", &record.sha256);
+    // The name under which `opkg` looks for the same.
+    if record.package.file_name.to_lowercase().ends_with(".ipk") {
+        field(&mut out, "SHA256sum", &record.sha256);
+    }
     out
 }
 

@@ -1,6 +1,5 @@
 use std::io::Write;
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 
 use crate::disk::{MemoryDisk, walk};
@@ -11,29 +10,29 @@ fn open(disk: &Arc<MemoryDisk>) -> Store {
     StoreOptions::default().maintenance_thread(false).seed(Some(1)).open_on(disk.clone()).unwrap()
 }
 
-fn fresh() -> (Arc<MemoryDisk>, Store, Session) {
+pub(super) fn fresh() -> (Arc<MemoryDisk>, Store, Session) {
     let disk = Arc::new(MemoryDisk::new());
     let store = open(&disk);
     let session = store.session(Identity::user("ada"));
     (disk, store, session)
 }
 
-fn control() -> Control {
+pub(super) fn control() -> Control {
     Control::default()
 }
 
-fn feed(session: &impl FeedService, platform: Platform) -> Feed {
+pub(super) fn feed(session: &impl FeedService, platform: Platform) -> Feed {
     let request = CreateFeedRequest { name: "tools".to_owned(), platform: Some(platform), ..Default::default() };
     session.create_feed(request).unwrap()
 }
 
-fn gz(bytes: &[u8]) -> Vec<u8> {
+pub(super) fn gz(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(6));
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
 }
 
-fn tarball(entries: &[(&str, &[u8])]) -> Vec<u8> {
+pub(super) fn tarball(entries: &[(&str, &[u8])]) -> Vec<u8> {
     let mut builder = tar::Builder::new(Vec::new());
     for (name, content) in entries {
         let mut header = tar::Header::new_gnu();
@@ -45,7 +44,7 @@ fn tarball(entries: &[(&str, &[u8])]) -> Vec<u8> {
     builder.into_inner().unwrap()
 }
 
-fn control_text(name: &str, version: &str) -> String {
+pub(super) fn control_text(name: &str, version: &str) -> String {
     format!(
         "Package: {name}\nVersion: {version}\nArchitecture: amd64\nMaintainer: Ada <ada@example.org>\n\
          Depends: libc6 (>= 2.3), other | another\nPriority: standard\nEssential: no\nXB-Plugin: file\n\
@@ -53,7 +52,7 @@ fn control_text(name: &str, version: &str) -> String {
     )
 }
 
-fn deb_with(name: &str, version: &str, payload: usize) -> Vec<u8> {
+pub(super) fn deb_with(name: &str, version: &str, payload: usize) -> Vec<u8> {
     let control = gz(&tarball(&[("control", control_text(name, version).as_bytes())]));
     let mut out = b"!<arch>\n".to_vec();
     let data = gz(&tarball(&[("usr/share/payload", &vec![b'x'; payload])]));
@@ -75,16 +74,16 @@ fn deb_with(name: &str, version: &str, payload: usize) -> Vec<u8> {
     out
 }
 
-fn deb(name: &str, version: &str) -> Vec<u8> {
+pub(super) fn deb(name: &str, version: &str) -> Vec<u8> {
     deb_with(name, version, 10)
 }
 
-fn ipk(name: &str, version: &str) -> Vec<u8> {
+pub(super) fn ipk(name: &str, version: &str) -> Vec<u8> {
     let control = gz(&tarball(&[("./control", control_text(name, version).as_bytes())]));
     gz(&tarball(&[("./debian-binary", b"2.0\n"), ("./data.tar.gz", b"data"), ("./control.tar.gz", &control)]))
 }
 
-fn upload(
+pub(super) fn upload(
     session: &impl FeedService,
     feed: &str,
     bytes: &[u8],
@@ -94,13 +93,13 @@ fn upload(
     session.upload_package_content(feed, &mut &*bytes, name, overwrite, &control())
 }
 
-fn download(session: &impl FeedService, id: &str) -> Result<Vec<u8>> {
+pub(super) fn download(session: &impl FeedService, id: &str) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     session.download_package(id, &mut out, &control())?;
     Ok(out)
 }
 
-fn kind<T: std::fmt::Debug>(result: Result<T>) -> ErrorKind {
+pub(super) fn kind<T: std::fmt::Debug>(result: Result<T>) -> ErrorKind {
     result.unwrap_err().kind()
 }
 
@@ -369,60 +368,4 @@ fn concurrent_overwrites_leave_one_whole_package() {
     assert_eq!(session.query_packages(&rt.id).unwrap().packages.len(), 1);
     store.maintain(&control()).unwrap();
     assert_eq!(walk(&*disk, "files").unwrap().len(), 1);
-}
-
-#[test]
-fn an_exported_feed_is_accepted_by_apt() {
-    let (_disk, _store, session) = fresh();
-    let rt = feed(&session, Platform::ni_linux_rt());
-    for (name, version) in [("stationdb-tool", "1:1.0-1"), ("stationdb-tool", "1:2.0-1"), ("stationdb-other", "0.1")] {
-        upload(&session, &rt.id, &deb_with(name, version, 30_000), None, false).unwrap();
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let target = dir.path().join("feed");
-    assert_eq!(session.export_feed(&rt.id, &target, &control()).unwrap(), 3);
-    assert_eq!(kind(session.export_feed(&rt.id, &target, &control())), ErrorKind::Conflict);
-    let written = std::fs::read(target.join("stationdb-tool_2.0-1_amd64.deb")).unwrap();
-    assert_eq!(written, deb_with("stationdb-tool", "1:2.0-1", 30_000));
-    if Command::new("apt-get").arg("--version").output().is_err() {
-        eprintln!("skipped: apt-get is not installed");
-        return;
-    }
-    let root = dir.path().join("root");
-    for part in ["state/lists/partial", "cache/archives/partial", "etc/apt.conf.d", "etc/preferences.d", "log"] {
-        std::fs::create_dir_all(root.join(part)).unwrap();
-    }
-    std::fs::write(root.join("status"), "").unwrap();
-    let source = format!("deb [trusted=yes] file:{} ./\n", target.display());
-    std::fs::write(root.join("sources.list"), source).unwrap();
-    let at = |option: &str, path: &str| format!("{option}={}", root.join(path).display());
-    let apt = |program: &str, arguments: &[&str]| {
-        let mut command = Command::new(program);
-        for option in [
-            at("Dir", ""),
-            at("Dir::State", "state"),
-            at("Dir::State::status", "status"),
-            at("Dir::Cache", "cache"),
-            at("Dir::Etc", "etc"),
-            at("Dir::Etc::sourcelist", "sources.list"),
-            "Dir::Etc::sourceparts=-".to_owned(),
-            at("Dir::Log", "log"),
-            "APT::Architecture=amd64".to_owned(),
-            "APT::Sandbox::User=root".to_owned(),
-            "Acquire::Languages=none".to_owned(),
-        ] {
-            command.arg("-o").arg(option);
-        }
-        let output = command.args(arguments).output().unwrap();
-        let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert!(output.status.success(), "{text}");
-        text
-    };
-    let updated = apt("apt-get", &["update"]);
-    assert!(!updated.contains("Err:") && !updated.contains("W:"), "{updated}");
-    let policy = apt("apt-cache", &["policy", "stationdb-tool", "stationdb-other"]);
-    assert!(policy.contains("Candidate: 1:2.0-1") && policy.contains("Candidate: 0.1"), "{policy}");
-    // apt compares size and hash of what it fetches with the index.
-    let shown = apt("apt-cache", &["show", "stationdb-other"]);
-    assert!(shown.contains("Filename: ") && shown.contains("  fixed"), "{shown}");
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
+use chrono::{DateTime, TimeDelta, Utc};
+
 use super::content;
 use super::files::{NewFile, create};
 use crate::error::{Error, Result};
@@ -12,7 +14,7 @@ use crate::model::{
     UploadSessionState, UploadedChunk,
 };
 use crate::records::Space;
-use crate::session::{Access, Draft, What};
+use crate::session::{Access, Draft, Session, What};
 use crate::value::{Action, Control, limits};
 
 const WHAT: &str = "an upload session";
@@ -62,7 +64,8 @@ pub(super) fn append<A: Access>(
         ))
         .at_member("file"));
     }
-    let chunk = UploadChunk { content: new.content.clone(), close };
+    let draft_content = new.draft();
+    let content = new.content.clone();
     let session_id = session_id.to_owned();
     let written = access.write(move |draft| {
         // Another caller may have finished it while the bytes were written.
@@ -71,8 +74,10 @@ pub(super) fn append<A: Access>(
         if let Some(before) = draft.raw(Space::UploadChunks, &key)? {
             content::forget(draft, &content::open_chunk(&key, &before)?.content);
         }
+        let chunk = UploadChunk { content, close, arrived_at: draft.now() };
         let value = content::seal_chunk(&key, &chunk)?;
         draft.put_raw(Space::UploadChunks, key, value);
+        draft_content(draft);
         Ok(())
     });
     new.settle(written)
@@ -99,7 +104,10 @@ fn take_chunks(draft: &mut Draft<'_>, session: &UploadSessionRecord) -> Result<V
         chunks.push((chunk_index(&prefix, &key)?, content::open_chunk(&key, &value)?));
         draft.delete_raw(Space::UploadChunks, key);
     }
-    draft.delete::<UploadSessionRecord>(session.id())?;
+    if let Some(key) = session.key() {
+        // To finish or to give up an upload is no deletion of anything that anybody saw.
+        draft.delete_by_store::<UploadSessionRecord>(key)?;
+    }
     Ok(chunks)
 }
 
@@ -156,17 +164,21 @@ fn check_complete(chunks: &[(u32, UploadChunk)]) -> Result<()> {
 
 /// The sessions that are not finished, in the order of their start.
 pub(super) fn list<A: Access>(access: &A) -> Result<Vec<UploadSessionState>> {
+    let lifetime = lifetime(access);
     access.read(|view| {
         let mut states = Vec::new();
         view.for_each::<UploadSessionRecord>(|session| {
             let prefix = session_prefix(&session);
             let mut chunks = Vec::new();
+            let mut last = session.created_at;
             for (key, value) in view.raw_prefix(Space::UploadChunks, &prefix)? {
                 let chunk = content::open_chunk(&key, &value)?;
                 let index = chunk_index(&prefix, &key)?;
+                last = last.max(chunk.arrived_at);
                 chunks.push(UploadedChunk { index, size: chunk.content.size(), close: chunk.close });
             }
             states.push(UploadSessionState {
+                expires_at: lifetime.and_then(|lifetime| last.checked_add_signed(lifetime)),
                 id: session.id.to_string(),
                 created_at: session.created_at,
                 workspace: session.workspace,
@@ -183,9 +195,67 @@ pub(super) fn cancel<A: Access>(access: &A, session_id: &str) -> Result<()> {
     let session_id = session_id.to_owned();
     access.write(move |draft| {
         let session = draft.get::<UploadSessionRecord>(&session_id)?.ok_or_else(|| not_found(&session_id))?;
+        draft.context().require(UploadSessionRecord::KIND.service, Action::Create, &session.workspace)?;
         for (_, chunk) in take_chunks(draft, &session)? {
             content::forget(draft, &chunk.content);
         }
         Ok(())
     })
+}
+
+fn lifetime<A: Access>(access: &A) -> Option<TimeDelta> {
+    access.context().settings().upload_session_days.and_then(|days| TimeDelta::try_days(i64::from(days)))
+}
+
+/// Drops the sessions whose last chunk, or without one whose start, is longer ago than the option allows.
+///
+/// # Errors
+/// As any write.
+pub(crate) fn expire(session: &Session) -> Result<u64> {
+    let Some(lifetime) = lifetime(session) else { return Ok(0) };
+    let mut old = Vec::new();
+    session.read(|view| {
+        let now = view.now();
+        view.for_each_of_anyone::<UploadSessionRecord>(|upload| {
+            if is_over(&upload, now, lifetime, || view.raw_prefix(Space::UploadChunks, &session_prefix(&upload)))? {
+                old.extend(upload.key());
+            }
+            Ok(true)
+        })
+    })?;
+    let mut expired = 0;
+    for key in old {
+        expired += session.write(move |draft| {
+            // A chunk may have come since, or somebody has finished it.
+            let Some(upload) = draft.any_by_key::<UploadSessionRecord>(key)? else { return Ok(0) };
+            let chunks = || draft.raw_prefix(Space::UploadChunks, &session_prefix(&upload));
+            if !is_over(&upload, draft.now(), lifetime, chunks)? {
+                return Ok(0);
+            }
+            for (_, chunk) in take_chunks(draft, &upload)? {
+                content::forget(draft, &chunk.content);
+            }
+            Ok(1)
+        })?;
+    }
+    Ok(expired)
+}
+
+fn is_over(
+    upload: &UploadSessionRecord,
+    now: DateTime<Utc>,
+    lifetime: TimeDelta,
+    chunks: impl FnOnce() -> Result<Vec<(Vec<u8>, Vec<u8>)>>,
+) -> Result<bool> {
+    let is_old = |time: DateTime<Utc>| now.signed_duration_since(time) > lifetime;
+    // Most sessions are young, and their chunks are not looked at.
+    if !is_old(upload.created_at) {
+        return Ok(false);
+    }
+    for (key, value) in chunks()? {
+        if !is_old(content::open_chunk(&key, &value)?.arrived_at) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }

@@ -29,6 +29,10 @@ pub use search::{
     SearchFacet, SearchFacets, SearchHighlight, SearchHit, SearchRequest, SearchResponse, SearchService, SearchSnippet,
 };
 mod content;
+#[cfg(test)]
+mod content_tests;
+#[cfg(all(test, feature = "packages"))]
+mod feed_export_tests;
 mod feed_index;
 mod feed_upload;
 mod feeds;
@@ -41,8 +45,12 @@ mod files;
 #[cfg(test)]
 mod files_tests;
 
-pub(crate) use content::{sweep as sweep_contents, verify as verify_contents};
+pub(crate) use content::{
+    named_paths as named_content_paths, remove_abandoned as remove_abandoned_contents, sweep as sweep_contents,
+    verify as verify_contents,
+};
 pub use feeds::FeedService;
+pub(crate) use file_sessions::expire as expire_upload_sessions;
 pub use files::FileService;
 pub use table_rows::{PagedTableRows, Rows, TablePlan, TableRows};
 pub use table_segments::SegmentFile;

@@ -339,17 +339,28 @@ impl<'v> Draft<'v> {
         let Some(record) = self.get::<R>(id)? else {
             return Ok(None);
         };
-        let Some(key) = record.key() else {
-            return Ok(None);
-        };
         self.view.context().require(R::KIND.service, Action::Delete, record.workspace())?;
-        self.put_indexes(key, Some(&record), None);
+        self.remove(&record);
+        Ok(Some(record))
+    }
+
+    /// [`Draft::delete`] on behalf of the store itself, whoever may do what.
+    pub(crate) fn delete_by_store<R: Resource>(&mut self, key: RecordKey) -> Result<Option<R>> {
+        let record = self.any_by_key::<R>(key)?;
+        if let Some(record) = &record {
+            self.remove(record);
+        }
+        Ok(record)
+    }
+
+    fn remove<R: Resource>(&mut self, record: &R) {
+        let Some(key) = record.key() else { return };
+        self.put_indexes(key, Some(record), None);
         self.delete_raw(Space::Records, record_key(R::KIND, key));
         if R::HAS_STATE {
             self.delete_raw(Space::RecordState, record_key(R::KIND, key));
         }
-        self.log::<R>(&record, What::Deleted, None, None);
-        Ok(Some(record))
+        self.log::<R>(record, What::Deleted, None, None);
     }
 
     /// Logs an event beyond [`Draft::put`] and [`Draft::delete`].

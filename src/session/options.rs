@@ -27,6 +27,9 @@ pub struct Settings {
     pub small_blob_bytes: usize,
     /// Largest file in bytes; default none.
     pub file_bytes_max: Option<u64>,
+    /// Days after its last chunk in which an upload session waits for the next; then the store drops it and its chunks.
+    /// Default 7, `None` for ever.
+    pub upload_session_days: Option<u32>,
     /// Rows that the buffer of a table may hold before it is sealed into a segment; default 65,536.
     pub seal_rows: u64,
     /// Bytes that the buffer of a table may hold before it is sealed into a segment; default 8 MiB.
@@ -64,6 +67,7 @@ impl Default for Settings {
             utilization_timeout_s: 600,
             small_blob_bytes: limits::SMALL_BLOB_BYTES,
             file_bytes_max: None,
+            upload_session_days: Some(7),
             seal_rows: 65_536,
             seal_bytes: 8 * 1024 * 1024,
             table_columns_max: limits::TABLE_COLUMNS,

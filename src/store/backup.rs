@@ -3,6 +3,7 @@
 //! A backup is a store directory: the records of one snapshot in a fresh file, and the sealed files that it names. A
 //! marker stands in it until everything is synced, so an interrupted backup is told from a whole one.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use serde::Serialize;
@@ -93,7 +94,8 @@ impl Store {
                 copy_space(Source::Snapshot(&snapshot), &copy, space, control, &mut report)?;
             }
         }
-        copy_files(&*engine.disk, &**target, was_whole, control, &mut report)?;
+        let blobs = crate::services::named_content_paths(&snapshot)?;
+        copy_files(&*engine.disk, &**target, &blobs, was_whole, control, &mut report)?;
         format::write(target, engine.seed)?;
         target.remove_file(MARKER).map_err(failed("removing the marker of the backup"))?;
         target.sync_dir("").map_err(failed("syncing the backup"))?;
@@ -166,6 +168,7 @@ fn copy_space(
 pub(super) fn copy_files(
     source: &dyn Disk,
     target: &dyn Disk,
+    blobs: &HashSet<String>,
     was_whole: bool,
     control: &Control,
     report: &mut BackupReport,
@@ -175,6 +178,8 @@ pub(super) fn copy_files(
     for directory in DIRECTORIES {
         files.extend(walk(source, directory).map_err(&attempt)?);
     }
+    // An upload may be under way, whose file grows, or goes away again.
+    files.retain(|(path, _)| !path.starts_with("files/") || blobs.contains(path));
     let total: u64 = files.iter().map(|(_, len)| len).sum();
     let mut done = 0;
     let mut directories = std::collections::BTreeSet::new();

@@ -10,15 +10,13 @@ pub(super) const OWNER: &str = "LOCK.owner";
 
 /// Takes the lock of the store directory; it is held while the file is open.
 ///
+/// The name of a lock file that is created here is not durable yet: whoever creates a store syncs the directory first.
+///
 /// # Errors
 /// `Locked` naming the owner, when another handle or process has it.
 pub(super) fn acquire(disk: &SharedDisk) -> Result<Box<dyn DiskFile>> {
-    let existed = disk.exists(NAME).map_err(|error| Error::io("looking for the lock file", error))?;
     let file = disk.open(NAME, Mode::OpenOrCreate).map_err(|error| Error::io("opening the lock file", error))?;
     take(disk, &*file)?;
-    if !existed {
-        disk.sync_dir("").map_err(|error| Error::io("syncing the store directory", error))?;
-    }
     // Best effort: the owner's text serves a message and nothing else.
     let _ = write_owner(disk);
     Ok(file)

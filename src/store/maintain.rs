@@ -25,8 +25,10 @@ const TRIM_BATCH: usize = 10_000;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct MaintenanceReport {
-    /// Files removed that no record names any more.
+    /// Files removed that no record names any more, or that none ever came to name.
     pub files_removed: u64,
+    /// Upload sessions dropped for their age.
+    pub upload_sessions_expired: u64,
     /// Segments of tables written: buffers sealed, overlapping segments merged.
     pub segments_written: u64,
     /// Entries dropped from the change log.
@@ -46,9 +48,12 @@ impl Store {
 pub(super) fn maintain(engine: &Arc<Engine>, control: &Control) -> Result<MaintenanceReport> {
     let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
     let segments_written = crate::session::table_store::maintain(&session, control)?;
+    let upload_sessions_expired = crate::services::expire_upload_sessions(&session)?;
+    let abandoned = crate::services::remove_abandoned_contents(&session)?;
     let mut report = MaintenanceReport {
         segments_written,
-        files_removed: remove_forgotten(engine, &session, control)?,
+        upload_sessions_expired,
+        files_removed: abandoned + remove_forgotten(engine, &session, control)?,
         ..Default::default()
     };
     control.check()?;

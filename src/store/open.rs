@@ -125,6 +125,8 @@ impl StoreOptions {
         small_blob_bytes: usize;
         /// Largest file in bytes.
         file_bytes_max: Option<u64>;
+        /// Days after its last chunk in which an upload session waits for the next; `None` for ever.
+        upload_session_days: Option<u32>;
         /// Rows that the buffer of a table may hold before it is sealed into a segment.
         seal_rows: u64;
         /// Bytes that the buffer of a table may hold before it is sealed into a segment.
@@ -221,6 +223,9 @@ impl StoreOptions {
             quick_repair: self.settings.quick_repair,
         };
         if format::probe(&disk)? == Found::Empty {
+            // Whoever created the lock file may have died before its name was durable, and without it the next process
+            // would take what a creation leaves for somebody else's.
+            disk.sync_dir("").map_err(|error| Error::io("syncing the store directory", error))?;
             create(&disk, options, self.settings.seed)?;
         }
         let records = RecordFile::open(&disk, options)?;
@@ -229,6 +234,7 @@ impl StoreOptions {
         crate::session::table_store::sweep(&engine)?;
         let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
         session.write(recover_intents)?;
+        crate::services::expire_upload_sessions(&session)?;
         drop(session);
         let maintenance = match engine.settings.maintenance_thread {
             true => Some(MaintenanceThread::start(Arc::downgrade(&engine))?),

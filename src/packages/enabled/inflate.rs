@@ -54,8 +54,12 @@ fn gather(mut decoder: impl Read, limit: usize, method: &str) -> Result<Vec<u8>>
     loop {
         // Over bytes in memory there is nothing to wait for, so an interruption is a decoder that neither consumes nor
         // yields; it is an error like every other, and not tried again.
-        let count = decoder.read(&mut buffer).map_err(|error| {
-            invalid(format_args!("its control archive cannot be decompressed with {method}: {error}"))
+        let count = decoder.read(&mut buffer).map_err(|error| match error.kind() {
+            io::ErrorKind::OutOfMemory => too_large(format_args!(
+                "its control archive asks the {method} decoder for more than {} KiB",
+                limits::PACKAGE_DECODER_KIB
+            )),
+            _ => invalid(format_args!("its control archive cannot be decompressed with {method}: {error}")),
         })?;
         if count == 0 {
             return Ok(out);
