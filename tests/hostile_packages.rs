@@ -97,7 +97,7 @@ fn hostile() -> Vec<(&'static str, Vec<u8>, ErrorKind)> {
         ),
         (
             "a field without end",
-            deb(&gz(&tarball(&[("control", FILE, &b"Package: x\n y\n".repeat(60_000))]))),
+            deb(&gz(&tarball(&[("control", FILE, &[b"Package: x\n".as_slice(), &b" y\n".repeat(60_000)].concat())]))),
             LimitExceeded,
         ),
     ]

@@ -49,6 +49,12 @@ fn memory_kib(line: &str) -> Option<u64> {
     status.lines().find(|text| text.starts_with(line))?.split_whitespace().nth(1)?.parse().ok()
 }
 
+/// Bytes that this process has read of files, where the system tells.
+fn read_bytes() -> Option<u64> {
+    let io = std::fs::read_to_string("/proc/self/io").ok()?;
+    io.lines().find_map(|line| line.strip_prefix("rchar:"))?.trim().parse().ok()
+}
+
 #[test]
 fn three_gibibytes_stream_in_and_out_in_little_memory() {
     let dir = tempfile::tempdir().unwrap();
@@ -65,12 +71,17 @@ fn three_gibibytes_stream_in_and_out_in_little_memory() {
     assert_eq!(target.0, LEN);
     let file = session.get_files(GetFilesRequest::default()).unwrap().available_files.remove(0);
     assert_eq!((file.size, file.size64), (-1, LEN as i64));
+    let read_before = read_bytes();
     let mut handle = session.open_file(&id).unwrap();
     for block in [0, 1, 17, 40_000, 49_151] {
         let mut read = [0; 8];
         handle.seek(SeekFrom::Start(block * 65_536)).unwrap();
         handle.read_exact(&mut read).unwrap();
         assert_eq!(read, word(block * 65_536));
+    }
+    if let (Some(before), Some(after)) = (read_before, read_bytes()) {
+        // A block each, the header of the file, and what the record file and this look itself take.
+        assert!(after - before < 6 * 65_536, "{} bytes were read for five ranges", after - before);
     }
     println!("3 GiB: {up:.1?} in, {down:.1?} out, idle {idle:?} KiB, peak {:?} KiB", memory_kib("VmHWM:"));
     if let (Some(idle), Some(peak)) = (idle, memory_kib("VmHWM:")) {

@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::format::{BLOCK_BYTES, block_offset, path};
 use super::*;
-use crate::disk::{Disk, MemoryDisk, Mode};
+use crate::disk::{DirEntry, Disk, DiskFile, MemoryDisk, Mode};
 use crate::error::{Error, ErrorKind};
 use crate::value::Control;
 
@@ -178,4 +178,105 @@ fn strays_are_listed_without_an_id() {
     let listed = blobs.list().unwrap();
     assert_eq!(listed.iter().filter(|entry| entry.id.is_none()).count(), 3);
     assert_eq!(listed.iter().filter_map(|entry| entry.id).collect::<Vec<_>>(), [0x1234]);
+}
+
+/// A disk that counts the bytes that are read of its files.
+#[derive(Debug, Default)]
+struct Counting {
+    disk: MemoryDisk,
+    read: Arc<AtomicU64>,
+}
+
+#[derive(Debug)]
+struct CountingFile {
+    file: Box<dyn DiskFile>,
+    read: Arc<AtomicU64>,
+}
+
+impl DiskFile for CountingFile {
+    fn len(&self) -> io::Result<u64> {
+        self.file.len()
+    }
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.read.fetch_add(buffer.len() as u64, Ordering::SeqCst);
+        self.file.read_exact_at(buffer, offset)
+    }
+    fn write_all_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
+        self.file.write_all_at(data, offset)
+    }
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+    fn sync_data(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+    fn sync_all(&self) -> io::Result<()> {
+        self.file.sync_all()
+    }
+    fn try_lock(&self) -> io::Result<bool> {
+        self.file.try_lock()
+    }
+    fn unlock(&self) -> io::Result<()> {
+        self.file.unlock()
+    }
+}
+
+impl Disk for Counting {
+    fn open(&self, path: &str, mode: Mode) -> io::Result<Box<dyn DiskFile>> {
+        Ok(Box::new(CountingFile { file: self.disk.open(path, mode)?, read: self.read.clone() }))
+    }
+    fn create_dir_all(&self, path: &str) -> io::Result<()> {
+        self.disk.create_dir_all(path)
+    }
+    fn exists(&self, path: &str) -> io::Result<bool> {
+        self.disk.exists(path)
+    }
+    fn list(&self, path: &str) -> io::Result<Vec<DirEntry>> {
+        self.disk.list(path)
+    }
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.disk.rename(from, to)
+    }
+    fn remove_file(&self, path: &str) -> io::Result<()> {
+        self.disk.remove_file(path)
+    }
+    fn remove_dir_all(&self, path: &str) -> io::Result<()> {
+        self.disk.remove_dir_all(path)
+    }
+    fn sync_dir(&self, path: &str) -> io::Result<()> {
+        self.disk.sync_dir(path)
+    }
+    fn free_bytes(&self) -> io::Result<Option<u64>> {
+        self.disk.free_bytes()
+    }
+}
+
+#[test]
+fn a_range_reads_the_blocks_that_it_lies_in_and_no_more() {
+    let read = Arc::new(AtomicU64::new(0));
+    let disk = Counting { read: read.clone(), ..Counting::default() };
+    let blobs = BlobStore::open(Arc::new(disk)).unwrap();
+    let content = bytes(100 * BLOCK_BYTES + 9);
+    let parts = [put(&blobs, 1, &content), put(&blobs, 2, &content)];
+    assert_eq!(read.swap(0, Ordering::SeqCst), 0, "writing reads nothing");
+    let mut reader = ContentReader::parts(&blobs, &parts).unwrap();
+    let header = format::HEADER_BYTES as u64;
+    assert_eq!(read.swap(0, Ordering::SeqCst), 2 * header, "opening reads what tells a blob");
+    let block = (BLOCK_BYTES + format::CHECK_BYTES) as u64;
+    let mut range = |from: usize, len: usize, blocks: u64| {
+        let mut out = vec![0; len];
+        reader.seek(SeekFrom::Start(from as u64)).unwrap();
+        reader.read_exact(&mut out).unwrap();
+        let whole = [content.as_slice(), &content].concat();
+        assert_eq!(out, whole[from..from + len]);
+        let count = read.swap(0, Ordering::SeqCst);
+        assert!(count <= blocks * block, "{count} bytes were read for {len} from {from}");
+    };
+    range(70 * BLOCK_BYTES + 5, 1, 1);
+    range(70 * BLOCK_BYTES + 9, BLOCK_BYTES - 9, 0);
+    range(3 * BLOCK_BYTES, BLOCK_BYTES, 1);
+    range(5 * BLOCK_BYTES - 1, 2, 2);
+    range(9 * BLOCK_BYTES + 7, 20 * BLOCK_BYTES, 21);
+    // The last bytes of one part and the first of the next.
+    range(content.len() - 4, 8, 2);
 }

@@ -93,8 +93,7 @@ impl Drop for NewContent {
 pub(super) fn store<A: Access>(access: &A, source: &mut dyn Read, control: &Control) -> Result<NewContent> {
     let engine = access.context().engine.clone();
     let limit = engine.settings.file_bytes_max;
-    let mut source =
-        Guarded { inner: source, left: access.is_transaction().then_some(limits::TRANSACTION_CONTENT_BYTES) };
+    let mut source = Guarded::new(source, access);
     let threshold = engine.settings.small_blob_bytes.min(limits::SMALL_BLOB_BYTES_MAX);
     let mut head = Vec::new();
     control.check()?;
@@ -120,7 +119,7 @@ pub(super) fn store<A: Access>(access: &A, source: &mut dyn Read, control: &Cont
 
 /// Writes a chunk of an upload session, always as a blob.
 pub(super) fn store_chunk<A: Access>(access: &A, source: &mut dyn Read, control: &Control) -> Result<NewContent> {
-    Ok(new_content(access, one_blob(put_blob(access, source, control)?), None))
+    Ok(new_content(access, one_blob(put_blob(access, &mut Guarded::new(source, access), control)?), None))
 }
 
 fn new_content<A: Access>(access: &A, content: StoredContent, small: Option<Vec<u8>>) -> NewContent {
@@ -396,15 +395,35 @@ pub(super) fn own_error(attempt: &str, error: io::Error) -> Error {
     }
 }
 
-/// Refuses long content inside a transaction.
+/// Content bytes after which an upload looks anew whether the disk has room.
+const SPACE_CHECK_BYTES: u64 = 4 * 1024 * 1024;
+
+/// A source that is refused where it would do harm: long content inside a transaction, and any content that would use up
+/// what the store keeps free for its own commits.
 struct Guarded<'s> {
     inner: &'s mut dyn Read,
+    /// Bytes that may still come inside a transaction.
     left: Option<u64>,
+    engine: &'s Engine,
+    /// Bytes since the last look at the disk.
+    unchecked: u64,
+}
+
+impl<'s> Guarded<'s> {
+    fn new<A: Access>(inner: &'s mut dyn Read, access: &'s A) -> Self {
+        let left = access.is_transaction().then_some(limits::TRANSACTION_CONTENT_BYTES);
+        Self { inner, left, engine: &access.context().engine, unchecked: SPACE_CHECK_BYTES }
+    }
 }
 
 impl Read for Guarded<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.unchecked >= SPACE_CHECK_BYTES {
+            self.engine.check_space(buffer.len() as u64).map_err(io::Error::other)?;
+            self.unchecked = 0;
+        }
         let count = self.inner.read(buffer)?;
+        self.unchecked += count as u64;
         if let Some(left) = &mut self.left {
             *left = left.checked_sub(count as u64).ok_or_else(|| {
                 io::Error::other(Error::unsupported(format!(

@@ -95,7 +95,7 @@ impl Store {
             }
         }
         let blobs = crate::services::named_content_paths(&snapshot)?;
-        copy_files(&*engine.disk, &**target, &blobs, was_whole, control, &mut report)?;
+        copy_files(&*engine.disk, &**target, Some(&blobs), was_whole, control, &mut report)?;
         format::write(target, engine.seed)?;
         target.remove_file(MARKER).map_err(failed("removing the marker of the backup"))?;
         target.sync_dir("").map_err(failed("syncing the backup"))?;
@@ -168,7 +168,7 @@ fn copy_space(
 pub(super) fn copy_files(
     source: &dyn Disk,
     target: &dyn Disk,
-    blobs: &HashSet<String>,
+    named: Option<&HashSet<String>>,
     was_whole: bool,
     control: &Control,
     report: &mut BackupReport,
@@ -179,7 +179,7 @@ pub(super) fn copy_files(
         files.extend(walk(source, directory).map_err(&attempt)?);
     }
     // An upload may be under way, whose file grows, or goes away again.
-    files.retain(|(path, _)| !path.starts_with("files/") || blobs.contains(path));
+    files.retain(|(path, _)| !path.starts_with("files/") || named.is_none_or(|named| named.contains(path)));
     let total: u64 = files.iter().map(|(_, len)| len).sum();
     let mut done = 0;
     let mut directories = std::collections::BTreeSet::new();

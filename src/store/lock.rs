@@ -10,13 +10,17 @@ pub(super) const OWNER: &str = "LOCK.owner";
 
 /// Takes the lock of the store directory; it is held while the file is open.
 ///
-/// The name of a lock file that is created here is not durable yet: whoever creates a store syncs the directory first.
+/// With `is_new` the name of the lock file is durable on return, before anything else is put beside it, whoever created
+/// it: without it the next process would take what a creation leaves for somebody else's.
 ///
 /// # Errors
 /// `Locked` naming the owner, when another handle or process has it.
-pub(super) fn acquire(disk: &SharedDisk) -> Result<Box<dyn DiskFile>> {
+pub(super) fn acquire(disk: &SharedDisk, is_new: bool) -> Result<Box<dyn DiskFile>> {
     let file = disk.open(NAME, Mode::OpenOrCreate).map_err(|error| Error::io("opening the lock file", error))?;
     take(disk, &*file)?;
+    if is_new {
+        disk.sync_dir("").map_err(|error| Error::io("syncing the store directory", error))?;
+    }
     // Best effort: the owner's text serves a message and nothing else.
     let _ = write_owner(disk);
     Ok(file)

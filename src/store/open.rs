@@ -216,16 +216,13 @@ impl StoreOptions {
     /// Opens the store on a disk.
     pub(crate) fn open_on(self, disk: SharedDisk) -> Result<Store> {
         // Looked at before anything is created, so that a directory that is no store stays untouched.
-        format::probe(&disk)?;
-        let lock = lock::acquire(&disk)?;
+        let is_new = format::probe(&disk)? == Found::Empty;
+        let lock = lock::acquire(&disk, is_new)?;
         let options = RecordFileOptions {
             cache_bytes: self.settings.record_cache_bytes,
             quick_repair: self.settings.quick_repair,
         };
         if format::probe(&disk)? == Found::Empty {
-            // Whoever created the lock file may have died before its name was durable, and without it the next process
-            // would take what a creation leaves for somebody else's.
-            disk.sync_dir("").map_err(|error| Error::io("syncing the store directory", error))?;
             create(&disk, options, self.settings.seed)?;
         }
         let records = RecordFile::open(&disk, options)?;

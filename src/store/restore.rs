@@ -63,12 +63,14 @@ fn restore_to(source: &SharedDisk, target: &SharedDisk, control: &Control) -> Re
     prepare_target(target)?;
     let mut report = BackupReport::default();
     copy_one(&**source, &**target, "records.redb", 0, None, control)?;
-    copy_files(&**source, &**target, false, control, &mut report)?;
+    copy_files(&**source, &**target, None, false, control, &mut report)?;
     format::copy(source, target)?;
     target.remove_file(MARKER).map_err(failed("removing the marker of the restore"))?;
     target.sync_dir("").map_err(failed("syncing the restored store"))?;
 
-    let store = StoreOptions::default().maintenance_thread(false).open_on(target.clone())?;
+    // Nothing expires here: how long upload sessions wait is the business of who opens the store later.
+    let options = StoreOptions::default().maintenance_thread(false).upload_session_days(None);
+    let store = options.open_on(target.clone())?;
     {
         let snapshot = store.engine().snapshot();
         report.sequence = snapshot.sequence;

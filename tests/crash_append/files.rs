@@ -1,11 +1,14 @@
 //! Files: contents in the record file and beside it, changed, deleted, and several in one transaction.
 
+use std::sync::Arc;
+
+use stationdb::faults::{Disk, SimDisk};
 use stationdb::{
-    Control, Error, FileService, GetFilesRequest, ManualClock, Store, StoreOptions, UpdateMetadataRequest,
-    UploadFileRequest,
+    Control, Error, ErrorKind, FileService, GetFilesRequest, ManualClock, Store, StoreOptions, UpdateMetadataRequest,
+    UploadFileRequest, VerifyLevel,
 };
 
-use crate::harness::must_hold;
+use crate::harness::{first_seed, must_hold};
 use crate::scenarios::{ada, options};
 use crate::sequence::{MAINTAIN, Observation, REOPEN, Sequence, Step, Steps};
 use crate::{errors, flips};
@@ -21,6 +24,13 @@ pub fn upload(files: &dyn FileService, name: &str, len: usize) -> Result<(), Err
     files.upload_file(&mut content(len).as_slice(), request, &Control::default()).map(|_| ())
 }
 
+const CHOSEN: &str = "00112233445566778899aabb";
+
+fn upload_as(files: &dyn FileService, id: &str, len: usize) -> Result<(), Error> {
+    let request = UploadFileRequest { id: Some(id.to_owned()), ..Default::default() };
+    files.upload_file(&mut content(len).as_slice(), request, &Control::default()).map(|_| ())
+}
+
 /// Name, size, revision and all bytes of each file.
 pub fn observe_files(store: &Store, seen: &mut Observation) -> Result<(), Error> {
     let session = ada(store);
@@ -28,7 +38,8 @@ pub fn observe_files(store: &Store, seen: &mut Observation) -> Result<(), Error>
         let mut bytes = Vec::new();
         session.download_file(&file.id, &mut bytes, &Control::default())?;
         let right = bytes == content(bytes.len());
-        let text = format!("{} bytes, right: {right}, revision {}", bytes.len(), file.meta_data_revision);
+        let (revision, workspace) = (file.meta_data_revision, file.workspace);
+        let text = format!("{} bytes, right: {right}, revision {revision}, in {workspace}", bytes.len());
         seen.insert(format!("file {}", file.properties["Name"]), text);
     }
     Ok(())
@@ -63,8 +74,36 @@ impl Steps for Files {
                     upload(tx, "second of two", 300)
                 })
             }),
+            (MAINTAIN, |store| {
+                // A transaction that wrote its bytes and is taken back, and what removes them.
+                let taken_back: Result<(), Error> = ada(store).transaction(|tx| {
+                    upload(tx, "taken back", 9_000)?;
+                    upload(tx, "taken back as well", 200)?;
+                    Err(Error::new(ErrorKind::Cancelled, "taken back"))
+                });
+                taken_back.or_else(|error| if error.kind() == ErrorKind::Cancelled { Ok(()) } else { Err(error) })?;
+                store.maintain(&Control::default()).map(|_| ())
+            }),
+            ("a file with an id", |store| upload_as(&ada(store), CHOSEN, 3_000)),
+            ("other bytes under the id", |store| {
+                ada(store).transaction(|tx| {
+                    tx.delete_file(CHOSEN)?;
+                    upload_as(tx, CHOSEN, 4_500)
+                })
+            }),
             ("a file is deleted", |store| ada(store).delete_file(&id_of(store, "other")?)),
             (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
+            ("a file moves", |store| {
+                let properties = [("Name".to_owned(), "moved".to_owned())].into();
+                let workspace = Some("elsewhere".to_owned());
+                let request = UpdateMetadataRequest { properties, workspace, ..Default::default() };
+                ada(store).update_metadata(&id_of(store, "first of two")?, request)
+            }),
+            ("some are deleted", |store| {
+                let ids = vec![id_of(store, "small")?, "0123456789abcdef01234567".to_owned(), id_of(store, "large")?];
+                let deleted = ada(store).delete_files(ids);
+                deleted.or_else(|error| if error.kind() == ErrorKind::PartialFailure { Ok(()) } else { Err(error) })
+            }),
             ("a file after it", |store| upload(&ada(store), "last", 2_000)),
         ]
     }
@@ -94,4 +133,60 @@ fn a_disk_that_fills_up_under_files_loses_nothing() {
 #[test]
 fn one_wrong_bit_under_files_is_never_a_wrong_answer() {
     flips::one_bit_is_wrong("files", &Sequence::new(Files), 600);
+}
+
+/// Room for a part of the content only: a clear error, no trace, and the store goes on without being reopened.
+#[test]
+fn a_disk_that_is_full_in_the_middle_of_an_upload_keeps_nothing_of_it() {
+    let disk = SimDisk::new(first_seed());
+    let store = Files.options().open_disk(Arc::new(disk.clone())).unwrap();
+    let names = || {
+        let files = ada(&store).get_files(GetFilesRequest::default()).unwrap().available_files;
+        files.into_iter().map(|file| file.properties["Name"].clone()).collect::<Vec<_>>()
+    };
+    let on_disk = || disk.list("files/00").map_or(0, |entries| entries.len());
+    upload(&ada(&store), "before", 20_000).unwrap();
+    let used = disk.peak_bytes();
+    const LEN: usize = 2_000_000;
+    for part in 0..16 {
+        let capacity = used + (LEN * part / 16) as u64;
+        disk.set_capacity(Some(capacity));
+        let error = upload(&ada(&store), "too large", LEN).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NoSpace, "{capacity}: {error:?}");
+        assert!(error.message().contains("files/00"), "it says what was being written: {error}");
+        let package = ada(&store).start_upload_session(None);
+        if let Ok(session) = package {
+            let chunk = content(LEN);
+            let id = &session.id;
+            let sent = ada(&store).append_to_upload_session(id, 1, &mut chunk.as_slice(), true, &Control::default());
+            assert_eq!(sent.unwrap_err().kind(), ErrorKind::NoSpace);
+            ada(&store).cancel_upload_session(id).unwrap();
+        }
+        assert_eq!((names(), on_disk()), (vec!["before".to_owned()], 1), "{capacity}");
+        // Deleting and reading need no room.
+        disk.set_capacity(None);
+        upload(&ada(&store), "after", 30_000).unwrap();
+        ada(&store).delete_file(&id_of(&store, "after").unwrap()).unwrap();
+        store.maintain(&Control::default()).unwrap();
+    }
+    drop(store);
+    let store = Files.options().open_disk(Arc::new(disk.clone())).unwrap();
+    assert!(store.verify(VerifyLevel::Checksums, &Control::default()).unwrap().is_sound());
+    assert_eq!(on_disk(), 1);
+}
+
+/// An upload leaves the store the room that it needs to go on by itself.
+#[test]
+fn an_upload_does_not_use_up_the_reserve() {
+    let disk = SimDisk::new(first_seed());
+    let reserve = 8 * 1024 * 1024;
+    let store = Files.options().reserve_bytes(reserve).open_disk(Arc::new(disk.clone())).unwrap();
+    disk.set_capacity(Some(disk.peak_bytes() + reserve + 6 * 1024 * 1024));
+    // 30 MiB of zeros, of which less than that fits.
+    let mut zeros = std::io::Read::take(std::io::repeat(0), 30 * 1024 * 1024);
+    let error = ada(&store).upload_file(&mut zeros, UploadFileRequest::default(), &Control::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoSpace);
+    assert!(error.message().contains("reserve"), "{error}");
+    assert!(zeros.limit() > 30 * 1024 * 1024 - 14 * 1024 * 1024, "{} bytes were not asked for", zeros.limit());
+    upload(&ada(&store), "small", 2_000).unwrap();
 }

@@ -5,6 +5,7 @@
 
 mod backup;
 mod compact;
+mod creation;
 mod errors;
 mod files;
 mod flips;
@@ -14,6 +15,7 @@ mod known_bad;
 mod packages;
 mod scenarios;
 mod sequence;
+mod sessions;
 mod station;
 mod tables;
 

@@ -1,0 +1,56 @@
+//! A creation that a process began and did not finish, finished by another, and the power cut at any moment of either.
+
+use std::collections::BTreeSet;
+
+use stationdb::faults::{Fault, Pick, SimDisk};
+use stationdb::{Error, Store};
+
+use crate::harness::{Extent, History, Problem, Scenario, explore, first_seed, is_night};
+use crate::scenarios::Records;
+
+/// The first process ends before the operation with this number.
+struct CutShort(u64);
+
+impl Scenario for CutShort {
+    fn open(&self, disk: SimDisk) -> Result<Store, Error> {
+        Records.open(disk)
+    }
+
+    fn run(&self, history: &History) -> Result<(), Error> {
+        history.disk.inject(Pick::op(self.0).once(), Fault::Io);
+        // Best efforts may fail unseen; a store that is there then is as good as any.
+        drop(self.open(history.disk.clone()));
+        history.disk.heal();
+        let store = self.open(history.disk.clone())?;
+        history.step("1", || crate::scenarios::ada(&store).register_subscriber("1")).map(|_| ())
+    }
+
+    fn found(&self, store: &Store, disk: &SimDisk) -> Result<BTreeSet<String>, Problem> {
+        Records.found(store, disk)
+    }
+
+    fn go_on(&self, store: &Store) -> Result<(), Error> {
+        Records.go_on(store)
+    }
+}
+
+#[test]
+fn a_creation_that_was_cut_short_is_finished_by_the_next_process() {
+    let disk = SimDisk::new(first_seed());
+    drop(Records.open(disk.clone()).unwrap());
+    let ops = disk.ops();
+    assert!(ops > 20, "{ops} operations");
+    // The first ones are where a directory is told from somebody else's; by day some of the others.
+    let one_in = if is_night() { 1 } else { 5 };
+    let (mut images, mut runs) = (0, 0);
+    for op in (0..ops).filter(|op| *op < 12 || op % one_in == 0) {
+        let scenario = CutShort(op);
+        let history = History::new(SimDisk::new(first_seed() + op));
+        scenario.run(&history).unwrap_or_else(|error| panic!("cut short before operation {op}: {error:?}"));
+        let explored = explore(&scenario, &history, Extent { draws: 4, recovery_one_in: 0, images_max: 1_000 });
+        assert_eq!(explored.failure, None, "cut short before operation {op}");
+        images += explored.images;
+        runs += 1;
+    }
+    println!("creation: cut short before {runs} of {ops} operations, {images} images");
+}
