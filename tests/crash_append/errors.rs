@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-use stationdb::faults::{Fault, OpKind, Pick, SimDisk, Survival};
+use stationdb::faults::{Disk, Fault, OpKind, Pick, SimDisk, Survival};
 use stationdb::{Error, ErrorKind};
 
 use crate::harness::{History, Scenario, check, first_seed, is_night};
@@ -29,7 +29,7 @@ pub fn fills_up(name: &str, scenario: &dyn Scenario) {
     let whole = History::new(empty());
     scenario.run(&whole).unwrap();
     // From no more than an empty store takes: below that the first write is refused, and nothing else is met.
-    let (least, needed) = (empty().peak_bytes(), whole.disk.peak_bytes());
+    let (least, needed) = (bytes_on(&empty(), ""), whole.disk.peak_bytes());
     let sizes = if is_night() { 256 } else { 24 };
     let mut refused = 0;
     for size in 0..sizes {
@@ -51,6 +51,13 @@ pub fn fills_up(name: &str, scenario: &dyn Scenario) {
     }
     println!("{name}: {sizes} sizes of disk from {least} to {needed} bytes, {refused} too small");
     assert!(refused > 0);
+}
+
+/// Bytes of all files below a directory.
+pub fn bytes_on(disk: &SimDisk, directory: &str) -> u64 {
+    let below = |name: &str| if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") };
+    let entries = disk.list(directory).unwrap();
+    entries.iter().map(|entry| if entry.is_dir { bytes_on(disk, &below(&entry.name)) } else { entry.len }).sum()
 }
 
 /// Makes each operation of the scenario fail.

@@ -146,7 +146,7 @@ fn a_disk_that_is_full_in_the_middle_of_an_upload_keeps_nothing_of_it() {
     };
     let on_disk = || disk.list("files/00").map_or(0, |entries| entries.len());
     upload(&ada(&store), "before", 20_000).unwrap();
-    let used = disk.peak_bytes();
+    let used = errors::bytes_on(&disk, "");
     const LEN: usize = 2_000_000;
     for part in 0..16 {
         let capacity = used + (LEN * part / 16) as u64;
@@ -181,7 +181,7 @@ fn an_upload_does_not_use_up_the_reserve() {
     let disk = SimDisk::new(first_seed());
     let reserve = 8 * 1024 * 1024;
     let store = Files.options().reserve_bytes(reserve).open_disk(Arc::new(disk.clone())).unwrap();
-    disk.set_capacity(Some(disk.peak_bytes() + reserve + 6 * 1024 * 1024));
+    disk.set_capacity(Some(errors::bytes_on(&disk, "") + reserve + 6 * 1024 * 1024));
     // 30 MiB of zeros, of which less than that fits.
     let mut zeros = std::io::Read::take(std::io::repeat(0), 30 * 1024 * 1024);
     let error = ada(&store).upload_file(&mut zeros, UploadFileRequest::default(), &Control::default()).unwrap_err();
