@@ -9,6 +9,7 @@ mod content;
 mod format;
 mod read;
 mod store;
+mod sync_ahead;
 mod write;
 
 pub use content::ContentReader;

@@ -280,3 +280,23 @@ fn a_range_reads_the_blocks_that_it_lies_in_and_no_more() {
     // The last bytes of one part and the first of the next.
     range(content.len() - 4, 8, 2);
 }
+
+#[test]
+fn long_content_is_synced_beside_its_writing_and_a_failed_sync_ends_it() {
+    use crate::disk::sim::{Fault, OpKind, Pick, SimDisk};
+    let mebibytes = |count: u64| std::io::repeat(5).take(count * 1024 * 1024);
+    let disk = SimDisk::new(1);
+    let blobs = BlobStore::open(Arc::new(disk.clone())).unwrap();
+    let control = Control::default();
+    let syncs = |of: &str| disk.trace().iter().filter(|entry| entry.kind == OpKind::Sync && &*entry.path == of).count();
+    blobs.put(1, &mut mebibytes(20), None, &control).unwrap();
+    assert_eq!(syncs(&path(1)), 1, "short content is synced once");
+    let long = blobs.put(2, &mut mebibytes(100), None, &control).unwrap();
+    assert!(syncs(&path(2)) >= 2, "{}", syncs(&path(2)));
+    blobs.check(&long, &control).unwrap();
+    disk.inject(Pick::kind(OpKind::Sync).on_path(&path(3)).nth(1), Fault::DropDirty);
+    let error = blobs.put(3, &mut mebibytes(100), None, &control).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+    assert_eq!(syncs(&path(3)), 1, "it is not synced again after a sync that failed");
+    assert!(blobs.list().unwrap().iter().all(|entry| entry.id != Some(3)));
+}

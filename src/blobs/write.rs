@@ -1,14 +1,21 @@
 //! Writing one blob: hash and checksums on the way, synced at the end, removed when it is not finished.
 
+use std::sync::Arc;
+
 use xxhash_rust::xxh3::Xxh3;
 
 use super::BlobStore;
 use super::format::{self, BLOCK_BYTES, CHECK_BYTES};
+use super::sync_ahead::SyncAhead;
 use crate::disk::{DiskFile, Mode};
 use crate::error::{Error, Result};
 
 /// Blocks that are written with one call.
 const BATCH_BLOCKS: usize = 8;
+
+/// File bytes after which long content is synced up to there, beside the writing: the disk is at work while the next
+/// bytes come and are hashed, and little is left for the sync at the end.
+const SYNC_AHEAD_BYTES: u64 = 32 * 1024 * 1024;
 
 /// What a finished blob is known by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +31,11 @@ pub struct BlobInfo {
 /// A blob that is being written. Dropped before [`BlobWriter::finish`] it leaves nothing.
 pub struct BlobWriter {
     store: BlobStore,
-    file: Option<Box<dyn DiskFile>>,
+    file: Option<Arc<dyn DiskFile>>,
+    /// Runs once the content is long.
+    ahead: Option<SyncAhead>,
+    /// File bytes up to which a sync was asked for.
+    asked: u64,
     path: String,
     id: u64,
     len: u64,
@@ -53,7 +64,9 @@ impl BlobWriter {
         }
         Ok(Self {
             store,
-            file: Some(file),
+            file: Some(Arc::from(file)),
+            ahead: None,
+            asked: 0,
             path,
             id,
             len: 0,
@@ -134,6 +147,10 @@ impl BlobWriter {
             self.close_block()?;
         }
         self.flush()?;
+        if let Some(ahead) = self.ahead.take() {
+            // After a sync that failed the file is not synced again: the system may have forgotten what it lost.
+            ahead.finish().map_err(|error| Error::io(format_args!("syncing {}", self.path), error))?;
+        }
         let Some(file) = &self.file else {
             return Err(Error::invalid("the blob is already finished"));
         };
@@ -166,12 +183,28 @@ impl BlobWriter {
             .map_err(|error| Error::io(format_args!("writing {}", self.path), error))?;
         self.written += self.used as u64;
         self.used = 0;
+        if self.written - self.asked >= SYNC_AHEAD_BYTES {
+            self.asked = self.written;
+            let ahead = match self.ahead.take() {
+                None => SyncAhead::start(file.clone()),
+                running => running,
+            };
+            // Where no thread is to be had, all is synced at the end.
+            if let Some(ahead) = ahead {
+                self.ahead =
+                    Some(ahead.ask().map_err(|error| Error::io(format_args!("syncing {}", self.path), error))?);
+            }
+        }
         Ok(())
     }
 }
 
 impl Drop for BlobWriter {
     fn drop(&mut self) {
+        if let Some(ahead) = self.ahead.take() {
+            // Its thread holds the file open.
+            let _ = ahead.finish();
+        }
         if let Some(file) = self.file.take() {
             // Closed first, for systems on which an open file cannot be removed.
             drop(file);

@@ -29,6 +29,8 @@ pub use search::{
     SearchFacet, SearchFacets, SearchHighlight, SearchHit, SearchRequest, SearchResponse, SearchService, SearchSnippet,
 };
 mod content;
+#[cfg(all(test, feature = "packages"))]
+mod content_reference_tests;
 #[cfg(test)]
 mod content_tests;
 #[cfg(all(test, feature = "packages"))]
