@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use stationdb::{
-    AppendTableDataRequest, Column, ColumnType, Control, CreateTableRequest, DataFrame, DataType, GetTableDataRequest,
-    Identity, ListTablesRequest, Store, TableMetadata, TableService, VerifyLevel,
+    AppendTableDataRequest, Column, ColumnType, Control, CreateTableRequest, DataFrame, DataType, ErrorKind,
+    GetTableDataRequest, Identity, ListTablesRequest, Store, TableMetadata, TableService, VerifyLevel,
 };
 
 /// Set for the child: the directory of the store.
@@ -138,4 +138,104 @@ fn newest(store: &Store) -> Option<u64> {
     assert!(count % ROWS == 0, "half a batch: {count} rows");
     assert_eq!(rows, (0..count).map(row).collect::<Vec<_>>());
     (count / ROWS).checked_sub(1)
+}
+
+/// Set for the child: keep the store open until the standard input ends.
+const HOLD: &str = "STATIONDB_HOLD_DIRECTORY";
+const HELD: &str = "holding the store";
+
+/// Not a test of its own: what the child process runs that another one meets.
+#[test]
+fn child_that_holds_the_store() {
+    let Ok(directory) = std::env::var(HOLD) else { return };
+    let store = Store::open(directory).unwrap();
+    std::io::stdout().lock().write_all(format!("{HELD}\n").as_bytes()).unwrap();
+    std::io::stdout().flush().unwrap();
+    let _ = std::io::stdin().read_line(&mut String::new());
+    drop(store);
+}
+
+#[test]
+fn a_second_process_is_told_who_has_the_store_open() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    let program = std::env::current_exe().unwrap();
+    let mut child = Command::new(&program)
+        .args(["--exact", "child_that_holds_the_store", "--nocapture", "--test-threads=1"])
+        .env(HOLD, &path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.ends_with(HELD)), "the child did not open the store");
+    let error = Store::open(&path).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Locked, "{error}");
+    let name = program.file_name().unwrap().to_string_lossy().into_owned();
+    assert!(error.message().contains(&format!("process {} ({name})", child.id())), "{error}");
+    // It ends by itself, and the store is free.
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+    drop(Store::open(&path).unwrap());
+    // A process that was killed holds nothing either.
+    let mut killed = Command::new(&program)
+        .args(["--exact", "child_that_holds_the_store", "--nocapture", "--test-threads=1"])
+        .env(HOLD, &path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(killed.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.ends_with(HELD)), "the child did not open the store");
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert!(Store::open(&path).unwrap().verify(VerifyLevel::Checksums, &Control::default()).unwrap().is_sound());
+}
+
+/// Where cargo put the example; it builds the examples with the tests, unless only some of them are asked for.
+fn example() -> Option<std::path::PathBuf> {
+    let deps = std::env::current_exe().ok()?;
+    let built = deps.parent()?.parent()?.join("examples").join(format!("station_day{}", std::env::consts::EXE_SUFFIX));
+    built.exists().then_some(built)
+}
+
+#[test]
+fn the_killed_example_runs_again_on_its_store() {
+    let Some(program) = example() else {
+        eprintln!("skipped: the example is not built; `cargo build --example station_day` builds it");
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let start = || {
+        Command::new(&program)
+            .args(["--rows", "20000", "--dir"])
+            .arg(directory.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let mut random = u64::from(std::process::id()) | 1;
+    for kill in 0..6 {
+        let mut child = start();
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        std::thread::sleep(Duration::from_millis(50 + random % 600));
+        child.kill().unwrap();
+        let output = child.wait_with_output().unwrap();
+        // It may have been done already; what it may not do is fail by itself.
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!text.contains("Error"), "run {kill}: {text}");
+        let store = directory.path().join("store");
+        if store.exists() {
+            let store = Store::open(&store).unwrap();
+            let report = store.verify(VerifyLevel::Checksums, &Control::default()).unwrap();
+            assert!(report.is_sound(), "after kill {kill}: {:?}", report.findings);
+        }
+    }
+    let output = start().wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

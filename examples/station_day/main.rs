@@ -6,6 +6,7 @@
 mod csv;
 mod machine;
 mod measure;
+mod package;
 mod paperwork;
 mod plot;
 mod steps;
@@ -181,6 +182,15 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
         format!("one transaction: the last {} rows, the end of the data, the closed work item", grouped(last_rows)),
     );
     session.end_utilization(vec![use_id], None)?;
+
+    steps.part("The tools of the station");
+    let start = Instant::now();
+    let feed = package::feed(session)?;
+    let package = package::publish(session, &feed, &work_item_id)?;
+    let metadata = &package.metadata;
+    let (name, version) =
+        (metadata.package_name.as_deref().unwrap_or_default(), metadata.version.as_deref().unwrap_or_default());
+    steps.done(start, format!("published the package {name} {version} as {}", package.file_name));
     let loop_max_ns = run.loop_ns.iter().copied().fold(0.0, f64::max);
     Ok(Day { work_item_id, table_id, csv, checks, loop_max_ns })
 }
@@ -326,8 +336,24 @@ fn answer(session: &Session, options: &Options, steps: &Steps, day: &Day) -> Res
     })?;
     steps.note(format!("{} self-tests are closed in this store", items.total_count.unwrap_or_default()));
 
+    let start = Instant::now();
+    let feed = package::feed(session)?;
+    let packages = session.query_packages(&feed.id)?.packages;
+    steps.done(start, format!("listed the {} packages of the feed {:?}", packages.len(), feed.name));
+    let Some(newest) = packages.last() else {
+        return Err("the feed has no package".into());
+    };
+    let mut bytes = Vec::new();
+    session.download_package(&newest.id, &mut bytes, &Control::default())?;
+    if Some(bytes.len() as i64) != newest.metadata.size {
+        return Err("the package did not come back whole".into());
+    }
+    for package in packages.iter().rev().take(3) {
+        let description = package.metadata.description.as_deref().unwrap_or_default();
+        steps.note(format!("{}: {}", package.file_name, description.lines().next().unwrap_or_default()));
+    }
     // Kind by kind, so that the work items of many runs do not crowd the others out of the first page.
-    for kind in ["Product", "Asset", "file", "work item"] {
+    for kind in ["Product", "Asset", "file", "package", "work item"] {
         let start = Instant::now();
         let found = session.search(SearchRequest {
             text: Some("workbench self test".to_owned()),

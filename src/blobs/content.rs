@@ -84,7 +84,9 @@ impl ContentReader {
                 let from = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
                 let available = bytes.get(from..).unwrap_or_default();
                 let count = available.len().min(buffer.len());
-                buffer.iter_mut().zip(available).for_each(|(target, byte)| *target = *byte);
+                if let (Some(target), Some(now)) = (buffer.get_mut(..count), available.get(..count)) {
+                    target.copy_from_slice(now);
+                }
                 Ok(count)
             }
             Source::Parts(parts) => {
@@ -97,11 +99,23 @@ impl ContentReader {
         }
     }
 
-    /// Writes all content to `target`, whatever the position; verified block by block and as a whole.
+    /// Writes all content to `target`, whatever the position; each byte was verified before it is written.
     ///
     /// # Errors
     /// `Corrupt` when a byte is not what was written, what `target` fails with, and `control`'s refusals.
     pub fn copy_to(&mut self, target: &mut dyn Write, control: &Control) -> Result<u64> {
+        self.copy(target, control, false)
+    }
+
+    /// Reads all content and compares it with its hashes as well: of each block, and of the whole.
+    ///
+    /// # Errors
+    /// `Corrupt` when a byte is not what was written, and `control`'s refusals.
+    pub fn verify(&mut self, control: &Control) -> Result<()> {
+        self.copy(&mut io::sink(), control, true).map(|_| ())
+    }
+
+    fn copy(&mut self, target: &mut dyn Write, control: &Control, whole: bool) -> Result<u64> {
         control.check()?;
         match &mut self.source {
             Source::Small(bytes) => {
@@ -110,7 +124,7 @@ impl ContentReader {
             }
             Source::Parts(parts) => {
                 for part in parts {
-                    part.reader.copy_to(target, Some(part.hash), control)?;
+                    part.reader.copy_to(target, whole.then_some(part.hash), control)?;
                 }
             }
         }

@@ -2,24 +2,26 @@
 //!
 //! | bytes | what |
 //! |---|---|
-//! | 8 | magic `SDBLOB1` and a line feed |
+//! | 8 | magic `SDBLOB2` and a line feed |
 //! | 8 | the blob's id, little-endian |
 //! | up to 65,536 | the first block of the content |
-//! | 4 | CRC-32 of the blob's id, the block's number and the block, little-endian |
+//! | 8 | XXH3-64 of the block, seeded by the blob's id and the block's number, little-endian |
 //! | … | further blocks, each full but the last, each with its checksum |
 //!
 //! So the place of a block follows from its number, a ranged read verifies what it returns, and a block or a file in the
 //! wrong place does not pass for another. Empty content has no block. The length stands in the record that names the
 //! blob, and the length of the file follows from it.
 
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
 /// Content bytes of one block.
 pub(super) const BLOCK_BYTES: usize = 64 * 1024;
 /// Bytes of a checksum.
-pub(super) const CHECK_BYTES: usize = 4;
+pub(super) const CHECK_BYTES: usize = 8;
 /// Bytes in front of the first block.
 pub(super) const HEADER_BYTES: usize = 16;
 
-const MAGIC: [u8; 8] = *b"SDBLOB1\n";
+const MAGIC: [u8; 8] = *b"SDBLOB2\n";
 
 pub(super) fn header(id: u64) -> [u8; HEADER_BYTES] {
     let mut out = [0; HEADER_BYTES];
@@ -29,12 +31,13 @@ pub(super) fn header(id: u64) -> [u8; HEADER_BYTES] {
     out
 }
 
+/// The seed ties a block to its place, so that it does not pass for another.
 pub(super) fn checksum(id: u64, block: u64, content: &[u8]) -> [u8; CHECK_BYTES] {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&id.to_le_bytes());
-    hasher.update(&block.to_le_bytes());
-    hasher.update(content);
-    hasher.finalize().to_le_bytes()
+    let mut place = [0; 16];
+    let (left, right) = place.split_at_mut(8);
+    left.copy_from_slice(&id.to_le_bytes());
+    right.copy_from_slice(&block.to_le_bytes());
+    xxh3_64_with_seed(content, xxh3_64(&place)).to_le_bytes()
 }
 
 /// Where a block begins in the file.

@@ -19,9 +19,10 @@ pub struct BlobReader {
     id: u64,
     len: u64,
     at: u64,
-    /// The block that was read last, and its content.
+    /// The block that was read last, its content with its checksum behind, and the length of the content.
     block: Option<u64>,
     buffer: Vec<u8>,
+    content_len: usize,
 }
 
 impl BlobReader {
@@ -47,7 +48,7 @@ impl BlobReader {
         if header != format::header(id) {
             return Err(Error::corrupt(format!("{path} does not start as the content {id:016x} must")));
         }
-        Ok(Self { file, path, id, len, at: 0, block: None, buffer: Vec::new() })
+        Ok(Self { file, path, id, len, at: 0, block: None, buffer: Vec::new(), content_len: 0 })
     }
 
     /// Length of the content in bytes.
@@ -72,10 +73,17 @@ impl BlobReader {
         }
         self.load(offset / BLOCK_BYTES as u64)?;
         let from = usize::try_from(offset % BLOCK_BYTES as u64).unwrap_or(BLOCK_BYTES);
-        let available = self.buffer.get(from..).unwrap_or_default();
+        let available = self.content().get(from..).unwrap_or_default();
         let count = available.len().min(buffer.len());
-        buffer.iter_mut().zip(available).for_each(|(target, byte)| *target = *byte);
+        if let (Some(target), Some(bytes)) = (buffer.get_mut(..count), available.get(..count)) {
+            target.copy_from_slice(bytes);
+        }
         Ok(count)
+    }
+
+    /// The content of the block that was read last.
+    fn content(&self) -> &[u8] {
+        self.buffer.get(..self.content_len).unwrap_or_default()
     }
 
     /// Writes all content to `target` and answers its length; with `hash`, compares the content with it.
@@ -88,11 +96,11 @@ impl BlobReader {
             control.check()?;
             self.load(block)?;
             if let Some(hasher) = &mut hasher {
-                hasher.update(&self.buffer);
+                hasher.update(self.content());
             }
-            target.write_all(&self.buffer).map_err(|error| own_error("writing the content to its target", error))?;
+            target.write_all(self.content()).map_err(|error| own_error("writing the content to its target", error))?;
             control.report(
-                (block * BLOCK_BYTES as u64 + self.buffer.len() as u64).min(self.len),
+                (block * BLOCK_BYTES as u64 + self.content_len as u64).min(self.len),
                 Some(self.len),
                 "bytes",
             );
@@ -114,11 +122,12 @@ impl BlobReader {
         let left = self.len.saturating_sub(block.saturating_mul(BLOCK_BYTES as u64));
         let count = usize::try_from(left).unwrap_or(BLOCK_BYTES).min(BLOCK_BYTES);
         self.buffer.resize(count + CHECK_BYTES, 0);
+        self.content_len = count;
         self.file
             .read_exact_at(&mut self.buffer, format::block_offset(block))
             .map_err(|error| Error::io(format_args!("reading {}", self.path), error))?;
-        let checksum = self.buffer.split_off(count);
-        if checksum != format::checksum(self.id, block, &self.buffer) {
+        let (content, checksum) = self.buffer.split_at(count);
+        if checksum != format::checksum(self.id, block, content) {
             return Err(Error::corrupt(format!(
                 "the bytes from {} on of the content in {} are not what was written",
                 block * BLOCK_BYTES as u64,

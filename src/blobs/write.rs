@@ -131,7 +131,9 @@ impl BlobWriter {
             let space = self.space()?;
             let count = space.len().min(content.len());
             let (now, rest) = content.split_at(count);
-            space.iter_mut().zip(now).for_each(|(target, byte)| *target = *byte);
+            if let Some(target) = space.get_mut(..count) {
+                target.copy_from_slice(now);
+            }
             self.advance(count)?;
             content = rest;
         }

@@ -363,9 +363,7 @@ pub(crate) fn verify(
                 }
             }
             bytes += content.size();
-            let checked = open(view, content).and_then(|mut reader| {
-                if deep { reader.copy_to(&mut io::sink(), control).map(|_| ()) } else { Ok(()) }
-            });
+            let checked = open(view, content).and_then(|mut reader| if deep { reader.verify(control) } else { Ok(()) });
             match checked {
                 Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) => {
                     let file = match content.parts.first() {

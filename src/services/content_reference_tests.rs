@@ -222,7 +222,7 @@ fn structured_queries_compare_as_they_say() {
     };
     assert_eq!(text("EQUAL", "extensionQuery", "txt"), [0, 2]);
     assert_eq!(text("NOT_EQUAL", "extensionQuery", "txt"), [1, 3]);
-    assert_eq!(text("EQUAL", "extensionQuery", "TXT"), [], "with letter case");
+    assert!(text("EQUAL", "extensionQuery", "TXT").is_empty(), "with letter case");
     assert_eq!(text("EQUAL", "extensionQuery", ""), [3]);
     assert_eq!(text("EQUAL", "idQuery", &ids[1].to_uppercase()), [1]);
     assert_eq!(text("NOT_EQUAL", "idQuery", &ids[1]), [0, 2, 3]);
@@ -239,7 +239,7 @@ fn structured_queries_compare_as_they_say() {
     let both =
         r#"{"extensionQuery":{"operation":"EQUAL","value":"txt"},"sizeMinQuery":{"operation":"LESS_THAN","value":10},"#;
     assert_eq!(query(format!(r#"{both}"skip":0,"take":0}}"#)), [0], "all parts hold together");
-    assert_eq!(query(format!(r#"{both}"workspace":"elsewhere"}}"#)), []);
+    assert!(query(format!(r#"{both}"workspace":"elsewhere"}}"#)).is_empty());
     for (part, operation) in
         [("extensionQuery", "CONTAINS"), ("idQuery", "GREATER_THAN"), ("extensionQuery", "LESS_THAN")]
     {

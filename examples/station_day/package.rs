@@ -1,0 +1,73 @@
+//! The package of the report's tool: a .deb made here, so that nothing of the system is needed, and the feed that it goes to.
+
+use std::error::Error;
+
+use stationdb::prelude::*;
+use stationdb::{Control, CreateFeedRequest, Feed, Package, Platform, QueryFeedsRequest, Session};
+
+const FEED: &str = "station tools";
+
+/// The feed of this station; created when it is new to the store.
+pub fn feed(session: &Session) -> Result<Feed, Box<dyn Error>> {
+    let feeds = session.query_feeds(QueryFeedsRequest::default())?.feeds;
+    if let Some(feed) = feeds.into_iter().find(|feed| feed.name == FEED) {
+        return Ok(feed);
+    }
+    Ok(session.create_feed(CreateFeedRequest {
+        name: FEED.to_owned(),
+        platform: Some(Platform::ni_linux_rt()),
+        description: Some("What a station needs beside its measurements".to_owned()),
+        ..Default::default()
+    })?)
+}
+
+/// Builds the package, and uploads it: each run is a version of its own.
+pub fn publish(session: &Session, feed: &Feed, work_item_id: &str) -> Result<Package, Box<dyn Error>> {
+    let control = format!(
+        "Package: workbench-self-test\nVersion: 1.0-{work_item_id}\nArchitecture: all\nSection: science\nPriority: optional\n\
+         Maintainer: workbench <workbench@localhost>\nDescription: workbench self test\n Made in the run of work item {work_item_id}.\n"
+    );
+    let script = "#!/bin/sh\nexec station_day \"$@\"\n";
+    let package = ar(&[
+        ("debian-binary", b"2.0\n"),
+        ("control.tar", &tar("./control", control.as_bytes())),
+        ("data.tar", &tar("./usr/bin/workbench-self-test", script.as_bytes())),
+    ]);
+    Ok(session.upload_package_content(&feed.id, &mut package.as_slice(), None, true, &Control::default())?)
+}
+
+/// The outer archive of a .deb: a header of 60 characters before each member.
+fn ar(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut out = b"!<arch>\n".to_vec();
+    for (name, content) in members {
+        out.extend(format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 100_644, content.len()).bytes());
+        out.extend_from_slice(content);
+        if content.len() % 2 == 1 {
+            out.push(b'\n');
+        }
+    }
+    out
+}
+
+/// An archive of one file: a header of 512 bytes, the content in blocks of as many, and two empty ones.
+fn tar(name: &str, content: &[u8]) -> Vec<u8> {
+    const BLOCK: usize = 512;
+    let mut header = [0; BLOCK];
+    let mut field = |from: usize, text: &[u8]| header[from..from + text.len()].copy_from_slice(text);
+    field(0, name.as_bytes());
+    field(100, b"0000755\0");
+    field(108, b"0000000\0");
+    field(116, b"0000000\0");
+    field(124, format!("{:011o}\0", content.len()).as_bytes());
+    field(136, b"00000000000\0");
+    // The checksum counts its own field as blanks.
+    field(148, b"        ");
+    field(156, b"0");
+    field(257, b"ustar\x0000");
+    let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+    header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    let mut out = header.to_vec();
+    out.extend_from_slice(content);
+    out.resize(out.len().next_multiple_of(BLOCK) + 2 * BLOCK, 0);
+    out
+}
