@@ -17,14 +17,8 @@ use common::{Res, Scale};
 /// A workload: its name, and what runs it.
 type Workload = (&'static str, fn(&Scale) -> Res<()>);
 
-const WORKLOADS: &[Workload] = &[
-    ("W1", w1::run),
-    ("W2", w2::run),
-    ("W3", w3::run),
-    ("W4", w4::run),
-    ("W4L", w4::run_large),
-    ("W7", w7::run),
-];
+const WORKLOADS: &[Workload] =
+    &[("W1", w1::run), ("W2", w2::run), ("W3", w3::run), ("W4", w4::run), ("W4L", w4::run_large), ("W7", w7::run)];
 
 fn main() -> Res<()> {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();

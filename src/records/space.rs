@@ -40,7 +40,7 @@ pub(crate) enum Space {
 
 impl Space {
     /// Every space.
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Records,
         Self::Index,
         Self::Log,
