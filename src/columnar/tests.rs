@@ -133,7 +133,7 @@ fn fixture(index: DataType, appends: &[Vec<Cells>], sealed: &[bool]) -> Fixture 
             runs.push(Run::Memory(Arc::new(run)));
         }
     }
-    if sealed.len() % 2 == 0 {
+    if sealed.len().is_multiple_of(2) {
         let mut kept: Vec<Run> = Vec::new();
         let mut group: Vec<Run> = Vec::new();
         let mut merged = 0;

@@ -52,7 +52,9 @@ fn a_small_append_is_one_sync() {
     for number in 1..51 {
         append(&session, &id, number);
     }
-    assert_eq!(syncs(&disk) - before, 50);
+    // One each; redb makes one more where it grows its file.
+    let count = syncs(&disk) - before;
+    assert!((50..=51).contains(&count), "{count} syncs");
     assert_eq!(rows(&session, &id), 51 * ROWS);
 }
 

@@ -289,10 +289,19 @@ fn crash_in_recovery(
 
 /// Explores a whole run and insists that nothing is wrong.
 pub fn must_hold(name: &str, scenario: &dyn Scenario) {
+    must_hold_drawing(name, scenario, draws());
+}
+
+/// As [`must_hold`], with fewer images of each change by day: for scenarios that are long.
+pub fn must_hold_by_day(name: &str, scenario: &dyn Scenario, draws_by_day: u64) {
+    must_hold_drawing(name, scenario, if is_night() { draws() } else { draws_by_day });
+}
+
+fn must_hold_drawing(name: &str, scenario: &dyn Scenario, draws: u64) {
     let history = History::new(SimDisk::new(first_seed()));
     scenario.run(&history).unwrap();
     let begun = Instant::now();
-    let extent = Extent { draws: draws(), recovery_one_in: 40, images_max: u64::MAX };
+    let extent = Extent { draws, recovery_one_in: 40, images_max: u64::MAX };
     let explored = explore(scenario, &history, extent);
     let seconds = begun.elapsed().as_secs_f64();
     println!(

@@ -52,6 +52,8 @@ pub(super) struct CsvReader<'r> {
     separator: u8,
     buffer: Vec<u8>,
     at: usize,
+    filled: usize,
+    is_at_end: bool,
     /// Bytes of the first field that were read while looking for a byte order mark.
     begun: Vec<u8>,
     line: u64,
@@ -86,6 +88,8 @@ impl<'r> CsvReader<'r> {
             separator,
             buffer: Vec::new(),
             at: 0,
+            filled: 0,
+            is_at_end: false,
             begun: Vec::new(),
             line: 1,
             field: Vec::new(),
@@ -94,26 +98,21 @@ impl<'r> CsvReader<'r> {
     }
 
     fn peek(&mut self) -> Result<Option<u8>> {
-        while self.at >= self.buffer.len() {
-            self.buffer.resize(READ_BYTES, 0);
-            let count = match self.input.read(&mut self.buffer) {
-                Ok(count) => count,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {
-                    self.buffer.clear();
-                    continue;
+        while self.at >= self.filled && !self.is_at_end {
+            // Once: the buffer is filled again and again, but made only here.
+            if self.buffer.is_empty() {
+                self.buffer = vec![0; READ_BYTES];
+            }
+            match self.input.read(&mut self.buffer) {
+                Ok(count) => {
+                    (self.at, self.filled) = (0, count.min(READ_BYTES));
+                    self.is_at_end = count == 0;
                 }
-                Err(error) => {
-                    self.buffer.clear();
-                    return Err(at_line(Error::io("reading the CSV text", error), self.line));
-                }
-            };
-            self.buffer.truncate(count);
-            self.at = 0;
-            if count == 0 {
-                return Ok(None);
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(at_line(Error::io("reading the CSV text", error), self.line)),
             }
         }
-        Ok(self.buffer.get(self.at).copied())
+        Ok(if self.is_at_end { None } else { self.buffer.get(self.at).copied() })
     }
 
     /// Skips a byte order mark; what only began like one is the start of the first field.
