@@ -13,7 +13,7 @@ use crate::model::table::{
 };
 use crate::model::table_data::{Column, ColumnProjection};
 use crate::session::table_store::forget_rows;
-use crate::session::{Context, Draft, OrderTerm, Query, View, What};
+use crate::session::{Context, Draft, OrderTerm, Plan, Query, View, What};
 use crate::value::{Patch, RecordKey, limits, time};
 
 type Merge = BTreeMap<String, Option<String>>;
@@ -126,7 +126,8 @@ pub(super) fn list(view: &View<'_>, request: &ListTablesRequest) -> Result<Paged
     Ok(PagedTables { tables: page.items, continuation_token: page.continuation_token })
 }
 
-pub(super) fn query(view: &View<'_>, request: &QueryTablesRequest) -> Result<PagedTables> {
+/// One page of the tables that match, and how they were found.
+pub(super) fn query(view: &View<'_>, request: &QueryTablesRequest) -> Result<(PagedTables, Plan)> {
     let reference_time = request
         .reference_time
         .as_deref()
@@ -149,7 +150,7 @@ pub(super) fn query(view: &View<'_>, request: &QueryTablesRequest) -> Result<Pag
                 .at_member("projection"));
         }
     }
-    let page = view.query::<TableMetadata>(&Query {
+    let (page, plan) = view.query_with_plan::<TableMetadata>(&Query {
         filter: request.filter.as_deref(),
         substitutions: request.substitutions.as_deref().unwrap_or_default(),
         order: order(request.order_by, request.order_by_descending),
@@ -163,7 +164,7 @@ pub(super) fn query(view: &View<'_>, request: &QueryTablesRequest) -> Result<Pag
         None => page.items,
         Some(projection) => page.items.into_iter().map(|table| project(table, projection)).collect(),
     };
-    Ok(PagedTables { tables, continuation_token: page.continuation_token })
+    Ok((PagedTables { tables, continuation_token: page.continuation_token }, plan))
 }
 
 fn project(table: TableMetadata, projection: &[TableProjection]) -> TableMetadata {

@@ -23,7 +23,7 @@ use crate::model::table_data::{
     QueryTableDataRequest, ScanRequest,
 };
 use crate::model::table_import::{ImportTableRequest, ImportTableResponse};
-use crate::session::Access;
+use crate::session::{Access, Plan};
 use crate::value::Control;
 
 /// Tables of measured rows.
@@ -79,6 +79,12 @@ pub trait TableService {
     /// # Errors
     /// `InvalidArgument` for a bad filter, with its position, a bad `take` or token.
     fn query_tables(&self, request: QueryTablesRequest) -> Result<PagedTables>;
+
+    /// How a query is answered, and what it touched.
+    ///
+    /// # Errors
+    /// As [`TableService::query_tables`].
+    fn explain_query_tables(&self, request: QueryTablesRequest) -> Result<Plan>;
 
     /// What is known of a table.
     ///
@@ -245,7 +251,11 @@ impl<A: Access> TableService for A {
     }
 
     fn query_tables(&self, request: QueryTablesRequest) -> Result<PagedTables> {
-        self.read(|view| metadata::query(view, &request))
+        self.read(|view| metadata::query(view, &request).map(|(page, _)| page))
+    }
+
+    fn explain_query_tables(&self, request: QueryTablesRequest) -> Result<Plan> {
+        self.read(|view| metadata::query(view, &request).map(|(_, plan)| plan))
     }
 
     fn get_table_metadata(&self, id: &str) -> Result<TableMetadata> {

@@ -230,6 +230,9 @@ pub fn probes() -> Vec<Probe> {
             s.create_table(request(json!({"name": "n", "workspace": w.secret.workspace, "columns": columns}))).map(wire)
         }),
         ("TableService::query_tables", Shows, |s, _| s.query_tables(request(json!({"take": 100}))).map(wire)),
+        ("TableService::explain_query_tables", Describes, |s, _| {
+            s.explain_query_tables(request(json!({}))).map(|plan| text(plan.to_string().as_bytes()))
+        }),
         ("TableService::get_table_metadata", Shows, |s, w| s.get_table_metadata(&w.secret.table).map(wire)),
         ("TableService::modify_table", Changes, |s, w| {
             s.modify_table(&w.secret.table, request(json!({"name": "other"}))).map(wire)

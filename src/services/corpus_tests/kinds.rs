@@ -499,7 +499,12 @@ pub(super) fn member<'v>(item: &'v Value, path: &str) -> std::borrow::Cow<'v, Va
 impl Operation {
     /// Runs with the members of every request and these.
     pub(super) fn ask(&self, session: &Session, members: Value) -> Result<Value> {
-        (self.run)(session, with_defaults(&members, (self.base)()))
+        (self.run)(session, self.with_base(&members))
+    }
+
+    /// These members and those of every request.
+    pub(super) fn with_base(&self, members: &Value) -> Value {
+        with_defaults(members, (self.base)())
     }
 
     /// The items of an answer.

@@ -127,6 +127,38 @@ fn skips_are_windows_of_the_whole() {
     }
 }
 
+#[test]
+fn every_query_request_can_be_explained() {
+    use crate::prelude::*;
+    let opened = Opened::new();
+    for operation in OPERATIONS.iter().filter(|operation| operation.filter.is_some()) {
+        opened.put(kind(operation.kind), &records(operation.kind));
+    }
+    macro_rules! explain {
+        ($($kind:literal $method:ident $filter:literal;)*) => {[$({
+            let operation = super::kinds::filtering($kind).unwrap();
+            let request = operation.with_base(&json!({ operation.filter.unwrap(): $filter, "take": 2 }));
+            (stringify!($method), opened.session.$method(serde_json::from_value(request).unwrap()).unwrap())
+        }),*]};
+    }
+    let plans = explain! {
+        "product" explain_query_products "name != null";
+        "specification" explain_query_specs "name != null";
+        "asset" explain_query_assets "AssetName != null";
+        "utilization" explain_query_asset_utilization_history "Category = null";
+        "table" explain_query_tables "name != null";
+        "file" explain_query_files_linq "name != null";
+        "workItem" explain_query_work_items "name != null";
+        "workItemTemplate" explain_query_work_item_templates "name != null";
+        "testPlan" explain_query_test_plans "name != null";
+        "testPlanTemplate" explain_query_test_plan_templates "name != null";
+    };
+    for (method, plan) in plans {
+        assert!(plan.records_touched > Some(0), "{method} tells what a run cost: {plan}");
+        assert!(!plan.access.is_empty() && plan.residual.is_some(), "{method}: {plan}");
+    }
+}
+
 /// The ids of a walk and its tokens.
 fn walk(operation: &Operation, opened: &Opened, order: &Value, takes: &[usize]) -> (Vec<String>, Vec<String>) {
     let (mut ids, mut tokens) = (Vec::new(), Vec::<String>::new());
