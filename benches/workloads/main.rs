@@ -10,15 +10,26 @@ mod w1;
 mod w2;
 mod w3;
 mod w4;
+mod w5;
+mod w6;
 mod w7;
+mod words;
 
 use common::{Res, Scale};
 
 /// A workload: its name, and what runs it.
 type Workload = (&'static str, fn(&Scale) -> Res<()>);
 
-const WORKLOADS: &[Workload] =
-    &[("W1", w1::run), ("W2", w2::run), ("W3", w3::run), ("W4", w4::run), ("W4L", w4::run_large), ("W7", w7::run)];
+const WORKLOADS: &[Workload] = &[
+    ("W1", w1::run),
+    ("W2", w2::run),
+    ("W3", w3::run),
+    ("W4", w4::run),
+    ("W4L", w4::run_large),
+    ("W5", w5::run),
+    ("W6", w6::run),
+    ("W7", w7::run),
+];
 
 fn main() -> Res<()> {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();

@@ -15,6 +15,44 @@ pub fn entries<R: Resource>(record: &R, index: &Index<R>) -> Vec<Vec<u8>> {
     all
 }
 
+/// More bytes than this do not stand beside an entry.
+const INCLUDED: usize = 254;
+
+/// What stands beside the entries of a record in an index: the number of bytes of the included values (255 when they are
+/// too long to be included), those values in order-preserving bytes, and the id of the record's workspace.
+#[must_use]
+pub fn entry_value<R: Resource>(record: &R, index: &Index<R>) -> Vec<u8> {
+    let env = Env { now_ms: 0, calibration_warning_days: 0 };
+    let mut included = Vec::new();
+    for path in index.include {
+        let field = R::fields().iter().find(|field| field.decl.path == *path);
+        key::push_val(&mut included, &field.map_or(Val::Null, |field| (field.get)(record, &env)));
+    }
+    let workspace = record.workspace().as_bytes();
+    let mut value = Vec::with_capacity(1 + included.len() + workspace.len());
+    match u8::try_from(included.len()) {
+        Ok(len) if included.len() <= INCLUDED => {
+            value.push(len);
+            value.extend_from_slice(&included);
+        }
+        _ => value.push(u8::MAX),
+    }
+    value.extend_from_slice(workspace);
+    value
+}
+
+/// The included values, unless they were too long, and the workspace of what [`entry_value`] made.
+#[must_use]
+pub fn split_entry_value(value: &[u8]) -> (Option<&[u8]>, &[u8]) {
+    match value.split_first() {
+        None => (None, &[]),
+        Some((&u8::MAX, workspace)) => (None, workspace),
+        Some((&len, rest)) => rest
+            .split_at_checked(usize::from(len))
+            .map_or((None, &[]), |(included, workspace)| (Some(included), workspace)),
+    }
+}
+
 fn field_entries<R: Resource>(record: &R, index: &Index<R>) -> Vec<Vec<u8>> {
     // Fields that depend on the time of reading are never indexed, so the environment does not matter.
     let env = Env { now_ms: 0, calibration_warning_days: 0 };

@@ -11,10 +11,19 @@ macro_rules! field {
 }
 pub(crate) use field;
 
-/// Declares one index on plain fields that need not be unique.
+/// Declares one index on plain fields that need not be unique; fields after `include` stand beside its entries.
 macro_rules! index {
     ($number:literal, $($path:literal),+) => {
-        $crate::model::Index { number: $number, fields: &[$($path),+], unique: false, on: None }
+        $crate::model::fields::index!($number, $($path),+; include)
+    };
+    ($number:literal, $($path:literal),+; include $($beside:literal),*) => {
+        $crate::model::Index {
+            number: $number,
+            fields: &[$($path),+],
+            unique: false,
+            include: &[$($beside),*],
+            on: None,
+        }
     };
 }
 pub(crate) use index;

@@ -226,11 +226,11 @@ impl Resource for FileRecord {
 
     fn indexes() -> &'static [Index<Self>] {
         static INDEXES: [Index<FileRecord>; 5] = [
-            Index { number: 1, fields: &["created"], unique: false, on: None },
-            Index { number: 2, fields: &["updated"], unique: false, on: None },
-            Index { number: 3, fields: &["name"], unique: false, on: None },
-            Index { number: 4, fields: &["extension"], unique: false, on: None },
-            Index { number: 5, fields: &["properties"], unique: false, on: None },
+            Index { number: 1, fields: &["created"], unique: false, include: &[], on: None },
+            Index { number: 2, fields: &["updated"], unique: false, include: &[], on: None },
+            Index { number: 3, fields: &["name"], unique: false, include: &[], on: None },
+            Index { number: 4, fields: &["extension"], unique: false, include: &[], on: None },
+            Index { number: 5, fields: &["properties"], unique: false, include: &[], on: None },
         ];
         &INDEXES
     }

@@ -203,11 +203,12 @@ impl Resource for PackageRecord {
 
     fn indexes() -> &'static [Index<Self>] {
         static INDEXES: [Index<PackageRecord>; 3] = [
-            Index { number: BY_FEED, fields: &["feedId"], unique: false, on: None },
+            Index { number: BY_FEED, fields: &["feedId"], unique: false, include: &[], on: None },
             Index {
                 number: BY_FILE_NAME,
                 fields: &["feedId", "fileName"],
                 unique: true,
+                include: &[],
                 on: Some(|record| {
                     vec![PackageRecord::file_name_entry(&record.package.feed_id, &record.package.file_name)]
                 }),
@@ -216,6 +217,7 @@ impl Resource for PackageRecord {
                 number: BY_IDENTITY,
                 fields: &["feedId", "packageName", "version", "architecture"],
                 unique: true,
+                include: &[],
                 on: Some(|record| vec![record.identity_entry()]),
             },
         ];

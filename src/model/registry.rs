@@ -1,10 +1,10 @@
 //! Every kind of resource, for what looks at records without knowing their type: search, change feed, verification.
 
-use super::entries::entries;
-use super::resource::Resource;
+use super::entries::{entries, entry_value};
+use super::resource::{Field, Resource};
 use crate::error::Result;
 use crate::value::id::Kind;
-use crate::value::stored;
+use crate::value::{Env, FieldType, Val, stored};
 
 /// What full-text search reads of one record.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,6 +17,17 @@ pub struct Document {
     pub workspace: String,
     /// Name, weight and text of each text field; empty for kinds that search does not find.
     pub texts: Vec<(&'static str, f32, String)>,
+    /// Path and value of each plain field that is a number or a time and not null.
+    pub scalars: Vec<(&'static str, Scalar)>,
+}
+
+/// A number of a record.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scalar {
+    /// An integer, or a time in milliseconds.
+    Int(i64),
+    /// A double.
+    Float(f64),
 }
 
 /// One kind of resource with its type erased.
@@ -28,10 +39,13 @@ pub struct Registered {
     pub searchable: fn() -> bool,
     /// Name and weight of each text field.
     pub text_fields: fn() -> Vec<(&'static str, f32)>,
+    /// Path of each plain field that is a number or a time, and whether it is a double.
+    pub scalars: fn() -> Vec<(&'static str, bool)>,
     /// The document of a record, from the payload of its envelope.
     pub document: fn(&[u8]) -> Result<Document>,
-    /// Index number and entry of everything that the indexes hold of a record, from the payload of its envelope.
-    pub entries: fn(&[u8]) -> Result<Vec<(u8, Vec<u8>)>>,
+    /// Index number, entry and what stands beside it of everything that the indexes hold of a record, from the payload of
+    /// its envelope.
+    pub entries: fn(&[u8]) -> Result<Vec<(u8, Vec<u8>, Vec<u8>)>>,
 }
 
 impl Registered {
@@ -42,10 +56,31 @@ impl Registered {
             kind: R::KIND,
             searchable: || !R::text().is_empty(),
             text_fields: || R::text().iter().map(|field| (field.name, field.weight)).collect(),
+            scalars: || {
+                scalar_fields::<R>()
+                    .map(|field| (field.decl.path, matches!(field.decl.ty, FieldType::Double)))
+                    .collect()
+            },
             document: document::<R>,
             entries: all_entries::<R>,
         }
     }
+}
+
+/// The fields that columns can hold. What depends on the time of reading is of none of these types.
+fn scalar_fields<R: Resource>() -> impl Iterator<Item = &'static Field<R>> {
+    let holds = |field: &&Field<R>| matches!(field.decl.ty, FieldType::Int | FieldType::Time | FieldType::Double);
+    R::fields().iter().filter(holds)
+}
+
+fn scalars<R: Resource>(record: &R) -> Vec<(&'static str, Scalar)> {
+    let env = Env { now_ms: 0, calibration_warning_days: 0 };
+    let scalar = |field: &Field<R>| match (field.get)(record, &env) {
+        Val::Int(value) | Val::Time(value) => Some((field.decl.path, Scalar::Int(value))),
+        Val::Double(value) => Some((field.decl.path, Scalar::Float(value))),
+        _ => None,
+    };
+    scalar_fields::<R>().filter_map(scalar).collect()
 }
 
 fn document<R: Resource>(payload: &[u8]) -> Result<Document> {
@@ -63,12 +98,16 @@ fn document<R: Resource>(payload: &[u8]) -> Result<Document> {
         name: record.name().to_owned(),
         workspace: record.workspace().to_owned(),
         texts,
+        scalars: scalars(&record),
     })
 }
 
-fn all_entries<R: Resource>(payload: &[u8]) -> Result<Vec<(u8, Vec<u8>)>> {
+fn all_entries<R: Resource>(payload: &[u8]) -> Result<Vec<(u8, Vec<u8>, Vec<u8>)>> {
     let record = stored::from_bytes::<R>(payload)?;
-    let of_index = |index| entries(&record, index).into_iter().map(move |entry| (index.number, entry));
+    let of_index = |index| {
+        let value = entry_value(&record, index);
+        entries(&record, index).into_iter().map(move |entry| (index.number, entry, value.clone()))
+    };
     Ok(R::indexes().iter().flat_map(of_index).collect())
 }
 

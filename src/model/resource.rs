@@ -25,6 +25,9 @@ pub struct Index<R: 'static> {
     pub fields: &'static [&'static str],
     /// Whether two records may not have the same entry. Null entries (a `Null` first field) are not unique.
     pub unique: bool,
+    /// Paths of further fields whose values stand beside each entry, so that queries need not read the record to test
+    /// them: plain values only, few and short.
+    pub include: &'static [&'static str],
     /// Computes entries that are no plain fields; `None` for an index on `fields`.
     pub on: Option<fn(&R) -> Vec<Vec<u8>>>,
 }

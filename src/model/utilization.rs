@@ -82,6 +82,7 @@ static INDEXES: [Index<Utilization>; 3] = [
         number: utilization_index::ASSET_SPAN,
         fields: &[],
         unique: false,
+        include: &[],
         on: Some(|u| {
             let mut entry = Vec::new();
             key::push_str(&mut entry, &u.asset_identifier);
@@ -93,6 +94,7 @@ static INDEXES: [Index<Utilization>; 3] = [
         number: utilization_index::SPAN,
         fields: &[],
         unique: false,
+        include: &[],
         on: Some(|u| {
             let mut entry = Vec::new();
             u.push_span(&mut entry);

@@ -171,14 +171,14 @@ static FIELDS: &[Field<WorkItem>] = &[
 
 static INDEXES: &[Index<WorkItem>] = &[
     index!(1, "state"),
-    index!(2, "partNumber", "updatedAt"),
+    index!(2, "partNumber", "updatedAt"; include "state"),
     index!(3, "updatedAt"),
     index!(4, "createdAt"),
     index!(5, "assignedTo"),
     index!(6, "workspace"),
     index!(7, "templateId"),
     index!(8, "parentId"),
-    index!(9, "properties"),
+    index!(9, "properties", "updatedAt"; include "state"),
 ];
 
 static TEXT: &[TextField<WorkItem>] = &[

@@ -21,6 +21,15 @@ pub(crate) enum Change {
         /// The key.
         key: Vec<u8>,
     },
+    /// Sets or removes a key of the index space, by somebody who knows whether it is there: no read is needed.
+    Entry {
+        /// The key.
+        key: Vec<u8>,
+        /// Whether the key is there now.
+        before: bool,
+        /// Its value from now on; `None` when it is gone.
+        after: Option<Vec<u8>>,
+    },
 }
 
 impl Change {
@@ -29,6 +38,7 @@ impl Change {
         match self {
             Self::Put { key, value, .. } => key.len() + value.len(),
             Self::Delete { key, .. } => key.len(),
+            Self::Entry { key, after, .. } => key.len() + after.as_ref().map_or(0, Vec::len),
         }
     }
 }

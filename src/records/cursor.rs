@@ -1,10 +1,19 @@
 //! A cursor over a key range, from either end.
 
 use super::error::from_redb;
+use super::runs::Merged;
 use crate::error::Result;
 
-/// A cursor over a key range; `next` takes from the front.
-pub(crate) struct Cursor<'a>(pub(super) redb::Range<'a, &'static [u8], &'static [u8]>);
+/// A cursor over a key range; `next` takes from the front. A cursor over the index space keeps the direction that it was
+/// first moved in.
+pub(crate) struct Cursor<'a>(pub(super) Inner<'a>);
+
+pub(super) enum Inner<'a> {
+    /// A range of a tree.
+    Tree(redb::Range<'a, &'static [u8], &'static [u8]>),
+    /// A range of the sorted runs.
+    Runs(Box<Merged<'a>>),
+}
 
 impl Cursor<'_> {
     /// The next key and value from the front.
@@ -14,7 +23,11 @@ impl Cursor<'_> {
 
     /// What `f` makes of the next entry, without copying it.
     pub(crate) fn visit<T>(&mut self, back: bool, f: impl FnOnce(&[u8], &[u8]) -> T) -> Result<Option<T>> {
-        let entry = if back { self.0.next_back() } else { self.0.next() };
+        let range = match &mut self.0 {
+            Inner::Tree(range) => range,
+            Inner::Runs(merged) => return merged.visit(back, f),
+        };
+        let entry = if back { range.next_back() } else { range.next() };
         match entry {
             None => Ok(None),
             Some(Ok((key, value))) => Ok(Some(f(key.value(), value.value()))),

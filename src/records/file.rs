@@ -3,7 +3,10 @@
 use redb::{Database, ReadableDatabase, ReadableTableMetadata, WriteTransaction};
 
 use super::backend::DiskBackend;
+use super::cursor::Inner;
 use super::error::from_redb;
+use super::runs::{self, Manifest, Merged, Rows};
+use super::turn::Finished;
 use super::{Change, Cursor, Space, Turn};
 use crate::disk::{Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
@@ -31,6 +34,7 @@ pub(crate) struct RecordFile {
 /// The state of one commit; cheap to share, readable while later commits happen.
 pub(crate) struct Snapshot {
     tables: Vec<redb::ReadOnlyTable<&'static [u8], &'static [u8]>>,
+    runs: Manifest,
     /// Sequence number of the commit.
     pub(crate) sequence: u64,
 }
@@ -45,7 +49,7 @@ impl RecordFile {
         let file = disk.open(NEW_NAME, Mode::CreateNew).map_err(|error| failed("create records.redb.new", error))?;
         let database = open_database(file, options)?;
         let record_file = Self { database: Some(database), options };
-        record_file.write(|turn| turn.apply(first))?;
+        record_file.write(|turn| turn.apply(first.iter().cloned()))?;
         drop(record_file);
         disk.rename(NEW_NAME, NAME).map_err(|error| failed("rename records.redb.new", error))?;
         disk.sync_dir("").map_err(|error| failed("sync the store directory", error))
@@ -82,7 +86,9 @@ impl RecordFile {
             .map(|space| transaction.open_table(space.definition()))
             .collect::<std::result::Result<Vec<_>, _>>()
             .map_err(|error| from_redb("open its tables for reading", error))?;
-        Ok(Snapshot { tables, sequence })
+        let mut snapshot = Snapshot { tables, runs: Manifest::default(), sequence };
+        snapshot.runs = runs::read_manifest_of(snapshot.table(Space::Index)?)?;
+        Ok(snapshot)
     }
 
     /// Begins a write transaction; waits while another is open.
@@ -92,19 +98,19 @@ impl RecordFile {
         Ok(transaction)
     }
 
-    /// Makes a write transaction durable.
-    pub(crate) fn commit(transaction: WriteTransaction) -> Result<()> {
+    /// Makes a write transaction durable, whose turn is finished.
+    pub(crate) fn commit(transaction: WriteTransaction, _finished: Finished) -> Result<()> {
         transaction.commit().map_err(|error| from_redb("commit", error))
     }
 
     /// Runs `f` in a write transaction of its own and commits it.
     pub(crate) fn write<T>(&self, f: impl FnOnce(&mut Turn<'_>) -> Result<T>) -> Result<T> {
         let transaction = self.begin()?;
-        let value = {
+        let (value, finished) = {
             let mut turn = Turn::open(&transaction)?;
-            f(&mut turn)?
+            (f(&mut turn)?, turn.finish()?)
         };
-        Self::commit(transaction)?;
+        Self::commit(transaction, finished)?;
         Ok(value)
     }
 
@@ -147,7 +153,7 @@ fn open_database(file: Box<dyn crate::disk::DiskFile>, options: RecordFileOption
 impl Snapshot {
     /// A snapshot of nothing, which holds no page: what is published while the file is compacted.
     pub(crate) fn empty(sequence: u64) -> Self {
-        Self { tables: Vec::new(), sequence }
+        Self { tables: Vec::new(), runs: Manifest::default(), sequence }
     }
 
     fn table(&self, space: Space) -> Result<&redb::ReadOnlyTable<&'static [u8], &'static [u8]>> {
@@ -155,20 +161,41 @@ impl Snapshot {
     }
 
     pub(super) fn get(&self, space: Space, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        if space == Space::Index {
+            return self.cursor(space, key, Some(&[key, &[0]].concat()))?.visit(false, |_, value| value.to_vec());
+        }
         let value = self.table(space)?.get(key).map_err(|error| from_redb("read a value", error))?;
         Ok(value.map(|guard| guard.value().to_vec()))
     }
 
-    pub(super) fn cursor(&self, space: Space, from: &[u8], to: Option<&[u8]>) -> Result<Cursor<'static>> {
+    pub(super) fn cursor(&self, space: Space, from: &[u8], to: Option<&[u8]>) -> Result<Cursor<'_>> {
         let table = self.table(space)?;
+        if space == Space::Index {
+            let merged = Merged::new(Rows::Snapshot(table), None, self.runs.ids(), from, to);
+            return Ok(Cursor(Inner::Runs(Box::new(merged))));
+        }
         let range = match to {
             Some(to) => table.range::<&[u8]>(from..to.max(from)),
             None => table.range::<&[u8]>(from..),
         };
-        range.map(Cursor).map_err(|error| from_redb("open a key range", error))
+        range.map(|range| Cursor(Inner::Tree(range))).map_err(|error| from_redb("open a key range", error))
+    }
+
+    /// The number of keys of the index space from `from` (included) to `to` (excluded).
+    pub(super) fn count_entries(&self, from: &[u8], to: &[u8], most: u64) -> Result<u64> {
+        runs::count(Rows::Snapshot(self.table(Space::Index)?), None, &self.runs.ids(), from..to, most)
+    }
+
+    /// The number of sorted runs.
+    #[cfg(test)]
+    pub(super) fn run_count(&self) -> usize {
+        self.runs.ids().len()
     }
 
     pub(super) fn len(&self, space: Space) -> Result<u64> {
+        if space == Space::Index {
+            return Ok(self.runs.len());
+        }
         self.table(space)?.len().map_err(|error| from_redb("count a space", error))
     }
 }

@@ -10,6 +10,7 @@ mod cursor;
 pub(crate) mod envelope;
 mod error;
 mod file;
+mod runs;
 mod space;
 mod turn;
 
@@ -44,6 +45,15 @@ impl<'a> Source<'a> {
         match self {
             Self::Snapshot(snapshot) => snapshot.cursor(space, from, to),
             Self::Turn(turn) => turn.cursor(space, from, to),
+        }
+    }
+
+    /// The number of keys of the index space from `from` (included) to `to` (excluded), mostly without reading
+    /// them. It is exact up to `most`; above that it may be any number that is greater.
+    pub(crate) fn count_entries(self, from: &[u8], to: &[u8], most: u64) -> Result<u64> {
+        match self {
+            Self::Snapshot(snapshot) => snapshot.count_entries(from, to, most),
+            Self::Turn(turn) => turn.count_entries(from, to, most),
         }
     }
 

@@ -2,7 +2,9 @@
 
 use redb::{ReadableTable, ReadableTableMetadata};
 
+use super::cursor::Inner;
 use super::error::from_redb;
+use super::runs::{self, Manifest, Mark, Memory, Merged, Pending, Rows, Work};
 use super::{Change, Cursor, Space};
 use crate::error::{Error, Result};
 
@@ -11,6 +13,17 @@ type Table<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
 /// The tables of one open write transaction: reads see what the turn wrote.
 pub(crate) struct Turn<'t> {
     tables: Vec<Table<'t>>,
+    runs: Manifest,
+    /// Changes of the index space, which become a run when the turn is finished.
+    entries: Memory,
+}
+
+/// That a turn is finished: everything that it changed is in its transaction.
+#[derive(Debug)]
+pub(crate) struct Finished(());
+
+fn no_space(space: Space) -> Error {
+    Error::corrupt(format!("no space {}", space.name()))
 }
 
 impl<'t> Turn<'t> {
@@ -21,50 +34,102 @@ impl<'t> Turn<'t> {
             .map(|space| transaction.open_table(space.definition()))
             .collect::<std::result::Result<Vec<_>, _>>()
             .map_err(|error| from_redb("open its tables for writing", error))?;
-        Ok(Self { tables })
+        let mut turn = Self { tables, runs: Manifest::default(), entries: Memory::new() };
+        turn.runs = runs::read_manifest(turn.table(Space::Index)?)?;
+        Ok(turn)
     }
 
     fn table(&self, space: Space) -> Result<&Table<'t>> {
-        self.tables.get(space.position()).ok_or_else(|| Error::corrupt(format!("no space {}", space.name())))
+        self.tables.get(space.position()).ok_or_else(|| no_space(space))
     }
 
     pub(super) fn get(&self, space: Space, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        if space == Space::Index {
+            return self.cursor(space, key, Some(&[key, &[0]].concat()))?.visit(false, |_, value| value.to_vec());
+        }
         let value = self.table(space)?.get(key).map_err(|error| from_redb("read a value", error))?;
         Ok(value.map(|guard| guard.value().to_vec()))
     }
 
     pub(super) fn cursor(&self, space: Space, from: &[u8], to: Option<&[u8]>) -> Result<Cursor<'_>> {
         let table = self.table(space)?;
+        if space == Space::Index {
+            let merged = Merged::new(Rows::Turn(table), Some(&self.entries), self.runs.ids(), from, to);
+            return Ok(Cursor(Inner::Runs(Box::new(merged))));
+        }
         let range = match to {
             Some(to) => table.range::<&[u8]>(from..to.max(from)),
             None => table.range::<&[u8]>(from..),
         };
-        range.map(Cursor).map_err(|error| from_redb("open a key range", error))
+        range.map(|range| Cursor(Inner::Tree(range))).map_err(|error| from_redb("open a key range", error))
+    }
+
+    /// The number of keys of the index space from `from` (included) to `to` (excluded).
+    pub(super) fn count_entries(&self, from: &[u8], to: &[u8], most: u64) -> Result<u64> {
+        runs::count(Rows::Turn(self.table(Space::Index)?), Some(&self.entries), &self.runs.ids(), from..to, most)
     }
 
     pub(super) fn len(&self, space: Space) -> Result<u64> {
+        if space == Space::Index {
+            let pending: i64 = self.entries.values().map(|pending| pending.mark.net()).sum();
+            return Ok(self.runs.len().saturating_add_signed(pending));
+        }
         self.table(space)?.len().map_err(|error| from_redb("count a space", error))
     }
 
     /// Applies changes in order.
-    pub(crate) fn apply(&mut self, changes: &[Change]) -> Result<()> {
+    pub(crate) fn apply(&mut self, changes: impl IntoIterator<Item = Change>) -> Result<()> {
+        let mut entries = Vec::new();
         for change in changes {
-            let (Change::Put { space, key, .. } | Change::Delete { space, key }) = change;
-            let table = self
-                .tables
-                .get_mut(space.position())
-                .ok_or_else(|| Error::corrupt(format!("no space {}", space.name())))?;
             match change {
-                Change::Put { value, .. } => {
+                Change::Entry { key, before, after } => entries.push(pending(key, before, after)),
+                // Whoever copies a store sets each key of the index space once.
+                Change::Put { space: Space::Index, key, value } => entries.push(pending(key, false, Some(value))),
+                Change::Delete { space: Space::Index, key } => entries.push(pending(key, true, None)),
+                Change::Put { space, key, value } => {
+                    let table = self.tables.get_mut(space.position()).ok_or_else(|| no_space(space))?;
                     table
                         .insert(key.as_slice(), value.as_slice())
                         .map_err(|error| from_redb("write a value", error))?;
                 }
-                Change::Delete { .. } => {
+                Change::Delete { space, key } => {
+                    let table = self.tables.get_mut(space.position()).ok_or_else(|| no_space(space))?;
                     table.remove(key.as_slice()).map_err(|error| from_redb("remove a value", error))?;
                 }
             }
         }
+        if self.entries.is_empty() {
+            // Sorted as a rule, which is the quickest way to make a tree.
+            self.entries = entries.into_iter().collect();
+            return Ok(());
+        }
+        for (key, mut pending) in entries {
+            if let Some(earlier) = self.entries.get(&key) {
+                pending.mark.before = earlier.mark.before;
+            }
+            self.entries.insert(key, pending);
+        }
         Ok(())
     }
+
+    /// Puts what the turn keeps in memory into the transaction, which may then be committed.
+    pub(crate) fn finish(mut self) -> Result<Finished> {
+        let entries = std::mem::take(&mut self.entries);
+        if !entries.is_empty() {
+            let table = self.tables.get_mut(Space::Index.position()).ok_or_else(|| no_space(Space::Index))?;
+            runs::flush(table, &mut self.runs, entries)?;
+        }
+        Ok(Finished(()))
+    }
+
+    /// Goes on merging the runs of the index space, a bounded part of it; whether there is more to do.
+    pub(crate) fn settle_indexes(&mut self, entries: u64) -> Result<bool> {
+        let table = self.tables.get_mut(Space::Index.position()).ok_or_else(|| no_space(Space::Index))?;
+        runs::settle(table, &mut self.runs, Work(entries))
+    }
+}
+
+fn pending(key: Vec<u8>, before: bool, after: Option<Vec<u8>>) -> (Vec<u8>, Pending) {
+    let mark = Mark { before, after: after.is_some() };
+    (key, Pending { mark, value: after.unwrap_or_default() })
 }

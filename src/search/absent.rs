@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::checkpoint::Checkpoint;
-use super::document::{Change, Shape};
-use super::request::{Hits, Request};
+use super::document::{Ask, Change, Shape};
+use super::request::{Hits, Request, Scope};
 use crate::disk::SharedDisk;
 use crate::error::{Error, Result};
 
@@ -93,6 +93,11 @@ impl Index {
         Err(absent())
     }
 
+    /// Answers `Unsupported`.
+    pub fn settle(&self) -> Result<()> {
+        Err(absent())
+    }
+
     /// Does nothing.
     pub fn recorded(&self, _: &Checkpoint) {}
 
@@ -122,6 +127,16 @@ impl View {
     /// The index is no help.
     pub fn containing(&self, _: u8, _: &str, _: &str) -> Result<Option<Vec<super::DocKey>>> {
         Ok(None)
+    }
+
+    /// Answers `Unsupported`.
+    pub fn count_cells(&self, _: &[Ask], _: Option<&[Scope]>) -> Result<u64> {
+        Err(absent())
+    }
+
+    /// None.
+    pub fn unsettled(&self) -> Vec<super::DocKey> {
+        Vec::new()
     }
 
     /// Answers `Unsupported`.

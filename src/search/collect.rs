@@ -5,32 +5,26 @@
 
 use std::collections::BinaryHeap;
 
-use tantivy::columnar::{BytesColumn, StrColumn, TermOrdHit};
+use tantivy::columnar::StrColumn;
 use tantivy::query::{EnableScoring, Query, Weight};
 use tantivy::{Searcher, SegmentReader};
 
 use super::document::{DocKey, Shape};
 use super::request::{After, Facets, Hit, Hits, Request};
-
-/// Names of the columns that every segment has.
-pub const KEY: &str = "key";
-/// Column of the codes of the kinds.
-pub const KIND: &str = "kind";
-/// Column of the ids of the workspaces.
-pub const WORKSPACE: &str = "workspace";
+use super::schema::{KIND, KeyNumbers, Keys, WORKSPACE, key_of};
 
 /// A hit within one segment; the greatest is the worst.
 #[derive(PartialEq)]
 struct Candidate {
     score: f32,
-    ordinal: u64,
+    key: KeyNumbers,
 }
 
 impl Eq for Candidate {}
 
 impl Ord for Candidate {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        other.score.total_cmp(&self.score).then_with(|| self.ordinal.cmp(&other.ordinal))
+        other.score.total_cmp(&self.score).then_with(|| self.key.cmp(&other.key))
     }
 }
 
@@ -102,20 +96,11 @@ pub fn push_keys(
     shape: &Shape,
     found: &mut Vec<DocKey>,
 ) -> tantivy::Result<()> {
-    let Some(keys) = reader.fast_fields().bytes(KEY)? else { return Ok(()) };
-    let mut ordinals: Vec<u64> = documents.iter().filter_map(|document| keys.ords().first(*document)).collect();
-    // In the order of the dictionary, so that its blocks are read once.
-    ordinals.sort_unstable();
-    let mut outcome = Ok(());
-    keys.dictionary().sorted_ords_to_term_cb(&ordinals, |bytes| match DocKey::from_bytes(shape, bytes) {
-        Some(key) => found.push(key),
-        None => outcome = Err(unreadable()),
-    })?;
-    outcome
-}
-
-fn unreadable() -> tantivy::TantivyError {
-    tantivy::TantivyError::InternalError("a key of the index cannot be read".to_owned())
+    let keys = Keys::of(reader)?;
+    for &document in documents {
+        found.push(keys.key(document, shape)?);
+    }
+    Ok(())
 }
 
 fn visit_all(
@@ -171,39 +156,32 @@ fn visit_all(
 
 /// The best hits of one segment.
 struct Top {
-    keys: Option<BytesColumn>,
+    keys: Keys,
     heap: BinaryHeap<Candidate>,
     wanted: usize,
     floor: f32,
-    /// Score of the last hit of the page before, and the first ordinal with that score that belongs to this page.
-    after: Option<(f32, u64)>,
+    /// Score and key of the last hit of the page before.
+    after: Option<(f32, KeyNumbers)>,
 }
 
 impl Top {
     fn new(reader: &SegmentReader, after: Option<&After>, wanted: usize, floor: f32) -> tantivy::Result<Self> {
-        let keys = reader.fast_fields().bytes(KEY)?;
-        let after = match (after, &keys) {
-            (Some(after), Some(keys)) => {
-                let first = match keys.dictionary().term_ord_or_next(after.key.to_bytes())? {
-                    TermOrdHit::Exact(ordinal) => ordinal + 1,
-                    TermOrdHit::Next(ordinal) => ordinal,
-                };
-                Some((after.score, first))
-            }
-            _ => None,
-        };
-        Ok(Self { keys, heap: BinaryHeap::new(), wanted, floor, after })
+        let after = after.map(|after| {
+            let (high, low) = after.key.halves();
+            (after.score, (u64::from(after.key.kind), high, low))
+        });
+        Ok(Self { keys: Keys::of(reader)?, heap: BinaryHeap::new(), wanted, floor, after })
     }
 
     fn offer(&mut self, document: u32, score: f32) {
         if score <= self.floor || self.after.is_some_and(|(after, _)| score > after) {
             return;
         }
-        let Some(ordinal) = self.keys.as_ref().and_then(|keys| keys.ords().first(document)) else { return };
-        if self.after.is_some_and(|(after, first)| score == after && ordinal < first) {
+        let Some(key) = self.keys.numbers(document) else { return };
+        if self.after.is_some_and(|(after, last)| score == after && key <= last) {
             return;
         }
-        let candidate = Candidate { score, ordinal };
+        let candidate = Candidate { score, key };
         if self.heap.len() < self.wanted {
             self.heap.push(candidate);
         } else if let Some(mut worst) = self.heap.peek_mut()
@@ -219,15 +197,7 @@ impl Top {
     }
 
     fn hits(self, shape: &Shape) -> tantivy::Result<Vec<Hit>> {
-        let Some(keys) = self.keys else { return Ok(Vec::new()) };
-        let mut bytes = Vec::new();
-        let mut hits = Vec::with_capacity(self.heap.len());
-        for candidate in self.heap {
-            bytes.clear();
-            keys.ord_to_bytes(candidate.ordinal, &mut bytes)?;
-            let key = DocKey::from_bytes(shape, &bytes).ok_or_else(unreadable)?;
-            hits.push(Hit { key, score: candidate.score });
-        }
-        Ok(hits)
+        let hit = |candidate: Candidate| Ok(Hit { key: key_of(candidate.key, shape)?, score: candidate.score });
+        self.heap.into_iter().map(hit).collect()
     }
 }

@@ -11,8 +11,8 @@ use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{Searcher, Term};
 
 use super::document::{DocKey, Shape};
-use super::index::Fields;
 use super::request::{Request, Scope};
+use super::schema::Fields;
 use super::settled::Settled;
 use super::tree::{Leaf, Node};
 use crate::error::{Error, Result};
@@ -54,7 +54,9 @@ impl Compiler<'_> {
             parts.push((Occur::MustNot, hidden));
         }
         if parts.is_empty() {
-            return Ok(query);
+            // A boosted term is skipped through by its best blocks as a part of a union, and not by itself.
+            let is_boosted = query.downcast_ref::<BoostQuery>().is_some();
+            return Ok(if is_boosted { Box::new(BooleanQuery::new(vec![(Occur::Should, query)])) } else { query });
         }
         parts.insert(0, (Occur::Must, query));
         Ok(Box::new(BooleanQuery::new(parts)))
@@ -125,7 +127,9 @@ impl Compiler<'_> {
                 None => fields.is_none_or(|fields| fields.contains(&at)),
             };
             if is_asked && let Some(query) = self.words(engine_field, words, prefix)? {
-                parts.push((Occur::Should, Box::new(BoostQuery::new(query, declared.weight))));
+                let is_ordinary = declared.weight == 1.0;
+                let query = if is_ordinary { query } else { Box::new(BoostQuery::new(query, declared.weight)) };
+                parts.push((Occur::Should, query));
             }
         }
         Ok(match parts.len() {

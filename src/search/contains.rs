@@ -6,10 +6,14 @@
 
 use std::ops::ControlFlow;
 
+use tantivy::postings::TermInfo;
 use tantivy::schema::{Field, IndexRecordOption};
-use tantivy::{DocSet, SegmentReader, TERMINATED};
+use tantivy::{DocSet, InvertedIndexReader, SegmentReader, TERMINATED};
 
-use super::words::{WORD_CHARS, is_word_char, words};
+use super::word_list::WordLists;
+#[cfg(test)]
+use super::words::WORD_CHARS;
+use super::words::{is_long, is_word_char, words};
 
 /// What a word of the document must be like.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,7 +33,7 @@ pub fn parts(piece: &str) -> Option<Vec<Part>> {
     let is_open_before = piece.chars().next().is_some_and(is_word_char);
     let is_open_after = piece.chars().next_back().is_some_and(is_word_char);
     let words: Vec<String> = words(piece).map(|word| word.text).collect();
-    if words.iter().any(|word| is_cut(word)) {
+    if words.iter().any(|word| is_long(word)) {
         return None;
     }
     let last = words.len().checked_sub(1)?;
@@ -40,11 +44,6 @@ pub fn parts(piece: &str) -> Option<Vec<Part>> {
         (false, false) => Part::Is(word),
     };
     Some(words.into_iter().enumerate().map(part).collect())
-}
-
-/// Whether a word may be a piece of a longer run.
-fn is_cut(word: &str) -> bool {
-    word.len() >= WORD_CHARS && word.chars().count() >= WORD_CHARS
 }
 
 impl Part {
@@ -65,10 +64,21 @@ pub fn candidates(
     field: Field,
     parts: &[Part],
     most: usize,
+    lists: &WordLists,
 ) -> tantivy::Result<Option<Vec<u32>>> {
     let inverted = reader.inverted_index(field)?;
     let mut found: Option<Vec<u32>> = None;
     for part in parts {
+        if let Some(fitting) = by_list(reader, field, part, lists)? {
+            let Fitting::Words(fitting) = fitting else { return Ok(None) };
+            let count: usize = fitting.iter().map(|info| info.doc_freq as usize).sum();
+            if count > most {
+                return Ok(None);
+            }
+            let documents = documents(&inverted, &fitting)?;
+            found = Some(common(found, documents));
+            continue;
+        }
         let range = match part {
             Part::Is(text) => inverted.terms().range().ge(text).le(text),
             Part::Starts(text) => match crate::value::key::after_prefix(text.as_bytes()) {
@@ -85,7 +95,7 @@ pub fn candidates(
             if part.fits(word) {
                 count += info.doc_freq as usize;
                 fitting.push(info.clone());
-            } else if std::str::from_utf8(word).is_ok_and(is_cut) {
+            } else if std::str::from_utf8(word).is_ok_and(is_long) {
                 // The run goes on in the next word, and the piece may lie across the cut.
                 break ControlFlow::Break(());
             }
@@ -96,29 +106,66 @@ pub fn candidates(
         if scan.is_break() {
             return Ok(None);
         }
-        let mut documents = Vec::with_capacity(count);
-        for info in fitting {
-            let mut postings = inverted.read_postings_from_terminfo(&info, IndexRecordOption::Basic)?;
-            while postings.doc() != TERMINATED {
-                documents.push(postings.doc());
-                postings.advance();
-            }
-        }
-        documents.sort_unstable();
-        documents.dedup();
-        found = Some(match found {
-            None => documents,
-            Some(mut earlier) => {
-                earlier.retain(|document| documents.binary_search(document).is_ok());
-                earlier
-            }
-        });
+        found = Some(common(found, documents(&inverted, &fitting)?));
     }
     let alive = reader.alive_bitset();
     Ok(found.map(|mut found| {
         found.retain(|document| alive.is_none_or(|alive| alive.is_alive(*document)));
         found
     }))
+}
+
+/// The words of a segment that fit a part.
+enum Fitting {
+    /// These, as the dictionary has them.
+    Words(Vec<TermInfo>),
+    /// It is not known, as a long word may go on in another.
+    Unknown,
+}
+
+/// The words with the part inside, from the list of the segment's words; `None` when there is none, or the dictionary
+/// answers as well.
+fn by_list(reader: &SegmentReader, field: Field, part: &Part, lists: &WordLists) -> tantivy::Result<Option<Fitting>> {
+    let (text, at_end) = match part {
+        Part::Has(text) => (text, false),
+        Part::Ends(text) => (text, true),
+        Part::Is(_) | Part::Starts(_) => return Ok(None),
+    };
+    let Some(list) = lists.of(reader, field)? else { return Ok(None) };
+    if list.has_long() {
+        return Ok(Some(Fitting::Unknown));
+    }
+    let inverted = reader.inverted_index(field)?;
+    let mut fitting = Vec::new();
+    for word in list.with_part(text, at_end) {
+        fitting.extend(inverted.terms().get(word)?);
+    }
+    Ok(Some(Fitting::Words(fitting)))
+}
+
+/// The documents with one of these words, ascending.
+fn documents(inverted: &InvertedIndexReader, fitting: &[TermInfo]) -> tantivy::Result<Vec<u32>> {
+    let mut documents = Vec::new();
+    for info in fitting {
+        let mut postings = inverted.read_postings_from_terminfo(info, IndexRecordOption::Basic)?;
+        while postings.doc() != TERMINATED {
+            documents.push(postings.doc());
+            postings.advance();
+        }
+    }
+    documents.sort_unstable();
+    documents.dedup();
+    Ok(documents)
+}
+
+fn common(known: Option<Vec<u32>>, documents: Vec<u32>) -> Vec<u32> {
+    match known {
+        None => documents,
+        Some(mut known) => {
+            known.retain(|document| documents.binary_search(document).is_ok());
+            known
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What is indexed: documents, and the shape that they share.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use crate::value::RecordKey;
 use crate::value::id::hex;
@@ -20,6 +21,23 @@ impl DocKey {
         let mut bytes = vec![self.kind];
         bytes.extend_from_slice(self.key.as_bytes());
         bytes
+    }
+
+    /// The first eight bytes of the key, and the further ones, as numbers: two pairs order as the keys do.
+    pub fn halves(self) -> (u64, u64) {
+        let mut bytes = [0; 16];
+        for (to, from) in bytes.iter_mut().zip(self.key.as_bytes()) {
+            *to = *from;
+        }
+        let both = u128::from_be_bytes(bytes);
+        ((both >> 64) as u64, both as u64)
+    }
+
+    /// Reads [`DocKey::halves`] back; `None` for a kind that `shape` does not have.
+    pub fn from_halves(shape: &Shape, kind: u8, high: u64, low: u64) -> Option<Self> {
+        let form = shape.kinds.iter().find(|known| known.code == kind)?.id;
+        let bytes = (u128::from(high) << 64 | u128::from(low)).to_be_bytes();
+        Some(Self { kind, key: RecordKey::from_bytes(form, bytes.get(..form.key_len())?)? })
     }
 
     /// Reads [`DocKey::to_bytes`] back; `None` for a kind that `shape` does not have.
@@ -45,6 +63,17 @@ pub struct FieldName {
     pub weight: f32,
 }
 
+/// A column of the index: the numbers of one field of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnName {
+    /// Code of the kind.
+    pub kind: u8,
+    /// Path of the field.
+    pub path: String,
+    /// Whether it holds doubles; else integers.
+    pub is_float: bool,
+}
+
 /// Fields and kinds of the index: derived from the declarations of the resources.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shape {
@@ -52,6 +81,8 @@ pub struct Shape {
     pub fields: Vec<FieldName>,
     /// Kinds that have documents.
     pub kinds: Vec<crate::value::Kind>,
+    /// Columns; documents name them by their place in this list.
+    pub columns: Vec<ColumnName>,
 }
 
 impl Shape {
@@ -92,19 +123,45 @@ impl Shape {
 
     /// A number that changes whenever an index of another shape could not be read as one of this.
     pub fn fingerprint(&self) -> u64 {
-        let mut text = format!("1 {}", super::words::WORD_CHARS);
+        let mut text = format!("2 {}", super::words::WORD_CHARS);
         for field in &self.fields {
             text.push_str(&format!("\nfield {}", field.name));
         }
         for kind in &self.kinds {
             text.push_str(&format!("\nkind {} {}", kind.code, kind.id.key_len()));
         }
+        for column in &self.columns {
+            text.push_str(&format!("\ncolumn {} {} {}", column.kind, column.path, column.is_float));
+        }
         xxhash_rust::xxh3::xxh3_64(text.as_bytes())
+    }
+
+    /// The place of the column of a field.
+    pub fn column(&self, kind: u8, path: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.kind == kind && column.path == path)
     }
 }
 
 fn folded(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
+}
+
+/// The value of one column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cell {
+    /// An integer, or a time in milliseconds.
+    Int(i64),
+    /// A double.
+    Float(f64),
+}
+
+/// What is asked of one column: a cell in one of these ranges.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ask {
+    /// Of a column of integers.
+    Int(usize, Vec<RangeInclusive<i64>>),
+    /// Of a column of doubles.
+    Float(usize, Vec<RangeInclusive<f64>>),
 }
 
 /// One document: a record as text search sees it.
@@ -116,6 +173,8 @@ pub struct Document {
     pub workspace: String,
     /// Field (place in [`Shape::fields`]) and text.
     pub texts: Vec<(usize, String)>,
+    /// Column (place in [`Shape::columns`]) and cell; null has none.
+    pub cells: Vec<(usize, Cell)>,
 }
 
 /// What happened to a document.

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 
 fn shape() -> Shape {
     let kind = |code, name| Kind { code, name, service: Service::PRODUCTS, id: IdForm::Decimal };
-    let mut shape = Shape { fields: Vec::new(), kinds: vec![kind(1, "product"), kind(5, "work item")] };
+    let mut shape =
+        Shape { fields: Vec::new(), kinds: vec![kind(1, "product"), kind(5, "work item")], columns: Vec::new() };
     shape.add_field("name", 4.0);
     shape.add_field("description", 1.0);
     shape

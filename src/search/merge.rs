@@ -1,6 +1,7 @@
 //! When segments are merged: few segments always, and each document rewritten seldom.
 
 use tantivy::SegmentMeta;
+use tantivy::index::SegmentId;
 use tantivy::indexer::{MergeCandidate, MergePolicy};
 
 /// Segments of like size are merged four at a time; above [`MOST_SEGMENTS`] the smallest go first, whatever their size.
@@ -33,6 +34,26 @@ impl MergePolicy for Bounded {
         };
         segments.iter().find(is_hollow).map(|segment| candidate(&[*segment])).into_iter().collect()
     }
+}
+
+/// The segments that are worth being merged into one while nothing else is to do; `None` when there is no need. A segment
+/// that is much larger than all smaller ones stays as it is, unless many of its documents are gone.
+pub fn worth_settling(segments: &[SegmentMeta]) -> Option<Vec<SegmentId>> {
+    const LARGER: u64 = 8;
+    let mut segments: Vec<&SegmentMeta> =
+        segments.iter().filter(|segment| segment.max_doc() <= MOST_DOCUMENTS).collect();
+    segments.sort_by_key(|segment| (segment.num_docs(), segment.id()));
+    let mut total = 0u64;
+    let mut chosen = Vec::new();
+    for segment in segments {
+        let documents = u64::from(segment.num_docs());
+        if !chosen.is_empty() && documents > total.saturating_mul(LARGER) {
+            break;
+        }
+        total += documents;
+        chosen.push(segment.id());
+    }
+    (chosen.len() > 1).then_some(chosen)
 }
 
 /// Sizes within a factor of eight; everything small is alike.

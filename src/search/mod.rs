@@ -26,17 +26,33 @@ mod words;
 #[cfg(feature = "search")]
 mod collect;
 #[cfg(feature = "search")]
+mod columns;
+#[cfg(feature = "search")]
 mod compile;
 #[cfg(feature = "search")]
 mod contains;
 #[cfg(feature = "search")]
 mod directory;
 #[cfg(feature = "search")]
+mod failure;
+#[cfg(feature = "search")]
 mod index;
 #[cfg(feature = "search")]
 mod merge;
 #[cfg(feature = "search")]
+mod place;
+#[cfg(feature = "search")]
+mod schema;
+#[cfg(feature = "search")]
 mod settled;
+#[cfg(feature = "search")]
+mod state;
+#[cfg(feature = "search")]
+mod tokenizer;
+#[cfg(feature = "search")]
+mod view;
+#[cfg(feature = "search")]
+mod word_list;
 
 #[cfg(not(feature = "search"))]
 #[path = "absent.rs"]
@@ -46,8 +62,12 @@ mod index;
 mod tests;
 
 pub use checkpoint::Checkpoint;
-pub use document::{Change, DocKey, Document, Shape};
+pub use document::{Ask, Cell, Change, ColumnName, DocKey, Document, Shape};
 pub use grammar::parse;
-pub use index::{Index, Opened, View};
+#[cfg(not(feature = "search"))]
+pub use index::View;
+pub use index::{Index, Opened};
 pub use request::{After, Hits, Request, Scope};
 pub use snippet::{Snippet, highlight};
+#[cfg(feature = "search")]
+pub use view::View;

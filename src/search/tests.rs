@@ -13,7 +13,10 @@ use proptest::prelude::*;
 
 fn shape() -> Arc<Shape> {
     let kind = |code, name| Kind { code, name, service: Service::PRODUCTS, id: IdForm::Decimal };
-    let mut shape = Shape { fields: Vec::new(), kinds: vec![kind(1, "product"), kind(5, "work item")] };
+    let mut shape =
+        Shape { fields: Vec::new(), kinds: vec![kind(1, "product"), kind(5, "work item")], columns: Vec::new() };
+    shape.columns.push(ColumnName { kind: 5, path: "size".to_owned(), is_float: false });
+    shape.columns.push(ColumnName { kind: 1, path: "ratio".to_owned(), is_float: true });
     shape.add_field("name", 4.0);
     shape.add_field("description", 1.0);
     Arc::new(shape)
@@ -29,8 +32,18 @@ fn put(number: u64, name: &str, description: &str) -> Change {
         key: key(number),
         workspace: format!("w{}", number % 3),
         texts: vec![(0, name.to_owned()), (1, description.to_owned())],
+        cells: cells(number),
     };
     Change { key: key(number), document: Some(document), is_new: false }
+}
+
+/// Some documents have no cell.
+fn cells(number: u64) -> Vec<(usize, Cell)> {
+    match number % 6 {
+        0 | 1 => Vec::new(),
+        2 | 4 => vec![(1, Cell::Float(number as f64 / 8.0 - 2.0))],
+        _ => vec![(0, Cell::Int(number as i64 * 7 % 50 - 20))],
+    }
 }
 
 fn gone(number: u64) -> Change {
@@ -394,6 +407,98 @@ proptest! {
                 prop_assert_eq!(numbers(&index.view(), text), numbers(&plain.view(), text), "{} {}", text, round);
             }
             index.commit().unwrap();
+        }
+    }
+}
+
+/// Whether the cells of a document are in one of the ranges.
+fn fulfils(ask: &Ask, number: u64) -> bool {
+    cells(number).iter().any(|cell| match (ask, cell) {
+        (Ask::Int(column, ranges), (at, Cell::Int(value))) => {
+            at == column && ranges.iter().any(|range| range.contains(value))
+        }
+        (Ask::Float(column, ranges), (at, Cell::Float(value))) => {
+            at == column && ranges.iter().any(|range| range.contains(value))
+        }
+        _ => false,
+    })
+}
+
+fn check_counts(view: &View, present: &BTreeSet<u64>) {
+    let asks = [
+        vec![Ask::Int(0, vec![-5..=17])],
+        vec![Ask::Int(0, vec![i64::MIN..=i64::MAX])],
+        vec![Ask::Int(0, vec![3..=3, 4..=9, 8..=12])],
+        vec![Ask::Int(0, Vec::new())],
+        vec![Ask::Int(0, vec![-10..=20]), Ask::Int(0, vec![5..=40])],
+        vec![Ask::Float(1, vec![0.0..=f64::INFINITY])],
+        vec![Ask::Float(1, vec![-1.5..=3.25])],
+    ];
+    let unsettled: BTreeSet<DocKey> = view.unsettled().into_iter().collect();
+    for asks in &asks {
+        for workspace in [None, Some("w1")] {
+            let scopes = workspace
+                .map(|id: &str| vec![Scope { kinds: vec![1, 5], workspaces: Some(vec![id.to_owned()].into()) }]);
+            let is_in = |number: u64| workspace.is_none_or(|id| id == format!("w{}", number % 3));
+            let fits = |number: &&u64| is_in(**number) && asks.iter().all(|ask| fulfils(ask, **number));
+            let settled = present.iter().filter(fits).filter(|number| !unsettled.contains(&key(**number))).count();
+            assert_eq!(view.count_cells(asks, scopes.as_deref()).unwrap(), settled as u64, "{asks:?} {workspace:?}");
+        }
+    }
+}
+
+#[test]
+fn columns_count_what_the_documents_have() {
+    let disk = memory();
+    let (index, _) = open(&disk, None);
+    let mut present: BTreeSet<u64> = (0..400).collect();
+    let all: Vec<Change> = (0..400).map(|number| put(number, "a name", "some text")).collect();
+    index.load(&all, 10).unwrap();
+    index.commit().unwrap();
+    check_counts(&index.view(), &present);
+    // Changed and deleted, first in memory and then committed.
+    let mut changes: Vec<Change> = (0..40).map(|number| gone(number * 9)).collect();
+    changes.extend((0..30).map(|number| put(number * 9 + 1, "another name", "text")));
+    changes.push(put(1_001, "late", "text"));
+    index.apply(&changes, 11).unwrap();
+    present.retain(|number| number % 9 != 0 || *number >= 360);
+    present.insert(1_001);
+    assert!(!index.view().unsettled().is_empty());
+    check_counts(&index.view(), &present);
+    index.commit().unwrap();
+    assert!(index.view().unsettled().is_empty());
+    check_counts(&index.view(), &present);
+    index.settle().unwrap();
+    check_counts(&index.view(), &present);
+    let checkpoint = index.checkpoint(true).unwrap().unwrap();
+    drop(index);
+    let (index, opened) = open(&disk, Some(&checkpoint));
+    assert_eq!(opened, Opened::Resumed);
+    check_counts(&index.view(), &present);
+}
+
+proptest! {
+    #[test]
+    fn a_word_list_finds_what_lies_inside_words(
+        names in proptest::collection::vec("[a-c]{1,5}( [a-c]{1,5}){0,2}", 1..30),
+        piece in "[a-c]{1,3}",
+        end in prop::bool::ANY,
+    ) {
+        let disk = memory();
+        let (index, _) = open(&disk, None);
+        let changes: Vec<Change> =
+            names.iter().zip(0..).map(|(name, number)| put(number * 2, name, "")).collect();
+        index.load(&changes, 1).unwrap();
+        index.commit().unwrap();
+        let piece = if end { format!("{piece} ") } else { piece };
+        let found: BTreeSet<DocKey> = index.view().containing(1, "name", &piece).unwrap().unwrap().into_iter().collect();
+        for (name, number) in names.iter().zip(0..) {
+            let fits = match piece.strip_suffix(' ') {
+                // Candidates: the space itself is tested on the record.
+                Some(word) => name.split(' ').any(|one| one.ends_with(word)),
+                None => name.split(' ').any(|one| one.contains(piece.as_str())),
+            };
+            prop_assert_eq!(found.contains(&key(number * 2)), fits, "{} in {}", piece, name);
         }
     }
 }

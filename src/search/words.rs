@@ -35,6 +35,11 @@ pub fn is_word_char(c: char) -> bool {
     c.is_alphanumeric() || is_mark(c)
 }
 
+/// Whether a word may be a part of a longer run, which goes on in the next word.
+pub fn is_long(word: &str) -> bool {
+    word.len() >= WORD_CHARS && word.chars().count() >= WORD_CHARS
+}
+
 fn is_mark(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}')
 }

@@ -8,7 +8,7 @@ use crate::model::product::product_index;
 use crate::model::{
     CreateProductRequest, CreateProductsPartialSuccess, DeleteProductsPartialSuccess, Operation, PagedProducts,
     Product, ProductField, ProductOperations, ProductOrderBy, QueryProductValuesRequest, QueryProductsRequest,
-    Resource, UpdateProductRequest, UpdateProductsPartialSuccess,
+    Resource, UpdateProductRequest, UpdateProductsPartialSuccess, split_entry_value,
 };
 use crate::session::{Access, Draft, OrderTerm, Plan, Query, View, Visibility, What, split_index_key};
 use crate::value::{IdForm, key, time};
@@ -341,7 +341,8 @@ fn first_visible(
 ) -> Result<Option<Vec<u8>>> {
     let mut cursor = view.index_range(Product::KIND, index, from, end)?;
     loop {
-        let found = cursor.visit(false, |bytes, workspace| {
+        let found = cursor.visit(false, |bytes, value| {
+            let (_, workspace) = split_entry_value(value);
             let is_visible = std::str::from_utf8(workspace).is_ok_and(|workspace| visibility.allows(workspace));
             is_visible.then(|| split_index_key(Product::KIND, bytes).map(|(entry, _)| entry.to_vec())).flatten()
         })?;

@@ -145,7 +145,7 @@ fn run_transaction<T>(context: &Arc<Context>, f: impl FnOnce(&Transaction<'_>) -
     let engine = &context.engine;
     let redb_transaction = engine.records.begin()?;
     let sequence = engine.sequence() + 1;
-    let (value, changed) = {
+    let (value, finished) = {
         let transaction = Transaction {
             context,
             state: RefCell::new(TransactionState {
@@ -163,18 +163,16 @@ fn run_transaction<T>(context: &Arc<Context>, f: impl FnOnce(&Transaction<'_>) -
             ));
         }
         let TransactionState { mut turn, events, changed } = transaction.state.into_inner();
-        if changed {
-            turn.apply(&[engine.state_row(sequence)])?;
-            if !events.is_empty() {
-                turn.apply(&[write_path::log_row(engine, context, sequence, events)?])?;
-            }
+        if !changed {
+            return Ok(value);
         }
-        (value, changed)
+        turn.apply([engine.state_row(sequence)])?;
+        if !events.is_empty() {
+            turn.apply([write_path::log_row(engine, context, sequence, events)?])?;
+        }
+        (value, turn.finish()?)
     };
-    if !changed {
-        return Ok(value);
-    }
-    match guarded("committing a transaction", || RecordFile::commit(redb_transaction)) {
+    match guarded("committing a transaction", || RecordFile::commit(redb_transaction, finished)) {
         Ok(()) => {
             engine.set_sequence(sequence);
             engine.publish()?;
@@ -208,7 +206,7 @@ impl Access for Transaction<'_> {
         let (value, changes, events) =
             guarded("planning a write", || write_path::plan_over(&state.turn, self.context, plan))?;
         if !changes.is_empty() {
-            let applied = guarded("writing", || state.turn.apply(&changes));
+            let applied = guarded("writing", || state.turn.apply(changes));
             if let Err(error) = applied {
                 self.failed.set(true);
                 self.context.engine.set_latch(&error);

@@ -3,7 +3,7 @@
 //! A draft touches nothing: it collects changes over a view, and the write path applies them. What must hold: a record,
 //! its index entries and its event are always drafted together, and no two records share an entry of a unique index.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use chrono::{DateTime, Utc};
@@ -13,7 +13,7 @@ use super::context::Context;
 use super::event::{Event, What};
 use super::view::{View, decode, index_prefix, record_key, split_index_key, with_state};
 use crate::error::{Error, Result};
-use crate::model::{Resource, entries};
+use crate::model::{Resource, entries, entry_value};
 use crate::records::{Change, Space, envelope};
 use crate::value::id::RecordKey;
 use crate::value::{Action, limits, stored};
@@ -22,23 +22,23 @@ use crate::value::{Action, limits, stored};
 pub struct Draft<'v> {
     view: View<'v>,
     overlay: BTreeMap<(Space, Vec<u8>), Option<Vec<u8>>>,
+    /// Changed index entries: whether they were there before the draft, and their values now.
+    entries: BTreeMap<Vec<u8>, (bool, Option<Vec<u8>>)>,
     events: Vec<Event>,
 }
 
 impl<'v> Draft<'v> {
     pub(crate) fn new(view: View<'v>) -> Self {
-        Self { view, overlay: BTreeMap::new(), events: Vec::new() }
+        Self { view, overlay: BTreeMap::new(), entries: BTreeMap::new(), events: Vec::new() }
     }
 
     pub(crate) fn finish(self) -> Result<(Vec<Change>, Vec<Event>)> {
-        let changes: Vec<Change> = self
-            .overlay
-            .into_iter()
-            .map(|((space, key), value)| match value {
-                Some(value) => Change::Put { space, key, value },
-                None => Change::Delete { space, key },
-            })
-            .collect();
+        let entries = self.entries.into_iter().map(|(key, (before, after))| Change::Entry { key, before, after });
+        let rows = self.overlay.into_iter().map(|((space, key), value)| match value {
+            Some(value) => Change::Put { space, key, value },
+            None => Change::Delete { space, key },
+        });
+        let changes: Vec<Change> = rows.chain(entries).collect();
         let bytes: usize = changes.iter().map(Change::len).sum();
         if bytes > 2 * limits::BATCH_BYTES {
             return Err(Error::limit(format!(
@@ -102,6 +102,36 @@ impl<'v> Draft<'v> {
             .range((Bound::Included((space, prefix.to_vec())), Bound::Unbounded))
             .take_while(move |((at, key), _)| *at == space && key.starts_with(prefix))
             .map(|((_, key), value)| (key, value))
+    }
+
+    fn drafted_entries<'s>(
+        &'s self,
+        prefix: &'s [u8],
+    ) -> impl Iterator<Item = (&'s Vec<u8>, &'s (bool, Option<Vec<u8>>))> + 's {
+        self.entries
+            .range::<[u8], _>((Bound::Included(prefix), Bound::Unbounded))
+            .take_while(move |(key, _)| key.starts_with(prefix))
+    }
+
+    /// The keys of index entries that start with `prefix`, with this draft's changes, in order.
+    fn entries_prefix(&self, prefix: &[u8]) -> Result<BTreeSet<Vec<u8>>> {
+        let mut keys = BTreeSet::new();
+        let mut cursor = self.view.cursor(Space::Index, prefix)?;
+        while let Some(key) = cursor.visit(false, |key, _| key.to_vec())? {
+            keys.insert(key);
+        }
+        for (key, (_, after)) in self.drafted_entries(prefix) {
+            match after {
+                Some(_) => keys.insert(key.clone()),
+                None => keys.remove(key),
+            };
+        }
+        Ok(keys)
+    }
+
+    /// Changes an index entry; `is_there` tells whether it is there so far. Several changes become one.
+    fn draft_entry(&mut self, key: Vec<u8>, is_there: bool, value: Option<Vec<u8>>) {
+        self.entries.entry(key).and_modify(|(_, after)| after.clone_from(&value)).or_insert((is_there, value));
     }
 
     /// Sets a key of a raw space.
@@ -180,29 +210,26 @@ impl<'v> Draft<'v> {
         };
         let mut cursor = self.view.cursor(Space::Index, &prefix)?;
         while let Some((key, _)) = cursor.next()? {
-            let deleted = matches!(self.overlay.get(&(Space::Index, key.clone())), Some(None));
+            let deleted = matches!(self.entries.get(&key), Some((_, None)));
             if let (false, Some(record)) = (deleted, exact(&key)) {
                 return Ok(Some(record));
             }
         }
-        Ok(self
-            .overlay_prefix(Space::Index, &prefix)
-            .filter(|(_, value)| value.is_some())
-            .find_map(|(key, _)| exact(key)))
+        Ok(self.drafted_entries(&prefix).filter(|(_, (_, after))| after.is_some()).find_map(|(key, _)| exact(key)))
     }
 
     /// The keys of all records that have an entry with this prefix in an index, with this draft's changes.
     pub fn find_all<R: Resource>(&self, index: u8, prefix: &[u8]) -> Result<Vec<RecordKey>> {
         let prefix = index_prefix(R::KIND, index, prefix);
-        let entries = self.raw_prefix(Space::Index, &prefix)?;
-        Ok(entries.iter().filter_map(|(key, _)| split_index_key(R::KIND, key)).map(|(_, record)| record).collect())
+        let entries = self.entries_prefix(&prefix)?;
+        Ok(entries.iter().filter_map(|key| split_index_key(R::KIND, key)).map(|(_, record)| record).collect())
     }
 
     /// The keys of the records whose entries in an index start with `prefix`, in the order of the entries, with this
     /// draft's changes.
     pub(crate) fn index_keys<R: Resource>(&self, index: u8, prefix: &[u8]) -> Result<Vec<RecordKey>> {
-        let entries = self.raw_prefix(Space::Index, &index_prefix(R::KIND, index, prefix))?;
-        Ok(entries.iter().filter_map(|(bytes, _)| split_index_key(R::KIND, bytes)).map(|(_, key)| key).collect())
+        let entries = self.entries_prefix(&index_prefix(R::KIND, index, prefix))?;
+        Ok(entries.iter().filter_map(|bytes| split_index_key(R::KIND, bytes)).map(|(_, key)| key).collect())
     }
 
     /// Stores a record, its index entries and its event.
@@ -307,10 +334,6 @@ impl<'v> Draft<'v> {
     }
 
     fn put_indexes<R: Resource>(&mut self, key: RecordKey, old: Option<&R>, new: Option<&R>) {
-        let moved = match (old, new) {
-            (Some(old), Some(new)) => old.workspace() != new.workspace(),
-            _ => true,
-        };
         for index in R::indexes() {
             let before = old.map(|record| entries(record, index)).unwrap_or_default();
             let after = new.map(|record| entries(record, index)).unwrap_or_default();
@@ -320,11 +343,14 @@ impl<'v> Draft<'v> {
                 bytes
             };
             for entry in before.iter().filter(|entry| !after.contains(entry)) {
-                self.delete_raw(Space::Index, full(entry));
+                self.draft_entry(full(entry), true, None);
             }
             if let Some(new) = new {
-                for entry in after.iter().filter(|entry| moved || !before.contains(entry)) {
-                    self.put_raw(Space::Index, full(entry), new.workspace().as_bytes().to_vec());
+                let value = entry_value(new, index);
+                // What stands beside an entry may change where the entry does not.
+                let changed = old.is_none_or(|old| entry_value(old, index) != value);
+                for entry in after.iter().filter(|entry| changed || !before.contains(entry)) {
+                    self.draft_entry(full(entry), before.contains(entry), Some(value.clone()));
                 }
             }
         }

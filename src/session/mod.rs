@@ -41,3 +41,4 @@ pub use runner::{FreshIdRunner, JobRequest, JobRunner, NotebookRequest, QueueFai
 pub(crate) use text_search::{TextAnswer, TextSearch, search};
 pub use view::View;
 pub(crate) use view::split_index_key;
+pub(crate) use write_path::settle_indexes;

@@ -14,21 +14,22 @@ use super::access::{Access, Session};
 use super::context::Context;
 use super::engine::lock;
 use super::event::{Event, What};
+use super::identity::Visibility;
 use super::view::{View, record_key};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{REGISTRY, Registered, registry};
 use crate::records::{Snapshot, Source, Space, envelope};
-use crate::search::{self, Change, Checkpoint, DocKey, Document, Index, Opened, Request, Scope, Shape};
+use crate::search::{
+    self, Ask, Cell, Change, Checkpoint, ColumnName, DocKey, Document, Index, Opened, Request, Scope, Shape,
+};
 use crate::value::id::Kind;
-use crate::value::limits::{SEARCH_CHECKPOINT_CHANGES, SEARCH_FEED_CHANGES};
+use crate::value::limits::{SEARCH_CHECKPOINT_CHANGES, SEARCH_FEED_CHANGES, SEARCH_OVERLAY_CHANGES};
 use crate::value::{RecordKey, key};
 
 /// Where the index lies in the store directory.
 pub(super) const DIRECTORY: &str = "search";
 /// The row of [`Space::Positions`] that holds the checkpoint.
 pub(super) const CHECKPOINT: &[u8] = b"text index";
-/// Commits that a filter brings the index up to date by; further behind, it does without.
-const CONTAINS_LAG: u64 = 1_000;
 /// How long work on the index may go unsaved.
 const CHECKPOINT_PERIOD: Duration = Duration::from_secs(60);
 
@@ -84,6 +85,9 @@ impl SearchOutbox {
             shape.kinds.push(registered.kind);
             for (name, weight) in (registered.text_fields)() {
                 shape.add_field(name, weight);
+            }
+            for (path, is_float) in (registered.scalars)() {
+                shape.columns.push(ColumnName { kind: registered.kind.code, path: path.to_owned(), is_float });
             }
         }
         shape
@@ -278,18 +282,100 @@ impl SearchOutbox {
     ///
     /// A text field that is named like a filter field holds the text of that field.
     pub(super) fn containing(&self, view: &View<'_>, kind: Kind, path: &str, piece: &str) -> Option<Vec<RecordKey>> {
-        let index = self.open_index()?;
         let registered = self.by_code(kind.code)?;
-        let newest = view.context().engine.snapshot().sequence;
-        if newest.saturating_sub(index.sequence()) > CONTAINS_LAG
-            || !(registered.text_fields)().iter().any(|(name, _)| *name == path)
-        {
+        if !(registered.text_fields)().iter().any(|(name, _)| *name == path) {
             return None;
         }
+        let state = self.at_hand(view)?;
         // A damaged index is no reason for a filter to fail.
-        let (_, state) = self.state_at(view).ok()?;
         let keys = state.containing(kind.code, path, piece).ok()??;
         Some(keys.into_iter().map(|found| found.key).collect())
+    }
+
+    /// The place of the column that holds a field of a kind; `None` when there is none.
+    pub(super) fn column(&self, view: &View<'_>, kind: Kind, path: &str) -> Option<usize> {
+        self.by_code(kind.code)?;
+        self.opened_index(view)?.shape().column(kind.code, path)
+    }
+
+    /// The number of records of a kind whose cells fulfil every ask and that `visibility` admits, and the keys of further
+    /// records that have to be read to be counted. `None` when the index is no help, or not at hand.
+    pub(super) fn count_cells(
+        &self,
+        view: &View<'_>,
+        kind: Kind,
+        asks: &[Ask],
+        visibility: &Visibility,
+    ) -> Option<(u64, Vec<RecordKey>)> {
+        let scopes = match visibility {
+            Visibility::All => None,
+            Visibility::None => return Some((0, Vec::new())),
+            Visibility::Workspaces(ids) => {
+                Some(vec![Scope { kinds: vec![kind.code], workspaces: Some(ids.iter().cloned().collect()) }])
+            }
+        };
+        let state = self.at_hand(view)?;
+        let count = state.count_cells(asks, scopes.as_deref()).ok()?;
+        let unsettled = state.unsettled().into_iter().filter(|found| found.kind == kind.code);
+        Some((count, unsettled.map(|found| found.key).collect()))
+    }
+
+    /// The index, opened if it was not and a checkpoint says that this is worth it.
+    fn opened_index(&self, view: &View<'_>) -> Option<Arc<Index>> {
+        if cfg!(not(feature = "search")) {
+            return None;
+        }
+        if let Some(index) = self.open_index() {
+            return Some(index);
+        }
+        let snapshot = view.context().engine.snapshot();
+        let newest = View::new(Source::Snapshot(&snapshot), view.context(), &[]);
+        Self::recorded(&newest).ok()??;
+        self.index(&newest, snapshot.sequence).ok()
+    }
+
+    /// The state of the index with exactly what `view` sees, if little is missing in it; a filter never waits for more.
+    fn at_hand(&self, view: &View<'_>) -> Option<search::View> {
+        let index = self.opened_index(view)?;
+        let engine = &view.context().engine;
+        // What the view's commit is; an open transaction adds to the newest.
+        let snapshot = engine.snapshot();
+        let committed = match view.source() {
+            Source::Snapshot(seen) => seen.sequence,
+            Source::Turn(_) => snapshot.sequence,
+        };
+        let newest = View::new(Source::Snapshot(&snapshot), view.context(), &[]);
+        if let Ok(_feeding) = self.feeding.try_lock() {
+            let from = index.view().sequence();
+            // An index without anything is built by maintenance.
+            let missing = (from > 0).then(|| self.touched_between(&newest, from, snapshot.sequence)).flatten()?;
+            if !missing.is_empty() {
+                self.feed(&index, &newest, snapshot.sequence).ok()?;
+            }
+        }
+        let state = index.view();
+        let (first, last) = (state.sequence().min(committed), state.sequence().max(committed));
+        // What the index misses is added as the view sees it, and what came later is put back.
+        let mut touched = if state.sequence() == 0 { None } else { self.touched_between(&newest, first, last) }?;
+        touched.extend(self.touched(view.pending()).map(|(key, _)| key));
+        let keys: Vec<(DocKey, bool)> = touched.into_iter().map(|key| (key, false)).collect();
+        let changes = self.changes(index.shape(), view, &keys).ok()?;
+        Some(state.with(&changes))
+    }
+
+    /// The documents that commits after `from` and up to `to` concern; `None` when they are many, or not known.
+    fn touched_between(&self, view: &View<'_>, from: u64, to: u64) -> Option<HashSet<DocKey>> {
+        let mut touched = HashSet::new();
+        if from == to {
+            return Some(touched);
+        }
+        let outcome = view.log_after(from, |sequence, entry| {
+            if sequence <= to {
+                touched.extend(self.touched(&entry.events).map(|(key, _)| key));
+            }
+            Ok(sequence < to && touched.len() <= SEARCH_OVERLAY_CHANGES)
+        });
+        (outcome.is_ok() && touched.len() <= SEARCH_OVERLAY_CHANGES).then_some(touched)
     }
 
     /// Catches up, commits, and makes the index durable when that is due.
@@ -311,6 +397,14 @@ impl SearchOutbox {
             *lock(&self.saved_at) = Some(Instant::now());
         }
         Ok(())
+    }
+
+    /// Merges parts of the index while nobody writes.
+    ///
+    /// # Errors
+    /// When the merge fails, which the next pass tries again.
+    pub(crate) fn settle(&self) -> Result<()> {
+        self.open_index().map_or(Ok(()), |index| index.settle())
     }
 
     /// Whether there may be something to do. A store that never logged anything does not even open the index.
@@ -382,7 +476,18 @@ impl SearchOutbox {
 fn document(shape: &Shape, registered: &Registered, key: DocKey, full_key: &[u8], bytes: &[u8]) -> Result<Document> {
     let read = (registered.document)(envelope::open(full_key, registered.kind.code, bytes)?)?;
     let texts = texts(shape, read.texts);
-    Ok(Document { key, workspace: read.workspace, texts })
+    let cells =
+        read.scalars.into_iter().filter_map(|(path, scalar)| Some((shape.column(key.kind, path)?, cell(scalar))));
+    let cells = cells.collect();
+    Ok(Document { key, workspace: read.workspace, texts, cells })
+}
+
+fn cell(scalar: registry::Scalar) -> Cell {
+    match scalar {
+        registry::Scalar::Int(value) => Cell::Int(value),
+        // One zero, as in every other order of doubles.
+        registry::Scalar::Float(value) => Cell::Float(if value == 0.0 { 0.0 } else { value }),
+    }
 }
 
 fn texts(shape: &Shape, texts: Vec<(&'static str, f32, String)>) -> Vec<(usize, String)> {

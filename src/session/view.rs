@@ -9,7 +9,7 @@ use super::context::Context;
 use super::event::Event;
 use super::identity::Visibility;
 use crate::error::{Error, Result};
-use crate::model::Resource;
+use crate::model::{Resource, split_entry_value};
 use crate::records::{Cursor, Source, Space, envelope};
 use crate::value::id::{Kind, RecordKey};
 use crate::value::{Action, Env, key, stored};
@@ -123,8 +123,8 @@ impl<'a> View<'a> {
     ) -> Result<()> {
         let from = index_prefix(kind, index, prefix);
         let mut cursor = self.source.cursor(Space::Index, &from, key::after_prefix(&from).as_deref())?;
-        while let Some(go_on) = cursor.visit(false, |bytes, workspace| match split_index_key(kind, bytes) {
-            Some((entry, key)) => f(entry, key, workspace),
+        while let Some(go_on) = cursor.visit(false, |bytes, value| match split_index_key(kind, bytes) {
+            Some((entry, key)) => f(entry, key, split_entry_value(value).1),
             None => Ok(true),
         })? {
             if !go_on? {
@@ -135,10 +135,16 @@ impl<'a> View<'a> {
     }
 
     /// A cursor over the entries of an index from `from` (included) to `to` (excluded); [`split_index_key`] splits its
-    /// keys, its values are workspaces.
+    /// keys, [`split_entry_value`] its values.
     pub(crate) fn index_range(&self, kind: Kind, index: u8, from: &[u8], to: &[u8]) -> Result<Cursor<'a>> {
         let (from, to) = (index_prefix(kind, index, from), index_prefix(kind, index, to));
         self.source.cursor(Space::Index, &from, Some(&to))
+    }
+
+    /// The number of entries of an index from `from` (included) to `to` (excluded). It is exact up to `most`; above that
+    /// it may be any number that is greater.
+    pub(crate) fn count_entries(&self, kind: Kind, index: u8, from: &[u8], to: &[u8], most: u64) -> Result<u64> {
+        self.source.count_entries(&index_prefix(kind, index, from), &index_prefix(kind, index, to), most)
     }
 
     /// Calls `f` with every record of a kind that the caller may see, in key order, until it answers false.

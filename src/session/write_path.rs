@@ -15,6 +15,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
+use super::access::{Access, Session};
 use super::context::Context;
 use super::draft::Draft;
 use super::engine::{Engine, guarded, lock};
@@ -216,7 +217,7 @@ fn run_group(
     engine.check_latch()?;
     let transaction = engine.records.begin()?;
     let mut sequence = engine.sequence();
-    {
+    let finished = {
         let mut turn = Turn::open(&transaction)?;
         for (job, answer) in group.iter().zip(answers.iter_mut()) {
             let Some(plan) = lock(&job.plan).take() else { continue };
@@ -232,15 +233,16 @@ fn run_group(
             });
         }
         if sequence != engine.sequence() {
-            turn.apply(&[engine.state_row(sequence)])?;
+            turn.apply([engine.state_row(sequence)])?;
         }
-    }
-    if sequence == engine.sequence() {
-        // Nothing changed: no sync is owed.
-        return Ok(());
-    }
+        if sequence == engine.sequence() {
+            // Nothing changed: no sync is owed.
+            return Ok(());
+        }
+        turn.finish()?
+    };
     *began = true;
-    RecordFile::commit(transaction)?;
+    RecordFile::commit(transaction, finished)?;
     engine.set_sequence(sequence);
     engine.publish()
 }
@@ -271,13 +273,13 @@ fn apply(
     changes: Vec<Change>,
     events: Vec<Event>,
 ) -> Result<()> {
-    turn.apply(&changes)?;
+    turn.apply(changes)?;
     *sequence += 1;
     // What concerns no resource (positions, checkpoints, swept files) is a commit, but nothing that a subscriber is told.
     if events.is_empty() {
         return Ok(());
     }
-    turn.apply(&[log_row(engine, context, *sequence, events)?])
+    turn.apply([log_row(engine, context, *sequence, events)?])
 }
 
 /// The change log's row of one commit.
@@ -299,4 +301,32 @@ pub(super) fn exclusive<T>(context: &Arc<Context>, f: impl FnOnce() -> Result<T>
         return Err(Error::new(ErrorKind::OutcomeUnknown, "the turn was answered without being held"));
     };
     f()
+}
+
+/// Goes on merging the runs of the indexes in a turn of its own, `entries` of them at each level; whether there is more.
+pub(crate) fn settle_indexes(session: &Session, entries: u64) -> Result<bool> {
+    /// More than an entry takes in a run.
+    const ENTRY_BYTES: u64 = 64;
+    let context = session.context();
+    let engine = &context.engine;
+    if engine.check_space(entries.saturating_mul(ENTRY_BYTES)).is_err() {
+        // It can wait, and deletes cannot.
+        return Ok(false);
+    }
+    exclusive(context, || {
+        let transaction = engine.records.begin()?;
+        let finished = {
+            let mut turn = Turn::open(&transaction)?;
+            if !guarded("merging index entries", || turn.settle_indexes(entries))? {
+                return Ok(false);
+            }
+            turn.finish()?
+        };
+        if let Err(error) = guarded("committing merged index entries", || RecordFile::commit(transaction, finished)) {
+            engine.set_latch(&error);
+            return Err(error);
+        }
+        engine.publish()?;
+        Ok(true)
+    })
 }

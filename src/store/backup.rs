@@ -160,7 +160,7 @@ fn copy_space(
         }
         report.keys += batch.len() as u64;
         control.report(report.keys, None, "keys");
-        copy.write(|turn| turn.apply(&batch))?;
+        copy.write(|turn| turn.apply(batch))?;
     }
     Ok(())
 }

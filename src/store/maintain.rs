@@ -10,7 +10,7 @@ use super::open::Store;
 use crate::disk::parent;
 use crate::error::{Error, Result};
 use crate::records::{Source, Space};
-use crate::session::{Access, Engine, Identity, Session, changes, lock};
+use crate::session::{Access, Engine, Identity, Session, changes, lock, settle_indexes};
 use crate::value::Control;
 
 /// The user id under which the store itself writes.
@@ -41,11 +41,12 @@ impl Store {
     /// # Errors
     /// As any write, and what `control` says.
     pub fn maintain(&self, control: &Control) -> Result<MaintenanceReport> {
-        maintain(self.engine(), control)
+        maintain(self.engine(), control, true)
     }
 }
 
-pub(super) fn maintain(engine: &Arc<Engine>, control: &Control) -> Result<MaintenanceReport> {
+/// One pass; what makes reads quicker and writers wait is left out unless nobody writes.
+pub(super) fn maintain(engine: &Arc<Engine>, control: &Control, is_idle: bool) -> Result<MaintenanceReport> {
     let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
     let segments_written = crate::session::table_store::maintain(&session, control)?;
     let upload_sessions_expired = crate::services::expire_upload_sessions(&session)?;
@@ -57,10 +58,27 @@ pub(super) fn maintain(engine: &Arc<Engine>, control: &Control) -> Result<Mainte
         ..Default::default()
     };
     control.check()?;
+    if is_idle {
+        settle(&session, control)?;
+    }
     engine.search.maintain(&session)?;
+    if is_idle {
+        // What fails is tried again in the next pass.
+        let _ = engine.search.settle();
+    }
     let position = engine.search.position(&session)?;
     report.log_entries_dropped = session.write(move |draft| changes::trim(draft, position, TRIM_BATCH))? as u64;
     Ok(report)
+}
+
+/// Merges the runs of the indexes while nobody writes, a short turn at a time.
+fn settle(session: &Session, control: &Control) -> Result<()> {
+    /// Entries merged in one turn: a writer that comes meanwhile waits for one.
+    const TURN: u64 = 100_000;
+    while settle_indexes(session, TURN)? {
+        control.check()?;
+    }
+    Ok(())
 }
 
 /// Removes the files that were forgotten by a commit that every reader is past.
@@ -123,6 +141,7 @@ impl MaintenanceThread {
         let control = Control::default();
         let (thread_stop, thread_control) = (stop.clone(), control.clone());
         let work = move || {
+            let mut seen = None;
             loop {
                 let stopped = lock(&thread_stop.0);
                 let (stopped, _) = thread_stop
@@ -135,7 +154,10 @@ impl MaintenanceThread {
                 drop(stopped);
                 let Some(engine) = engine.upgrade() else { return };
                 // What failed is tried again in the next pass; a failed write has latched the store by itself.
-                let _ = crate::session::guarded("maintaining", || maintain(&engine, &thread_control));
+                let newest = engine.snapshot().sequence;
+                let is_idle = seen == Some(newest);
+                let _ = crate::session::guarded("maintaining", || maintain(&engine, &thread_control, is_idle));
+                seen = Some(newest);
             }
         };
         let thread = std::thread::Builder::new()

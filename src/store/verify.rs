@@ -137,7 +137,7 @@ impl Store {
 fn verify_records(source: Source<'_>, control: &Control, report: &mut VerifyReport) -> Result<()> {
     let total = source.len(Space::Records)?;
     let mut cursor = source.cursor(Space::Records, &[], None)?;
-    let mut expected_entries = 0u64;
+    let mut expected = Sum::default();
     while let Some((key, value)) = cursor.next()? {
         if report.records.is_multiple_of(1024) {
             control.check()?;
@@ -158,24 +158,14 @@ fn verify_records(source: Source<'_>, control: &Control, report: &mut VerifyRepo
         };
         match (registered.entries)(payload) {
             Ok(entries) => {
-                for (index, entry) in entries {
-                    expected_entries += 1;
-                    let mut full = vec![code, index];
-                    full.extend_from_slice(&entry);
-                    full.extend_from_slice(key.get(1..).unwrap_or_default());
-                    if source.get(Space::Index, &full)?.is_none() {
-                        report.find(RECORD_FILE, hex(&full), "an index entry of a record is missing", REBUILD);
-                    }
+                for (index, entry, value) in entries {
+                    expected.add(&entry_key(code, index, &entry, &key), &value);
                 }
             }
             Err(error) => report.find(RECORD_FILE, hex(&key), error.message(), RESTORE),
         }
     }
-    report.index_entries = source.len(Space::Index)?;
-    if report.index_entries > expected_entries {
-        let surplus = report.index_entries - expected_entries;
-        report.find(RECORD_FILE, "the indexes", format!("{surplus} entries belong to no record"), REBUILD);
-    }
+    verify_indexes(source, control, &expected, report)?;
     if report.records != total {
         report.find(
             RECORD_FILE,
@@ -183,6 +173,76 @@ fn verify_records(source: Source<'_>, control: &Control, report: &mut VerifyRepo
             format!("{} records were found where {total} are counted", report.records),
             RESTORE,
         );
+    }
+    Ok(())
+}
+
+/// The key of an index entry of the record under `key`.
+fn entry_key(code: u8, index: u8, entry: &[u8], key: &[u8]) -> Vec<u8> {
+    [&[code, index], entry, key.get(1..).unwrap_or_default()].concat()
+}
+
+/// Entries in any order: equal sums mean equal entries.
+#[derive(Default, PartialEq, Eq)]
+struct Sum {
+    entries: u64,
+    hashes: u128,
+}
+
+impl Sum {
+    fn add(&mut self, key: &[u8], value: &[u8]) {
+        self.entries += 1;
+        let hash = xxhash_rust::xxh3::xxh3_128_with_seed(value, xxhash_rust::xxh3::xxh3_64(key));
+        let keyed = xxhash_rust::xxh3::xxh3_128(key);
+        self.hashes = self.hashes.wrapping_add(hash ^ keyed.rotate_left(64));
+    }
+}
+
+/// Compares the entries of the indexes with those that the records ask for; where they differ, names what is missing.
+fn verify_indexes(source: Source<'_>, control: &Control, expected: &Sum, report: &mut VerifyReport) -> Result<()> {
+    let mut found = Sum::default();
+    let mut cursor = source.cursor(Space::Index, &[], None)?;
+    while cursor.visit(false, |key, value| found.add(key, value))?.is_some() {
+        if found.entries.is_multiple_of(4096) {
+            control.check()?;
+        }
+    }
+    report.index_entries = found.entries;
+    if source.len(Space::Index)? != found.entries {
+        report.find(RECORD_FILE, "the indexes", "the entries are not as many as are counted", REBUILD);
+    }
+    if found == *expected {
+        return Ok(());
+    }
+    let mut records = source.cursor(Space::Records, &[], None)?;
+    while let Some((key, value)) = records.next()? {
+        control.check()?;
+        let code = key.first().copied().unwrap_or_default();
+        let Ok(payload) = envelope::open(&key, code, &value) else { continue };
+        let Some(Ok(entries)) = registry::by_code(code).map(|registered| (registered.entries)(payload)) else {
+            continue;
+        };
+        for (index, entry, value) in entries {
+            let full = entry_key(code, index, &entry, &key);
+            match source.get(Space::Index, &full)? {
+                None => report.find(RECORD_FILE, hex(&full), "an index entry of a record is missing", REBUILD),
+                Some(found) if found != value => {
+                    report.find(
+                        RECORD_FILE,
+                        hex(&full),
+                        "an index entry of a record is not what it should be",
+                        REBUILD,
+                    );
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    if found.entries > expected.entries {
+        let surplus = found.entries - expected.entries;
+        report.find(RECORD_FILE, "the indexes", format!("{surplus} entries belong to no record"), REBUILD);
+    } else {
+        report.find(RECORD_FILE, "the indexes", "the entries are not those of the records", REBUILD);
     }
     Ok(())
 }

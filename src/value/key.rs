@@ -88,7 +88,6 @@ pub fn split_i64(bytes: &[u8]) -> Option<(i64, &[u8])> {
 }
 
 /// The number of bytes of the scalar encoding that `bytes` starts with.
-#[cfg(any(test, fuzzing))]
 #[must_use]
 pub fn encoded_len(bytes: &[u8]) -> Option<usize> {
     match bytes.first()? {

@@ -4,13 +4,13 @@
 //! by size, and sizes come from counting entries of all of them at once until the smallest ends: so choosing costs a
 //! small multiple of what the smallest range costs anyway, and there are no statistics that could be stale.
 
-use super::Query;
 use super::predicate::Predicate;
 use super::scan::{OrderedScan, Scan, ordered, scans, whole};
-use super::{text, walk};
+use super::{Query, cells, text, walk};
 use crate::error::Result;
 use crate::filter::Condition;
 use crate::model::Resource;
+use crate::search::Ask;
 use crate::session::view::View;
 use crate::value::Val;
 use crate::value::id::RecordKey;
@@ -39,8 +39,17 @@ pub(super) enum AccessPath {
 #[derive(Debug)]
 pub(super) struct Choice {
     pub(super) path: AccessPath,
+    /// What counts the matches without reading them.
+    pub(super) count: Option<Count>,
+}
+
+/// What counts matches.
+#[derive(Debug)]
+pub(super) enum Count {
     /// Ranges whose intersection is exactly the matches, so that counting entries counts matches.
-    pub(super) count: Option<Vec<Vec<Scan>>>,
+    Entries(Vec<Vec<Scan>>),
+    /// Columns of the text index.
+    Columns(Vec<Ask>),
 }
 
 /// Ranges with up to this many entries are gathered rather than walked around.
@@ -87,7 +96,11 @@ pub(super) fn choose<R: Resource>(view: &View<'_>, query: &Query<'_>, predicate:
     }
     let wanted = query.skip.saturating_add(query.take).saturating_add(1);
     let groups = groups::<R>(conditions);
-    let count = if query.return_count { exact::<R>(predicate, &groups) } else { None };
+    let count = if query.return_count {
+        exact::<R>(predicate, &groups).map(Count::Entries).or_else(|| columns::<R>(view, predicate).map(Count::Columns))
+    } else {
+        None
+    };
     // Without a count from the index, every match must be seen, in whatever order.
     let every_match = query.return_count && count.is_none();
     let in_order = index_order::<R>(query)
@@ -205,6 +218,15 @@ fn exact<R: Resource>(predicate: &Predicate, groups: &[Group]) -> Option<Vec<Vec
         chosen.push(best.scans.clone());
     }
     Some(chosen)
+}
+
+/// What columns are asked when they can answer everything that the predicate asks for.
+fn columns<R: Resource>(view: &View<'_>, predicate: &Predicate) -> Option<Vec<Ask>> {
+    let conditions = &predicate.conditions;
+    if conditions.is_empty() || !conditions.iter().all(Condition::is_exact) {
+        return None;
+    }
+    conditions.iter().map(|condition| cells::ask::<R>(view, condition)).collect()
 }
 
 /// Chooses among groups and an order by size.

@@ -4,6 +4,7 @@
 //! at a key, so a walk by tokens returns each record whose match and order key did not change exactly once.
 
 mod access_path;
+mod cells;
 mod plan;
 mod position;
 mod predicate;

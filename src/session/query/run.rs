@@ -2,11 +2,11 @@
 
 use std::collections::{BinaryHeap, HashSet};
 
-use super::access_path::{AccessPath, Choice, choose};
+use super::access_path::{AccessPath, Choice, Count, choose};
 use super::predicate::{Predicate, RecordRow, field_index};
 use super::scan::{OrderedScan, Scan};
 use super::walk::{self, OrderedWalk, Walked};
-use super::{OrderTerm, Page, Plan, Query, position};
+use super::{OrderTerm, Page, Plan, Query, cells, position};
 use crate::error::Result;
 use crate::model::Resource;
 use crate::session::token;
@@ -120,9 +120,8 @@ impl View<'_> {
         let touched_before = self.records_touched();
 
         let mut entries = 0;
-        let indexed_count = match &choice.count {
-            Some(sets) => {
-                let (found, read) = walk::count(self, R::KIND, sets, &predicate.visibility)?;
+        let indexed_count = match cells::count::<R>(self, choice.count.as_ref(), &predicate)? {
+            Some((found, read)) => {
                 entries += read;
                 Some(found)
             }
@@ -233,7 +232,8 @@ fn describe<R: Resource>(query: &Query<'_>, predicate: &Predicate, choice: &Choi
         }
     };
     let count = query.return_count.then(|| match &choice.count {
-        Some(sets) => sets_text(sets),
+        Some(Count::Entries(sets)) => sets_text(sets),
+        Some(Count::Columns(asks)) => format!("{} columns of the text index", asks.len()),
         None => "every match".to_owned(),
     });
     Plan { access, residual: predicate.describe::<R>(), order, count, ..Plan::default() }

@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use crate::filter::{Condition, Constant};
-use crate::model::{Index, Resource};
+use crate::model::{Index, Resource, split_entry_value};
 use crate::value::{FieldType, key};
 
 /// Ranges of one index that hold every record with certain conditions, and no other.
@@ -19,6 +19,51 @@ pub(super) struct Scan {
     pub(super) answers: Vec<usize>,
     /// Whether no record has two entries in the ranges.
     pub(super) distinct: bool,
+    /// What else the conditions ask of values that stand beside the entries.
+    pub(super) tests: Vec<Test>,
+}
+
+/// A test of a value that stands beside the entries of an index.
+#[derive(Clone, Debug)]
+pub(super) struct Test {
+    /// Place among the included fields.
+    place: usize,
+    /// It must be one of these encodings.
+    points: Vec<Vec<u8>>,
+}
+
+impl Scan {
+    /// The workspace of an entry, unless what stands beside it shows that its record is no match.
+    pub(super) fn admits<'v>(&self, value: &'v [u8]) -> Option<&'v [u8]> {
+        let (included, workspace) = split_entry_value(value);
+        let fits = |test: &Test| {
+            let value = included.and_then(|included| value_at(included, test.place));
+            // What was too long to be included is tested on the record.
+            value.is_none_or(|value| test.points.iter().any(|point| point == value))
+        };
+        self.tests.iter().all(fits).then_some(workspace)
+    }
+}
+
+fn value_at(mut included: &[u8], place: usize) -> Option<&[u8]> {
+    for _ in 0..place {
+        included = included.get(key::encoded_len(included)?..)?;
+    }
+    included.get(..key::encoded_len(included)?)
+}
+
+/// The tests of what an index includes; conditions that its ranges answer need none.
+fn tests<R: Resource>(index: &Index<R>, conditions: &[Condition], answers: &[usize]) -> Vec<Test> {
+    let mut tests = Vec::new();
+    for (place, path) in index.include.iter().enumerate() {
+        let Some(position) = position::<R>(path).filter(|position| is_scalar::<R>(*position)) else { continue };
+        for (number, condition) in conditions.iter().enumerate() {
+            if let (false, Some((Step::Points(points), _))) = (answers.contains(&number), step(condition, position)) {
+                tests.push(Test { place, points });
+            }
+        }
+    }
+    tests
 }
 
 /// An index whose entries after a prefix are in the order of a query.
@@ -182,7 +227,7 @@ pub(super) fn whole<R: Resource>() -> Option<Scan> {
     };
     let index = R::indexes().iter().find(one_each)?;
     let spans = vec![(Vec::new(), vec![0xff])];
-    Some(Scan { index: index.number, name: name(index), spans, answers: Vec::new(), distinct: true })
+    Some(Scan { index: index.number, name: name(index), spans, answers: Vec::new(), distinct: true, tests: Vec::new() })
 }
 
 fn scan<R: Resource>(index: &Index<R>, conditions: &[Condition]) -> Option<Scan> {
@@ -221,7 +266,8 @@ fn scan<R: Resource>(index: &Index<R>, conditions: &[Condition]) -> Option<Scan>
         .map(|prefix| (from.after_prefix(prefix), to.after_prefix(prefix)))
         .filter(|(from, to)| from < to)
         .collect();
-    Some(Scan { index: index.number, name: name(index), spans, answers, distinct })
+    let tests = tests(index, conditions, &answers);
+    Some(Scan { index: index.number, name: name(index), spans, answers, distinct, tests })
 }
 
 /// The index that gives the order of a query behind an equality prefix; the one with the longest prefix.
@@ -267,6 +313,7 @@ fn ordered_by<R: Resource>(
         answers.push(number);
     }
     let spans = vec![(prefix.clone(), end_of(&prefix))];
-    let scan = Scan { index: index.number, name: name(index), spans, answers, distinct: true };
+    let tests = tests(index, conditions, &answers);
+    let scan = Scan { index: index.number, name: name(index), spans, answers, distinct: true, tests };
     Some((bound, OrderedScan { scan, descending, has_terms: !terms.is_empty() }))
 }

@@ -14,14 +14,15 @@ use crate::value::key;
 /// Entries between two looks at the deadline.
 const BETWEEN_CHECKS: u64 = 4096;
 
-/// Calls `f` with the record key and workspace of each entry of a scan until it answers false.
+/// Calls `f` with the record key and workspace of each entry of a scan that passes its tests, until it answers false.
 fn each_entry(view: &View<'_>, kind: Kind, scan: &Scan, mut f: impl FnMut(RecordKey, &[u8]) -> bool) -> Result<u64> {
     let mut entries = 0;
     for (from, to) in &scan.spans {
         let mut cursor = view.index_range(kind, scan.index, from, to)?;
-        while let Some(go_on) = cursor
-            .visit(false, |bytes, workspace| split_index_key(kind, bytes).is_none_or(|(_, key)| f(key, workspace)))?
-        {
+        while let Some(go_on) = cursor.visit(false, |bytes, value| {
+            let Some(workspace) = scan.admits(value) else { return true };
+            split_index_key(kind, bytes).is_none_or(|(_, key)| f(key, workspace))
+        })? {
             entries += 1;
             if entries % BETWEEN_CHECKS == 0 {
                 view.context().check_deadline()?;
@@ -34,25 +35,35 @@ fn each_entry(view: &View<'_>, kind: Kind, scan: &Scan, mut f: impl FnMut(Record
     Ok(entries)
 }
 
+/// The number of entries of a scan, exact up to `most`.
+fn size(view: &View<'_>, kind: Kind, scan: &Scan, most: u64) -> Result<u64> {
+    let mut size = 0u64;
+    for (from, to) in &scan.spans {
+        size += view.count_entries(kind, scan.index, from, to, most.saturating_sub(size))?;
+        if size > most {
+            break;
+        }
+    }
+    Ok(size)
+}
+
 /// The number of entries of the sets that have at most as many as the smallest, within a factor, and at most `limit`.
 pub(super) fn race(view: &View<'_>, kind: Kind, sets: &[Vec<Scan>], limit: usize) -> Result<Vec<Option<usize>>> {
-    const FIRST: usize = 64;
+    const FIRST: usize = 1_024;
     const FACTOR: usize = 8;
-    let mut cap = FIRST;
+    let mut cap = FIRST.min(limit);
     loop {
         let mut sizes = Vec::with_capacity(sets.len());
         for set in sets {
-            let mut size = 0;
+            let mut total = 0;
             for scan in set {
-                each_entry(view, kind, scan, |_, _| {
-                    size += 1;
-                    size <= cap
-                })?;
-                if size > cap {
+                total +=
+                    usize::try_from(size(view, kind, scan, (cap - total.min(cap)) as u64)?).unwrap_or(usize::MAX / 2);
+                if total > cap {
                     break;
                 }
             }
-            sizes.push((size <= cap).then_some(size));
+            sizes.push((total <= cap).then_some(total));
         }
         if cap >= limit || sizes.iter().any(Option::is_some) {
             return Ok(sizes);
@@ -94,6 +105,10 @@ pub(super) fn gather(
 pub(super) fn count(view: &View<'_>, kind: Kind, sets: &[Vec<Scan>], visibility: &Visibility) -> Result<(u64, u64)> {
     if let [set] = sets {
         if let [scan] = set.as_slice() {
+            if scan.distinct && scan.tests.is_empty() && *visibility == Visibility::All {
+                // The index knows without reading its entries.
+                return Ok((size(view, kind, scan, u64::MAX)?, 0));
+            }
             if scan.distinct {
                 let mut found = 0;
                 let entries = each_entry(view, kind, scan, |_, workspace| {
@@ -192,14 +207,16 @@ impl OrderedWalk<'_> {
         if from < to {
             let mut cursor = view.source().cursor(Space::Index, &from, Some(&to))?;
             loop {
-                let visited = cursor.visit(self.ordered.descending, |bytes, workspace| {
+                let visited = cursor.visit(self.ordered.descending, |bytes, value| {
                     let (entry, key) = split_index_key(R::KIND, bytes)?;
                     let new_group = turns && entry != group_entry.as_slice();
                     if new_group {
                         group_entry.clear();
                         group_entry.extend_from_slice(entry);
                     }
-                    let wanted = sees(self.visibility, workspace) && self.within.is_none_or(|keys| keys.contains(&key));
+                    let wanted =
+                        self.ordered.scan.admits(value).is_some_and(|workspace| sees(self.visibility, workspace))
+                            && self.within.is_none_or(|keys| keys.contains(&key));
                     Some((new_group, wanted.then_some(key)))
                 })?;
                 let Some(visited) = visited else { break };

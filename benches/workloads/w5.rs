@@ -1,0 +1,252 @@
+//! W5: a million work items, inserted in durable batches of 1,000, read, queried and changed.
+//!
+//! The work items go through the service, with its own checks, indexes, change log and text index. They have the peers' fields, except
+//! that the store sets who and when: the clock of the store is set to the peers' creation times, so all items of a batch are of one moment.
+
+mod items;
+mod load;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use chrono::DateTime;
+use stationdb::prelude::*;
+use stationdb::{
+    Control, Identity, ManualClock, Patch, QueryWorkItemsRequest, SearchRequest, Session, Store, UpdateWorkItemRequest,
+    UpdateWorkItemsRequest, WorkItem, WorkItemOrderBy,
+};
+
+use crate::common::{Res, Scale, anonymous_memory_mib, bytes_below, hash, median, quantile, timed};
+use items::{BATCH, Items, STATES};
+
+/// Batches of updates.
+const UPDATES: usize = 30;
+/// The greatest anonymous memory seen.
+#[derive(Default)]
+struct Memory(f64);
+
+impl Memory {
+    fn look(&mut self) {
+        self.0 = anonymous_memory_mib().map_or(self.0, |mib| mib.max(self.0));
+    }
+}
+
+fn open(path: &Path, clock: &Arc<ManualClock>) -> Res<Store> {
+    Ok(Store::options().shared_clock(clock.clone()).open(path)?)
+}
+
+/// Runs the workload.
+pub fn run(scale: &Scale) -> Res<()> {
+    let directory = scale.scratch("w5-stationdb")?;
+    let clock = Arc::new(ManualClock::new(items::moment(0)));
+    let store = open(&directory, &clock)?;
+    let mut items = Items::new(scale.records);
+    let mut memory = Memory::default();
+    items.create_templates(&store)?;
+    memory.look();
+
+    insert(scale, &store, &clock, &mut items, &mut memory)?;
+    scale.emit(
+        "W5",
+        "disk",
+        &[bytes_below(&directory) as f64 / scale.records as f64],
+        "B/record",
+        "with text index and change log",
+    );
+    let session = store.session(Identity::user("bench"));
+    gets(scale, &session, &items)?;
+    memory.look();
+    queries(scale, &session, &items, "", &mut memory)?;
+    update(scale, &session, &clock, &mut items, &mut memory)?;
+    queries(scale, &session, &items, "_after_updates", &mut memory)?;
+    drop(session);
+    drop(store);
+
+    let (seconds, store) = timed(|| open(&directory, &clock))?;
+    scale.emit("W5", "open", &[seconds * 1e3], "ms", "after a clean close");
+    let session = store.session(Identity::user("bench"));
+    let (seconds, _) = timed(|| items.ask(&session, "q1_state_part_top100"))?;
+    scale.emit("W5", "first_query_after_open", &[seconds * 1e3], "ms", "q1");
+    let (seconds, _) = timed(|| items.ask(&session, "q4_contains_top100"))?;
+    scale.emit(
+        "W5",
+        "first_contains_after_open",
+        &[seconds * 1e3],
+        "ms",
+        "q4, which opens the text index or does without",
+    );
+    memory.look();
+    items.check(&session)?;
+    load::run(scale, &store, &mut memory)?;
+    scale.emit(
+        "W5",
+        "peak_anonymous_memory",
+        &[memory.0],
+        "MiB",
+        "largest seen between the steps, of store and bench together",
+    );
+    drop((session, store));
+    std::fs::remove_dir_all(&directory)?;
+    Ok(())
+}
+
+/// Rates and latencies of a pass: its thirds count as repetitions, since the store grows.
+fn thirds(scale: &Scale, name: &str, seconds: &[f64], note: &str) {
+    let parts: Vec<&[f64]> = seconds.chunks(seconds.len().div_ceil(3).max(1)).collect();
+    let each = |f: &dyn Fn(&[f64]) -> f64| parts.iter().map(|part| f(part)).collect::<Vec<f64>>();
+    let rate = |part: &[f64]| part.len() as f64 * BATCH as f64 / part.iter().sum::<f64>();
+    scale.emit("W5", &format!("{name}_per_s"), &each(&rate), "records/s", note);
+    scale.emit("W5", &format!("{name}_batch_p50"), &each(&|part| quantile(part, 0.5) * 1e3), "ms", note);
+    scale.emit("W5", &format!("{name}_batch_p99"), &each(&|part| quantile(part, 0.99) * 1e3), "ms", note);
+}
+
+fn insert(scale: &Scale, store: &Store, clock: &ManualClock, items: &mut Items, memory: &mut Memory) -> Res<()> {
+    let sessions: Vec<Session> =
+        (0..300).map(|user| store.session(Identity::user(format!("user-{user:03}")))).collect();
+    let mut seconds = Vec::new();
+    for start in (0..scale.records).step_by(BATCH) {
+        let requests = items.requests(start, BATCH.min(scale.records - start));
+        clock.set(items::moment(start));
+        let session = &sessions[(hash(21, start as u64) % 300) as usize];
+        let count = requests.len();
+        let (took, answer) = timed(|| Ok(session.create_work_items(requests)?))?;
+        seconds.push(took);
+        assert!(answer.error.is_none() && answer.created_work_items.len() == count, "{:?}", answer.error);
+        items.created(&answer.created_work_items);
+        memory.look();
+    }
+    let text = || SearchRequest { text: Some("nosuchword".into()), take: Some(1), ..SearchRequest::default() };
+    let (caught_up, found) = timed(|| Ok(store.session(Identity::user("bench")).search(text())?))?;
+    assert!(found.hits.is_empty());
+    let (maintained, _) = timed(|| Ok(store.maintain(&Control::default())?))?;
+    memory.look();
+    let total = seconds.iter().sum::<f64>();
+    let what = "9 indexes, 5 properties each an entry, change log; through the service";
+    thirds(
+        scale,
+        "insert",
+        &seconds,
+        &format!("{} records, batches of 1000; {what}; medians over thirds of the pass", scale.records),
+    );
+    let all = scale.records as f64 / (total + caught_up);
+    let note = format!(
+        "{} records from the first batch until the text index had them all: {total:.2} s and {caught_up:.2} s",
+        scale.records
+    );
+    scale.emit("W5", "insert_until_searchable_per_s", &[all], "records/s", &note);
+    scale.emit("W5", "maintenance_after_insert", &[maintained], "s", "one pass right after, not part of the rates");
+    Ok(())
+}
+
+fn gets(scale: &Scale, session: &Session, items: &Items) -> Res<()> {
+    let count = (scale.records / 4).min(50_000);
+    let (mut means, mut p99s) = (Vec::new(), Vec::new());
+    for repetition in 0..4u64 {
+        let mut micros = Vec::with_capacity(count);
+        for draw in 0..count as u64 {
+            let number = (hash(60 + repetition, draw) % scale.records as u64) as usize;
+            let id = items.id(number).to_string();
+            let (took, item) = timed(|| Ok(session.get_work_item(&id)?))?;
+            micros.push(took * 1e6);
+            assert_eq!(item.properties.as_ref().map(std::collections::BTreeMap::len), Some(5));
+            assert_eq!(item.id.as_ref().map(stationdb::WorkItemId::as_str), Some(id.as_str()));
+        }
+        if repetition > 0 {
+            means.push(micros.iter().sum::<f64>() / count as f64);
+            p99s.push(quantile(&micros, 0.99));
+        }
+    }
+    let note = "random id, whole record decoded, through the service, warm";
+    scale.emit("W5", "get_by_id_mean", &means, "us", note);
+    scale.emit("W5", "get_by_id_p99", &p99s, "us", note);
+    Ok(())
+}
+
+fn queries(scale: &Scale, session: &Session, items: &Items, suffix: &str, memory: &mut Memory) -> Res<()> {
+    items.check(session)?;
+    for name in items::QUERIES {
+        let mut millis = Vec::new();
+        let mut got = 0;
+        for repetition in 0..8 {
+            let (took, count) = timed(|| items.ask(session, name))?;
+            got = count;
+            if repetition > 0 {
+                millis.push(took * 1e3);
+            }
+        }
+        let plan = session.explain_query_work_items(items.query(name))?;
+        scale.emit("W5", &format!("{name}{suffix}"), &millis, "ms", &format!("warm; result {got}; {plan}"));
+        memory.look();
+    }
+    Ok(())
+}
+
+fn update(scale: &Scale, session: &Session, clock: &ManualClock, items: &mut Items, memory: &mut Memory) -> Res<()> {
+    let mut seconds = Vec::new();
+    for batch in 0..UPDATES {
+        let mut numbers: Vec<usize> =
+            (0..BATCH as u64).map(|draw| (hash(70 + batch as u64, draw) % scale.records as u64) as usize).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let at = items::moment(scale.records + batch);
+        clock.set(at);
+        let updates: Vec<UpdateWorkItemRequest> = numbers
+            .iter()
+            .map(|&number| UpdateWorkItemRequest {
+                id: Some(items.id(number).to_string()),
+                state: Patch::Value(STATES[(number + batch) % 5].to_owned()),
+                properties: Patch::Value([("firmware".to_owned(), "9.9.9".to_owned())].into()),
+                ..UpdateWorkItemRequest::default()
+            })
+            .collect();
+        let request = UpdateWorkItemsRequest { work_items: updates, replace: None };
+        let count = numbers.len();
+        let (took, answer) = timed(|| Ok(session.update_work_items(request)?))?;
+        // The rate is for the records that were changed: a batch names each once.
+        seconds.push(took * BATCH as f64 / count as f64);
+        assert_eq!(answer.updated_work_items.map(|items| items.len()), Some(count));
+        items.updated(&numbers, batch, at);
+        memory.look();
+    }
+    thirds(
+        scale,
+        "update",
+        &seconds,
+        "durable batches of 1000 random ids: state, one property, who and when; all indexes kept",
+    );
+    Ok(())
+}
+
+/// A page of at most 100, last changed first.
+fn newest(filter: String) -> QueryWorkItemsRequest {
+    QueryWorkItemsRequest {
+        filter: Some(filter),
+        take: Some(100),
+        order_by: Some(WorkItemOrderBy::UpdatedAt),
+        descending: Some(true),
+        ..QueryWorkItemsRequest::default()
+    }
+}
+
+/// Only the number of matches.
+fn count_of(filter: String) -> QueryWorkItemsRequest {
+    QueryWorkItemsRequest {
+        filter: Some(filter),
+        take: Some(0),
+        return_count: Some(true),
+        ..QueryWorkItemsRequest::default()
+    }
+}
+
+/// The number in an id that the store gave.
+fn number_of(item: &WorkItem) -> Res<u64> {
+    Ok(item.id.as_ref().ok_or("an item without id")?.as_str().parse()?)
+}
+
+fn millis(at: i64) -> DateTime<chrono::Utc> {
+    DateTime::from_timestamp_millis(at).unwrap_or_default()
+}
+
+fn micros(values: &[f64]) -> (f64, f64) {
+    (median(values) * 1e6, quantile(values, 0.99) * 1e6)
+}

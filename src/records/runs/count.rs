@@ -1,0 +1,62 @@
+//! Counting keys by the sums that blocks carry.
+
+use std::ops::{Bound, Range};
+
+use super::block::{self, Block};
+use super::{Memory, Rows, row_key, split_row_key};
+use crate::error::Result;
+use crate::records::error::from_redb;
+
+/// The number of keys from `from` (included) to `to` (excluded) over all of these runs and what is in memory.
+///
+/// Blocks that lie inside are not taken apart. Counting ends above `most`: the number is then too great or right.
+pub(in crate::records) fn count(
+    table: Rows<'_>,
+    memory: Option<&Memory>,
+    runs: &[u64],
+    range: Range<&[u8]>,
+    most: u64,
+) -> Result<u64> {
+    let Range { start: from, end: to } = range;
+    if from >= to {
+        return Ok(0);
+    }
+    let mut net = 0;
+    if let Some(memory) = memory {
+        let range = memory.range::<[u8], _>((Bound::Included(from), Bound::Excluded(to)));
+        net += range.map(|(_, pending)| pending.mark.net()).sum::<i64>();
+    }
+    let mut block = Block::default();
+    // The oldest run is the largest as a rule.
+    for &run in runs.iter().rev() {
+        let mut is_first = true;
+        for row in table.range(&row_key(run, from), &row_key(run + 1, &[]))? {
+            let (key, value) = row.map_err(|error| from_redb("count index entries", error))?;
+            let is_last = split_row_key(key.value())? >= to;
+            if is_first || is_last {
+                block.load(key.value(), value.value())?;
+                net += within(&mut block, from, to)?;
+            } else {
+                net += block::net(key.value(), value.value())?;
+            }
+            if u64::try_from(net).is_ok_and(|net| net > most) {
+                return Ok(net.unsigned_abs());
+            }
+            if is_last {
+                break;
+            }
+            is_first = false;
+        }
+    }
+    Ok(u64::try_from(net).unwrap_or(0))
+}
+
+fn within(block: &mut Block, from: &[u8], to: &[u8]) -> Result<i64> {
+    let mut net = 0;
+    let mut is_there = block.seek_forward(Some(from))?;
+    while is_there && block.key() < to {
+        net += block.mark().net();
+        is_there = block.forward()?;
+    }
+    Ok(net)
+}

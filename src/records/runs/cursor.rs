@@ -1,0 +1,278 @@
+//! Reading the runs as one sorted sequence.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, btree_map};
+
+use redb::ReadableTable;
+
+use super::block::Block;
+use super::{Mark, Pending, row_key, split_row_key};
+use crate::error::Result;
+use crate::records::error::from_redb;
+
+type Bytes = &'static [u8];
+
+/// Changes that no run holds yet.
+pub(in crate::records) type Memory = BTreeMap<Vec<u8>, Pending>;
+
+/// The table of the runs, as a snapshot or a turn has it.
+#[derive(Clone, Copy)]
+pub(in crate::records) enum Rows<'a> {
+    Snapshot(&'a redb::ReadOnlyTable<Bytes, Bytes>),
+    Turn(&'a redb::Table<'a, Bytes, Bytes>),
+}
+
+impl<'a> Rows<'a> {
+    /// The rows from `from` (included) to `to` (excluded).
+    pub(super) fn range(self, from: &[u8], to: &[u8]) -> Result<redb::Range<'a, Bytes, Bytes>> {
+        match self {
+            Self::Snapshot(table) => table.range::<&[u8]>(from..to),
+            Self::Turn(table) => table.range::<&[u8]>(from..to),
+        }
+        .map_err(|error| from_redb("read the indexes", error))
+    }
+}
+
+/// A run, standing at an entry.
+struct Iter<'a> {
+    rows: redb::Range<'a, Bytes, Bytes>,
+    block: Block,
+}
+
+impl<'a> Iter<'a> {
+    /// The run at its first entry from `from` on; `None` when there is none.
+    fn forward(table: Rows<'a>, run: u64, from: &[u8]) -> Result<Option<Self>> {
+        let rows = table.range(&row_key(run, from), &row_key(run + 1, &[]))?;
+        let mut iter = Self { rows, block: Block::default() };
+        // The row has the block's last entry as its key, so the first row is the one.
+        Ok((iter.load(false)? && iter.block.seek_forward(Some(from))?).then_some(iter))
+    }
+
+    /// The run at its last entry before `to`.
+    fn back(table: Rows<'a>, run: u64, to: &[u8]) -> Result<Option<Self>> {
+        // The block that `to` falls into is the last one to be read.
+        let place = row_key(run, to);
+        let end = row_key(run + 1, &[]);
+        let mut behind = table.range(&place, &end)?;
+        let last = match behind.next() {
+            Some(row) => {
+                let (key, _) = row.map_err(|error| from_redb("read the indexes", error))?;
+                let mut after = key.value().to_vec();
+                after.push(0);
+                after
+            }
+            None => end,
+        };
+        let rows = table.range(&row_key(run, &[]), &last)?;
+        let mut iter = Self { rows, block: Block::default() };
+        if !iter.load(true)? {
+            return Ok(None);
+        }
+        if iter.block.seek_back(Some(to))? {
+            return Ok(Some(iter));
+        }
+        Ok((iter.load(true)? && iter.block.seek_back(Some(to))?).then_some(iter))
+    }
+
+    /// Reads the next row from either end; whether there was one.
+    fn load(&mut self, back: bool) -> Result<bool> {
+        let row = if back { self.rows.next_back() } else { self.rows.next() };
+        let Some(row) = row else { return Ok(false) };
+        let (key, value) = row.map_err(|error| from_redb("read the indexes", error))?;
+        self.block.load(key.value(), value.value())?;
+        split_row_key(key.value())?;
+        Ok(true)
+    }
+
+    fn advance(&mut self, back: bool) -> Result<bool> {
+        if if back { self.block.back()? } else { self.block.forward()? } {
+            return Ok(true);
+        }
+        if !self.load(back)? {
+            return Ok(false);
+        }
+        if back { self.block.seek_back(None) } else { self.block.seek_forward(None) }
+    }
+}
+
+/// One source of a merge: changes in memory, or a run.
+enum Input<'a> {
+    Memory(btree_map::Range<'a, Vec<u8>, Pending>, (&'a Vec<u8>, &'a Pending)),
+    Run(Box<Iter<'a>>),
+}
+
+impl<'a> Input<'a> {
+    fn key(&self) -> &[u8] {
+        match self {
+            Self::Memory(_, (key, _)) => key,
+            Self::Run(iter) => iter.block.key(),
+        }
+    }
+
+    fn mark(&self) -> Mark {
+        match self {
+            Self::Memory(_, (_, pending)) => pending.mark,
+            Self::Run(iter) => iter.block.mark(),
+        }
+    }
+
+    fn value(&self) -> Result<&[u8]> {
+        match self {
+            Self::Memory(_, (_, pending)) => Ok(&pending.value),
+            Self::Run(iter) => iter.block.value(),
+        }
+    }
+
+    fn advance(&mut self, back: bool) -> Result<bool> {
+        match self {
+            Self::Memory(rest, current) => {
+                let next = if back { rest.next_back() } else { rest.next() };
+                if let Some(next) = next {
+                    *current = next;
+                }
+                Ok(next.is_some())
+            }
+            Self::Run(iter) => iter.advance(back),
+        }
+    }
+}
+
+/// The entries of several runs as one sequence, forwards or backwards.
+pub(in crate::records) struct Merged<'a> {
+    table: Rows<'a>,
+    memory: Option<&'a Memory>,
+    /// Newest first.
+    runs: Vec<u64>,
+    from: Vec<u8>,
+    to: Option<Vec<u8>>,
+    /// The direction, once something was read.
+    back: Option<bool>,
+    /// Sources that are not at their end, the one that is next last.
+    inputs: Vec<(usize, Input<'a>)>,
+    key: Vec<u8>,
+    value: Vec<u8>,
+    /// Entries of the sources that were read.
+    pub(super) consumed: u64,
+}
+
+impl<'a> Merged<'a> {
+    /// The entries from `from` (included) to `to` (excluded) of these runs, newest first, under what is in memory.
+    pub(in crate::records) fn new(
+        table: Rows<'a>,
+        memory: Option<&'a Memory>,
+        runs: Vec<u64>,
+        from: &[u8],
+        to: Option<&[u8]>,
+    ) -> Self {
+        Self {
+            table,
+            memory,
+            runs,
+            from: from.to_vec(),
+            to: to.map(|to| to.max(from).to_vec()),
+            back: None,
+            inputs: Vec::new(),
+            key: Vec::new(),
+            value: Vec::new(),
+            consumed: 0,
+        }
+    }
+
+    fn open(&mut self, back: bool) -> Result<()> {
+        self.back = Some(back);
+        if self.to.as_ref().is_some_and(|to| *to <= self.from) {
+            return Ok(());
+        }
+        let mut inputs = Vec::with_capacity(self.runs.len() + 1);
+        if let Some(memory) = self.memory {
+            let mut range = match &self.to {
+                Some(to) => memory.range::<[u8], _>((
+                    std::ops::Bound::Included(self.from.as_slice()),
+                    std::ops::Bound::Excluded(to.as_slice()),
+                )),
+                None => memory
+                    .range::<[u8], _>((std::ops::Bound::Included(self.from.as_slice()), std::ops::Bound::Unbounded)),
+            };
+            let first = if back { range.next_back() } else { range.next() };
+            inputs.extend(first.map(|first| Input::Memory(range, first)));
+        }
+        // Keys never start with ff.
+        let end = self.to.as_deref().unwrap_or(&[0xff]);
+        for &run in &self.runs {
+            let iter = if back { Iter::back(self.table, run, end) } else { Iter::forward(self.table, run, &self.from) };
+            inputs.extend(iter?.map(|iter| Input::Run(Box::new(iter))));
+        }
+        self.inputs = inputs.into_iter().enumerate().collect();
+        self.inputs.sort_by(|one, other| order(other, one, back));
+        Ok(())
+    }
+
+    /// Moves the source that was next on, and puts it to its place.
+    fn advance(&mut self, back: bool) -> Result<()> {
+        self.consumed += 1;
+        let Some((_, last)) = self.inputs.last_mut() else { return Ok(()) };
+        if !last.advance(back)? {
+            self.inputs.pop();
+            return Ok(());
+        }
+        let mut at = self.inputs.len() - 1;
+        while at > 0 {
+            let (Some(one), Some(below)) = (self.inputs.get(at), self.inputs.get(at - 1)) else { break };
+            if order(one, below, back) == Ordering::Less {
+                break;
+            }
+            self.inputs.swap(at, at - 1);
+            at -= 1;
+        }
+        Ok(())
+    }
+
+    /// Goes to the next key: its mark over all sources; key and value are kept. `None` at the end.
+    pub(super) fn next_mark(&mut self, back: bool) -> Result<Option<Mark>> {
+        match self.back {
+            None => self.open(back)?,
+            Some(known) => debug_assert_eq!(known, back, "a cursor keeps its direction"),
+        }
+        let back = self.back == Some(true);
+        let Some((_, top)) = self.inputs.last() else { return Ok(None) };
+        let key = top.key();
+        let is_inside = if back { key >= self.from.as_slice() } else { self.to.as_deref().is_none_or(|to| key < to) };
+        if !is_inside {
+            self.inputs.clear();
+            return Ok(None);
+        }
+        let mut mark = top.mark();
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        self.value.clear();
+        self.value.extend_from_slice(top.value()?);
+        self.advance(back)?;
+        while let Some((_, older)) = self.inputs.last().filter(|(_, input)| input.key() == self.key) {
+            mark = older.mark().then(mark);
+            self.advance(back)?;
+        }
+        Ok(Some(mark))
+    }
+
+    /// What stands behind the last key that was read.
+    pub(super) fn current(&self) -> (&[u8], &[u8]) {
+        (&self.key, &self.value)
+    }
+
+    /// What `f` makes of the next entry that is there.
+    pub(in crate::records) fn visit<T>(&mut self, back: bool, f: impl FnOnce(&[u8], &[u8]) -> T) -> Result<Option<T>> {
+        while let Some(mark) = self.next_mark(back)? {
+            if mark.after {
+                return Ok(Some(f(&self.key, &self.value)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Which source is next: the smaller key, or the greater one backwards; of equal keys the newer source.
+fn order(one: &(usize, Input<'_>), other: &(usize, Input<'_>), back: bool) -> Ordering {
+    let keys = one.1.key().cmp(other.1.key());
+    let keys = if back { keys.reverse() } else { keys };
+    keys.then(one.0.cmp(&other.0))
+}

@@ -1,0 +1,78 @@
+//! The index space: sorted runs instead of one tree.
+//!
+//! A record has a dozen index entries that belong far apart. In a tree each would dirty a page of its own; here the
+//! entries of a commit are one sorted run of a few blocks, and runs of like age are merged bit by bit: each commit does a
+//! share of the merging that is in proportion to its own size. A read merges the runs, the newest entry of a key wins.
+//!
+//! Blocks and the [`Manifest`] are rows of one redb table, so runs are part of the same transactions, snapshots and
+//! checksums as everything else. What must hold: [`Mark::before`] of an entry tells whether the key was there before the
+//! run, so that the number of keys in a range is the sum over the runs, and what came and went leaves no trace.
+
+mod block;
+mod count;
+mod cursor;
+mod manifest;
+mod merge;
+#[cfg(test)]
+mod tests;
+
+pub(super) use count::count;
+pub(super) use cursor::{Memory, Merged, Rows};
+pub(super) use manifest::Manifest;
+pub(super) use merge::{Work, flush, read_manifest, read_manifest_of, settle};
+
+use crate::error::{Error, Result};
+
+/// What a run says about a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    /// Whether older runs hold the key.
+    pub(super) before: bool,
+    /// Whether the key is there now.
+    pub(super) after: bool,
+}
+
+impl Mark {
+    fn bits(self) -> u64 {
+        u64::from(self.before) | u64::from(self.after) << 1
+    }
+
+    fn from_bits(bits: u64) -> Self {
+        Self { before: bits & 1 == 1, after: bits & 2 == 2 }
+    }
+
+    /// What this entry and then `newer` say together.
+    fn then(self, newer: Self) -> Self {
+        Self { before: self.before, after: newer.after }
+    }
+
+    /// Whether nothing is said: the key was not there, and is not.
+    fn is_void(self) -> bool {
+        !self.before && !self.after
+    }
+
+    /// By how much the number of keys grows.
+    pub(super) fn net(self) -> i64 {
+        i64::from(self.after) - i64::from(self.before)
+    }
+}
+
+/// One change of the index space, not yet in a run: its mark, and the value where there is one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Pending {
+    pub(super) mark: Mark,
+    pub(super) value: Vec<u8>,
+}
+
+fn damaged(what: &str) -> Error {
+    Error::corrupt(format!("records.redb: {what} of the indexes is damaged; restore the store from a backup"))
+}
+
+fn row_key(run: u64, entry: &[u8]) -> Vec<u8> {
+    [run.to_be_bytes().as_slice(), entry].concat()
+}
+
+/// The last entry of the block in a row.
+fn split_row_key(key: &[u8]) -> Result<&[u8]> {
+    key.get(8..).ok_or_else(|| damaged("a row"))
+}

@@ -1,0 +1,189 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use crate::disk::{MemoryDisk, SharedDisk};
+use crate::records::{Change, RecordFile, RecordFileOptions, Snapshot, Source, Space, Turn};
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+const OPTIONS: RecordFileOptions = RecordFileOptions { cache_bytes: 1 << 20, quick_repair: false };
+
+fn file() -> (SharedDisk, RecordFile) {
+    let disk: SharedDisk = Arc::new(MemoryDisk::new());
+    RecordFile::create(&disk, OPTIONS, &[]).unwrap();
+    let file = RecordFile::open(&disk, OPTIONS).unwrap();
+    (disk, file)
+}
+
+/// Keys that share prefixes, some of them long.
+fn key(number: u16) -> Vec<u8> {
+    let mut key = vec![5, (number % 3) as u8];
+    key.extend_from_slice(format!("{:04}", number / 3).as_bytes());
+    if number % 7 == 0 {
+        key.resize(key.len() + 600, b'x');
+    }
+    key
+}
+
+/// The change that sets or removes a key, and the model after it.
+fn change(model: &mut Model, number: u16, value: Option<u8>) -> Option<Change> {
+    let key = key(number);
+    let after = value.map(|value| vec![value; usize::from(value % 5)]);
+    let before = match &after {
+        Some(after) => model.insert(key.clone(), after.clone()),
+        None => model.remove(&key),
+    };
+    // Nobody removes what is not there.
+    (before.is_some() || after.is_some()).then(|| Change::Entry { key, before: before.is_some(), after })
+}
+
+fn check(source: Source<'_>, model: &Model, from: &[u8], to: Option<&[u8]>) {
+    let expected: Vec<(Vec<u8>, Vec<u8>)> = model
+        .iter()
+        .filter(|(key, _)| key.as_slice() >= from && to.is_none_or(|to| key.as_slice() < to))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    for back in [false, true] {
+        let mut cursor = source.cursor(Space::Index, from, to).unwrap();
+        let mut found = Vec::new();
+        while let Some(entry) = cursor.visit(back, |key, value| (key.to_vec(), value.to_vec())).unwrap() {
+            found.push(entry);
+        }
+        if back {
+            found.reverse();
+        }
+        assert_eq!(found, expected, "backwards: {back}");
+    }
+    let to = to.map_or_else(|| vec![0xff], <[u8]>::to_vec);
+    assert_eq!(source.count_entries(from, &to, u64::MAX).unwrap(), expected.len() as u64);
+    assert_eq!(source.len(Space::Index).unwrap(), model.len() as u64);
+}
+
+fn check_whole(source: Source<'_>, model: &Model) {
+    check(source, model, &[], None);
+    for (key, value) in model {
+        assert_eq!(source.get(Space::Index, key).unwrap().as_ref(), Some(value));
+    }
+    assert_eq!(source.get(Space::Index, b"nothing").unwrap(), None);
+}
+
+/// One turn: plans one after another, each of changes.
+type Plans = Vec<Vec<(u16, Option<u8>)>>;
+
+fn plans(most: u16) -> impl Strategy<Value = Plans> {
+    let one = (0..most, proptest::option::weighted(0.7, any::<u8>()));
+    proptest::collection::vec(proptest::collection::vec(one, 1..40), 1..3)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn runs_are_one_sorted_map(
+        turns in proptest::collection::vec(plans(300), 1..16),
+        ranges in proptest::collection::vec((0u16..320, 0u16..320), 2),
+        settle in any::<bool>(),
+    ) {
+        let (_disk, file) = file();
+        let mut model = Model::new();
+        let mut older: Option<(Snapshot, Model)> = None;
+        for (number, plans) in turns.iter().enumerate() {
+            let transaction = file.begin().unwrap();
+            let mut turn = Turn::open(&transaction).unwrap();
+            for plan in plans {
+                let mut numbers = plan.clone();
+                numbers.sort_by_key(|(number, _)| key(*number));
+                numbers.dedup_by_key(|(number, _)| *number);
+                let changes: Vec<Change> =
+                    numbers.iter().filter_map(|(number, value)| change(&mut model, *number, *value)).collect();
+                turn.apply(changes).unwrap();
+                for (from, to) in &ranges {
+                    check(Source::Turn(&turn), &model, &key(*from), Some(&key(*to)));
+                }
+            }
+            check_whole(Source::Turn(&turn), &model);
+            let finished = turn.finish().unwrap();
+            RecordFile::commit(transaction, finished).unwrap();
+            if settle {
+                file.write(|turn| turn.settle_indexes(33)).unwrap();
+            }
+            let snapshot = file.snapshot(0).unwrap();
+            for (from, to) in &ranges {
+                check(Source::Snapshot(&snapshot), &model, &key(*from), Some(&key(*to)));
+            }
+            check_whole(Source::Snapshot(&snapshot), &model);
+            // What was read from an older state is read again, whatever was merged since.
+            if let Some((snapshot, model)) = &older {
+                check_whole(Source::Snapshot(snapshot), model);
+            }
+            if number % 3 == 0 {
+                older = Some((snapshot, model.clone()));
+            }
+        }
+        while file.write(|turn| turn.settle_indexes(50)).unwrap() {}
+        let snapshot = file.snapshot(0).unwrap();
+        check_whole(Source::Snapshot(&snapshot), &model);
+        let runs = snapshot.run_count();
+        prop_assert!(runs <= 8, "{} runs are left", runs);
+    }
+}
+
+#[test]
+fn what_came_and_went_leaves_no_run() {
+    let (_disk, file) = file();
+    let mut model = Model::new();
+    file.write(|turn| {
+        turn.apply(change(&mut model, 1, Some(3)))?;
+        turn.apply(change(&mut model, 1, None))
+    })
+    .unwrap();
+    assert_eq!(file.snapshot(0).unwrap().run_count(), 0);
+    for number in 0..200 {
+        file.write(|turn| turn.apply(change(&mut model, number, Some(1)))).unwrap();
+        file.write(|turn| turn.apply(change(&mut model, number, None))).unwrap();
+    }
+    while file.write(|turn| turn.settle_indexes(1_000)).unwrap() {}
+    let snapshot = file.snapshot(0).unwrap();
+    check_whole(Source::Snapshot(&snapshot), &model);
+    assert_eq!(snapshot.run_count(), 0);
+}
+
+#[test]
+fn a_long_life_keeps_few_runs_and_survives_reopening() {
+    let (disk, file) = file();
+    let mut model = Model::new();
+    for number in 0..3_000u16 {
+        let drawn = number.wrapping_mul(40_503) % 2_000;
+        let value = (number % 5 != 0).then_some(1);
+        file.write(|turn| turn.apply(change(&mut model, drawn, value))).unwrap();
+    }
+    assert!(file.snapshot(0).unwrap().run_count() < 60);
+    drop(file);
+    let file = RecordFile::open(&disk, OPTIONS).unwrap();
+    check_whole(Source::Snapshot(&file.snapshot(0).unwrap()), &model);
+}
+
+#[test]
+fn a_damaged_block_is_noticed() {
+    let mut builder = super::block::Builder::default();
+    let mark = super::Mark { before: false, after: true };
+    for number in 0..40u16 {
+        assert!(builder.push(format!("key {number:02}").as_bytes(), mark, b"w").is_none());
+    }
+    let (last, mut bytes) = builder.finish().unwrap();
+    let row = super::row_key(7, &last);
+    super::block::seal(&row, &mut bytes);
+    let mut block = super::block::Block::default();
+    block.load(&row, &bytes).unwrap();
+    assert!(block.load(&super::row_key(8, &last), &bytes).is_err());
+    for bit in 0..bytes.len() * 8 {
+        let mut flipped = bytes.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        assert!(block.load(&row, &flipped).is_err(), "bit {bit}");
+    }
+    for len in 0..bytes.len() {
+        assert!(block.load(&row, &bytes[..len]).is_err());
+    }
+}

@@ -1,0 +1,121 @@
+//! How documents stand in the engine: its fields, and the columns that tell a document's key.
+
+use tantivy::columnar::Column;
+use tantivy::schema::{
+    BytesOptions, FAST, Field, INDEXED, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions,
+};
+use tantivy::{SegmentReader, TantivyDocument};
+
+use super::document::{Cell, DocKey, Document, Shape};
+
+/// Column of the codes of the kinds.
+pub const KIND: &str = "kind";
+/// Column of the ids of the workspaces.
+pub const WORKSPACE: &str = "workspace";
+/// Columns of the first and the further bytes of record keys.
+const HIGH: &str = "high";
+const LOW: &str = "low";
+
+/// The fields in the engine's schema.
+#[derive(Clone, Debug)]
+pub struct Fields {
+    /// Kind byte and key bytes: what deletes go by.
+    pub key: Field,
+    /// Code of the kind.
+    pub kind: Field,
+    high: Field,
+    low: Field,
+    /// Id of the workspace.
+    pub workspace: Field,
+    /// The text fields, in the order of the shape.
+    pub texts: Vec<Field>,
+    columns: Vec<Field>,
+}
+
+/// The name of the engine's column for a column of the shape.
+pub fn column_name(at: usize) -> String {
+    format!("c{at}")
+}
+
+/// The engine's schema for documents of a shape.
+pub fn schema(shape: &Shape) -> (Schema, Fields) {
+    let mut builder = Schema::builder();
+    let key = builder.add_bytes_field("key", BytesOptions::default() | INDEXED);
+    let kind = builder.add_u64_field(KIND, INDEXED | FAST);
+    let high = builder.add_u64_field(HIGH, FAST);
+    let low = builder.add_u64_field(LOW, FAST);
+    let workspace = builder.add_text_field(WORKSPACE, STRING | FAST);
+    let indexing =
+        TextFieldIndexing::default().set_tokenizer("words").set_index_option(IndexRecordOption::WithFreqsAndPositions);
+    let options = TextOptions::default().set_indexing_options(indexing);
+    // Numbered, so that no name of a field can be that of a column above.
+    let texts = (0..shape.fields.len()).map(|at| builder.add_text_field(&format!("t{at}"), options.clone())).collect();
+    let columns = shape.columns.iter().enumerate().map(|(at, column)| {
+        let name = column_name(at);
+        if column.is_float { builder.add_f64_field(&name, FAST) } else { builder.add_i64_field(&name, FAST) }
+    });
+    let columns = columns.collect();
+    (builder.build(), Fields { key, kind, high, low, workspace, texts, columns })
+}
+
+/// A document in the engine's form.
+pub fn engine_document(fields: &Fields, document: &Document) -> TantivyDocument {
+    let (high, low) = document.key.halves();
+    let mut built = TantivyDocument::default();
+    built.add_bytes(fields.key, &document.key.to_bytes());
+    built.add_u64(fields.kind, u64::from(document.key.kind));
+    built.add_u64(fields.high, high);
+    built.add_u64(fields.low, low);
+    built.add_text(fields.workspace, &document.workspace);
+    for (field, text) in &document.texts {
+        if let Some(&field) = fields.texts.get(*field) {
+            built.add_text(field, text);
+        }
+    }
+    for (column, cell) in &document.cells {
+        match (fields.columns.get(*column), cell) {
+            (Some(&field), Cell::Int(value)) => built.add_i64(field, *value),
+            (Some(&field), Cell::Float(value)) => built.add_f64(field, *value),
+            (None, _) => {}
+        }
+    }
+    built
+}
+
+/// The keys of the documents of a segment.
+pub struct Keys {
+    kind: Column<u64>,
+    high: Column<u64>,
+    low: Column<u64>,
+}
+
+/// Kind and key of a document as numbers, which order as [`DocKey`] does.
+pub type KeyNumbers = (u64, u64, u64);
+
+impl Keys {
+    /// Those of a segment.
+    pub fn of(reader: &SegmentReader) -> tantivy::Result<Self> {
+        let columns = reader.fast_fields();
+        Ok(Self { kind: columns.u64(KIND)?, high: columns.u64(HIGH)?, low: columns.u64(LOW)? })
+    }
+
+    /// The key of a document, as numbers.
+    pub fn numbers(&self, document: u32) -> Option<KeyNumbers> {
+        Some((self.kind.first(document)?, self.high.first(document)?, self.low.first(document)?))
+    }
+
+    /// The key of a document.
+    pub fn key(&self, document: u32, shape: &Shape) -> tantivy::Result<DocKey> {
+        let (kind, high, low) = self.numbers(document).ok_or_else(unreadable)?;
+        key_of((kind, high, low), shape)
+    }
+}
+
+/// The key that numbers stand for.
+pub fn key_of((kind, high, low): KeyNumbers, shape: &Shape) -> tantivy::Result<DocKey> {
+    u8::try_from(kind).ok().and_then(|kind| DocKey::from_halves(shape, kind, high, low)).ok_or_else(unreadable)
+}
+
+fn unreadable() -> tantivy::TantivyError {
+    tantivy::TantivyError::InternalError("a key of the index cannot be read".to_owned())
+}

@@ -1,0 +1,138 @@
+//! The writing side of an index: what is committed, what is found in memory, what a checkpoint still has to save.
+
+use std::sync::Arc;
+
+use tantivy::indexer::IndexWriterOptions;
+use tantivy::{IndexReader, IndexWriter, ReloadPolicy, Term};
+
+use super::directory::StoreDirectory;
+use super::document::{Change, Shape};
+use super::failure::failed;
+use super::merge::Bounded;
+use super::overlay::Overlay;
+use super::place::Place;
+use super::schema::{Fields, engine_document, schema};
+use super::tokenizer::WordTokenizer;
+use super::view::View;
+use super::word_list::WordLists;
+use crate::error::{Error, Result};
+use crate::value::limits::SEARCH_WRITER_BYTES;
+
+/// See the module.
+pub struct State {
+    pub directory: StoreDirectory,
+    pub engine: tantivy::Index,
+    fields: Fields,
+    pub reader: IndexReader,
+    pub writer: Option<IndexWriter>,
+    pub overlay: Overlay,
+    /// Changes up to here are in the last commit.
+    pub committed: u64,
+    /// Changes up to here are found.
+    pub applied: u64,
+    /// Changes given to the writer since the last commit.
+    pub uncommitted_changes: u64,
+    /// Changes committed since the last checkpoint.
+    pub unsaved_changes: u64,
+    /// Those of them that the checkpoint being recorded holds.
+    pub saving_changes: u64,
+    pub generation: u64,
+    pub meta_name: Option<String>,
+    /// Whether the writer may hold what the overlay does not show.
+    pub is_loading: bool,
+    /// Words of segments, for looking inside them.
+    word_lists: Arc<WordLists>,
+}
+
+impl State {
+    /// A state over an engine that was opened.
+    pub fn new(directory: StoreDirectory, engine: tantivy::Index, shape: &Shape, sequence: u64) -> Result<Self> {
+        engine.tokenizers().register("words", WordTokenizer);
+        let (_, fields) = schema(shape);
+        let reader = engine
+            .reader_builder()
+            .reload_policy(ReloadPolicy::Manual)
+            .doc_store_cache_num_blocks(0)
+            .try_into()
+            .map_err(failed)?;
+        Ok(Self {
+            directory,
+            engine,
+            fields,
+            reader,
+            writer: None,
+            overlay: Overlay::default(),
+            committed: sequence,
+            applied: sequence,
+            uncommitted_changes: 0,
+            unsaved_changes: 0,
+            saving_changes: 0,
+            generation: 0,
+            meta_name: None,
+            is_loading: false,
+            word_lists: Arc::default(),
+        })
+    }
+
+    /// What searches see from now on.
+    pub fn view(&self, shape: &Arc<Shape>) -> View {
+        View {
+            searcher: self.reader.searcher(),
+            fields: self.fields.clone(),
+            shape: Arc::clone(shape),
+            overlay: self.overlay.clone(),
+            word_lists: Arc::clone(&self.word_lists),
+            sequence: if self.is_loading { self.committed } else { self.applied },
+        }
+    }
+
+    /// The writer, made when it is first needed.
+    pub fn writer(&mut self) -> Result<&mut IndexWriter> {
+        if self.writer.is_none() {
+            let options = IndexWriterOptions::builder()
+                .num_worker_threads(1)
+                .memory_budget_per_thread(SEARCH_WRITER_BYTES)
+                .num_merge_threads(1)
+                .build();
+            let writer: IndexWriter = self.engine.writer_with_options(options).map_err(failed)?;
+            writer.set_merge_policy(Box::new(Bounded));
+            self.writer = Some(writer);
+        }
+        self.writer.as_mut().ok_or_else(|| Error::corrupt("the text index has no writer"))
+    }
+
+    /// Gives changes to the writer.
+    pub fn write(&mut self, changes: &[Change], sequence: u64) -> Result<()> {
+        let fields = self.fields.clone();
+        if !changes.is_empty() {
+            let writer = self.writer()?;
+            for change in changes {
+                if !change.is_new {
+                    writer.delete_term(Term::from_field_bytes(fields.key, &change.key.to_bytes()));
+                }
+                if let Some(document) = &change.document {
+                    writer.add_document(engine_document(&fields, document)).map_err(failed)?;
+                }
+            }
+        }
+        self.uncommitted_changes += changes.len() as u64;
+        self.applied = sequence;
+        Ok(())
+    }
+
+    /// Commits what the writer was given, and shows it.
+    pub fn commit(&mut self, place: &Place) -> Result<()> {
+        let payload = place.payload(self.applied);
+        let writer = self.writer()?;
+        let mut prepared = writer.prepare_commit().map_err(failed)?;
+        prepared.set_payload(&payload);
+        prepared.commit().map_err(failed)?;
+        self.reader.reload().map_err(failed)?;
+        self.committed = self.applied;
+        self.unsaved_changes += self.uncommitted_changes.max(1);
+        self.uncommitted_changes = 0;
+        self.overlay = Overlay::default();
+        self.is_loading = false;
+        Ok(())
+    }
+}

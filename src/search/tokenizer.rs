@@ -1,0 +1,46 @@
+//! The engine's side of [`words`](super::words): the tokenizer that it is given.
+
+use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
+
+use super::words::{Word, Words, words};
+
+/// Cuts text into words.
+#[derive(Clone)]
+pub struct WordTokenizer;
+
+/// The words of one text.
+pub struct WordStream<'t> {
+    words: Words<'t>,
+    word: Word,
+    token: Token,
+}
+
+impl Tokenizer for WordTokenizer {
+    type TokenStream<'t> = WordStream<'t>;
+
+    fn token_stream<'t>(&'t mut self, text: &'t str) -> WordStream<'t> {
+        let word = Word { text: String::new(), start: 0, end: 0 };
+        WordStream { words: words(text), word, token: Token::default() }
+    }
+}
+
+impl TokenStream for WordStream<'_> {
+    fn advance(&mut self) -> bool {
+        // The token's text is the buffer that the next word is read into.
+        std::mem::swap(&mut self.word.text, &mut self.token.text);
+        let found = self.words.next_into(&mut self.word);
+        std::mem::swap(&mut self.word.text, &mut self.token.text);
+        self.token.offset_from = self.word.start;
+        self.token.offset_to = self.word.end;
+        self.token.position = self.token.position.wrapping_add(1);
+        found
+    }
+
+    fn token(&self) -> &Token {
+        &self.token
+    }
+
+    fn token_mut(&mut self) -> &mut Token {
+        &mut self.token
+    }
+}

@@ -1,0 +1,153 @@
+//! One state of the index, searched.
+
+use std::sync::Arc;
+
+use tantivy::query::Bm25StatisticsProvider;
+use tantivy::{Searcher, Term};
+
+use super::collect::{collect, collect_keys, push_keys};
+use super::columns;
+use super::compile::Compiler;
+use super::contains::{candidates, parts};
+use super::document::{Ask, Change, DocKey, Shape};
+use super::failure::{failed, guarded};
+use super::overlay::{Chunk, Overlay, Statistics};
+use super::request::{Facets, Hit, Hits, Request, Scope};
+use super::schema::Fields;
+use super::word_list::WordLists;
+use crate::error::Result;
+
+/// One state of the index that does not change: a commit, and the changes after it.
+#[derive(Clone)]
+pub struct View {
+    pub(super) searcher: Searcher,
+    pub(super) fields: Fields,
+    pub(super) shape: Arc<Shape>,
+    pub(super) overlay: Overlay,
+    pub(super) word_lists: Arc<WordLists>,
+    pub(super) sequence: u64,
+}
+
+impl View {
+    /// The change-log sequence up to which answers are complete.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Adds changes that only this view shows, for example those of a transaction.
+    #[must_use]
+    pub fn with(mut self, changes: &[Change]) -> Self {
+        if !changes.is_empty() {
+            self.overlay.push(Chunk::new(changes));
+        }
+        self
+    }
+
+    /// Carries out a search.
+    ///
+    /// # Errors
+    /// `LimitExceeded` for a prefix that stands for too many words; `Corrupt` or `Io` when the index is damaged: build
+    /// it anew.
+    pub fn search(&self, request: &Request) -> Result<Hits> {
+        let mut hits = Hits {
+            hits: Vec::new(),
+            has_more: false,
+            total: request.count.then_some(0),
+            facets: request.facets.then(Facets::default),
+        };
+        guarded("searching", || {
+            let compiler = Compiler { searcher: &self.searcher, fields: &self.fields, shape: &self.shape, failed };
+            let query = compiler.request(request, &self.overlay.hidden())?;
+            collect(&self.searcher, &*query, request, &self.shape, &mut hits).map_err(failed)
+        })?;
+        self.overlay.search(request, &self.shape, self, &mut hits);
+        hits.hits.sort_by(Hit::order);
+        hits.has_more = hits.hits.len() > request.take;
+        hits.hits.truncate(request.take);
+        Ok(hits)
+    }
+
+    /// The documents that a request finds, all of them and in no order.
+    ///
+    /// # Errors
+    /// As [`View::search`].
+    pub fn matching(&self, request: &Request) -> Result<Vec<DocKey>> {
+        let mut keys = guarded("searching", || {
+            let compiler = Compiler { searcher: &self.searcher, fields: &self.fields, shape: &self.shape, failed };
+            let query = compiler.request(request, &self.overlay.hidden())?;
+            collect_keys(&self.searcher, &*query, &self.shape).map_err(failed)
+        })?;
+        let mut hits = Hits::default();
+        self.overlay.search(request, &self.shape, self, &mut hits);
+        keys.extend(hits.hits.iter().map(|hit| hit.key));
+        Ok(keys)
+    }
+
+    /// The documents of a kind that may contain `piece` in the field of this name, letter case ignored: none that does
+    /// is missing. `None` when the index is no help: no such field, nothing to look for, or too many.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Io` when the index is damaged.
+    pub fn containing(&self, kind: u8, field: &str, piece: &str) -> Result<Option<Vec<DocKey>>> {
+        let field = self.shape.field(field).and_then(|at| self.fields.texts.get(at));
+        let (Some(&field), Some(parts)) = (field, parts(piece)) else { return Ok(None) };
+        let found = guarded("looking words up", || {
+            // Beyond a part of all documents, reading them in order is quicker.
+            let most = usize::try_from(self.searcher.num_docs() / 8).unwrap_or(0).max(1_000);
+            self.word_lists.keep_only(&self.searcher);
+            let mut found = Vec::new();
+            for reader in self.searcher.segment_readers() {
+                let here = candidates(reader, field, &parts, most, &self.word_lists).map_err(failed)?;
+                let Some(here) = here else { return Ok(None) };
+                push_keys(reader, &here, &self.shape, &mut found).map_err(failed)?;
+            }
+            Ok(Some(found))
+        })?;
+        Ok(found.map(|mut found| {
+            let hidden = self.overlay.hidden();
+            found.retain(|key| key.kind == kind && !hidden.contains(key));
+            found.extend(self.overlay.keys().into_iter().filter(|key| key.kind == kind));
+            found
+        }))
+    }
+
+    /// The number of documents whose cells fulfil every ask, in these scopes, without those that [`View::unsettled`] names.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Io` when the index is damaged.
+    pub fn count_cells(&self, asks: &[Ask], scopes: Option<&[Scope]>) -> Result<u64> {
+        guarded("counting", || {
+            let hidden = self.overlay.hidden();
+            let mut total = 0;
+            for reader in self.searcher.segment_readers() {
+                total += columns::count(reader, &self.fields, asks, scopes, &hidden).map_err(failed)?;
+            }
+            Ok(total)
+        })
+    }
+
+    /// The documents that are there and that the index does not hold in their present form.
+    pub fn unsettled(&self) -> Vec<DocKey> {
+        self.overlay.keys().into_iter().collect()
+    }
+}
+
+/// Errors count as zero here: they come back as errors of the search itself.
+impl Statistics for View {
+    fn document_count(&self) -> u64 {
+        self.searcher.total_num_docs().unwrap_or(0)
+    }
+
+    fn document_frequency(&self, field: usize, word: &str) -> u64 {
+        self.fields
+            .texts
+            .get(field)
+            .map_or(0, |&field| self.searcher.doc_freq(&Term::from_field_text(field, word)).unwrap_or(0))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a score is an estimate")]
+    fn average_length(&self, field: usize) -> f32 {
+        let total = self.fields.texts.get(field).map_or(0, |&field| self.searcher.total_num_tokens(field).unwrap_or(0));
+        total as f32 / self.document_count().max(1) as f32
+    }
+}

@@ -1,0 +1,215 @@
+//! Counts by the columns of the text index, against the naive count, whatever the index lags behind.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::WorkItem;
+use crate::disk::{MemoryDisk, SharedDisk};
+use crate::prelude::*;
+use crate::session::{Access, Identity, Plan, Query, Session};
+use crate::store::{Store, StoreOptions};
+use crate::value::{Control, Patch};
+use crate::{
+    CreateWorkItemRequest, QueryWorkItemsRequest, SearchRequest, TimelineDefinition, TimelinePatch,
+    UpdateWorkItemRequest, UpdateWorkItemsRequest,
+};
+
+const FILTERS: [&str; 6] = [
+    "timeline.estimatedDurationInSeconds > 50",
+    "timeline.estimatedDurationInSeconds >= 10 && timeline.estimatedDurationInSeconds < 40",
+    "timeline.estimatedDurationInSeconds == 33",
+    "timeline.dueDateTime > \"2024-01-02T00:00:00Z\"",
+    "timeline.dueDateTime <= \"2024-01-01T12:00:00Z\" && timeline.estimatedDurationInSeconds < 80",
+    "timeline.estimatedDurationInSeconds > 1000",
+];
+
+fn open(disk: &Arc<MemoryDisk>) -> Store {
+    let options = StoreOptions::default().maintenance_thread(false);
+    options.open_on(Arc::clone(disk) as SharedDisk).unwrap()
+}
+
+fn timeline(number: i64) -> TimelineDefinition {
+    let due = 1_704_067_200_000 + number * 600_000;
+    TimelineDefinition {
+        estimated_duration_in_seconds: (number % 7 != 0).then_some(number * 13 % 100),
+        due_date_time: (number % 5 != 0).then(|| chrono::DateTime::from_timestamp_millis(due).unwrap()),
+        ..TimelineDefinition::default()
+    }
+}
+
+fn create(access: &impl WorkItemService, numbers: std::ops::Range<i64>) -> Vec<String> {
+    let request = |number: i64| CreateWorkItemRequest {
+        name: Some(format!("item {number}")),
+        r#type: Some("job".into()),
+        workspace: Some(format!("w{}", number % 3)),
+        timeline: Some(timeline(number)),
+        ..CreateWorkItemRequest::default()
+    };
+    let answer = access.create_work_items(numbers.map(request).collect()).unwrap();
+    assert!(answer.error.is_none());
+    answer.created_work_items.iter().map(|item| item.id.as_ref().unwrap().as_str().to_owned()).collect()
+}
+
+fn set_duration(access: &impl WorkItemService, id: &str, seconds: i64) {
+    let patch = TimelinePatch { estimated_duration_in_seconds: Patch::Value(seconds), ..TimelinePatch::default() };
+    let update = UpdateWorkItemRequest { id: Some(id.to_owned()), timeline: Patch::Value(patch), ..Default::default() };
+    let request = UpdateWorkItemsRequest { work_items: vec![update], replace: None };
+    assert!(access.update_work_items(request).unwrap().error.is_none());
+}
+
+/// The count as the store gives it, how, and the number of records on an unlimited page.
+fn count(access: &impl Access, filter: &str) -> (u64, Plan, u64) {
+    access
+        .read(|view| {
+            let counting = Query { filter: Some(filter), return_count: true, ..Query::default() };
+            let (page, plan) = view.query_with_plan::<WorkItem>(&counting)?;
+            let all = Query { filter: Some(filter), take: 100_000, ..Query::default() };
+            let naive = view.query::<WorkItem>(&all)?.items.len() as u64;
+            Ok((page.total_count.unwrap(), plan, naive))
+        })
+        .unwrap()
+}
+
+fn check(access: &impl Access, by_columns: bool) {
+    for filter in FILTERS {
+        let (counted, plan, naive) = count(access, filter);
+        assert_eq!(counted, naive, "{filter}: {plan}");
+        let is_by_columns = plan.count.as_ref().unwrap().contains("columns of the text index");
+        assert_eq!(is_by_columns, by_columns, "{filter}: {plan}");
+    }
+}
+
+/// Has the index opened and brought up to date.
+fn search(session: &Session) {
+    session.search(SearchRequest { text: Some("item".into()), ..SearchRequest::default() }).unwrap();
+}
+
+#[test]
+fn columns_count_what_the_view_sees() {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = open(&disk);
+    let session = store.session(Identity::user("ada"));
+    let ids = create(&session, 0..300);
+    // Nobody has opened the index yet, and a filter does not build it.
+    check(&session, false);
+    search(&session);
+    check(&session, true);
+    assert!(count(&session, FILTERS[0]).0 > 50);
+
+    // What is not in the index is read: the cost is that of what changed.
+    set_duration(&session, &ids[3], 99);
+    session.delete_work_items(vec![ids[4].clone()]).unwrap();
+    create(&session, 300..320);
+    check(&session, true);
+    assert!(count(&session, FILTERS[0]).1.records_touched < Some(40));
+
+    // A transaction sees its own writes, and nobody else does.
+    let before = count(&session, FILTERS[0]).0;
+    let failed = session.transaction(|transaction| {
+        ids[10..20].iter().for_each(|id| set_duration(transaction, id, 77));
+        transaction.delete_work_items(ids[20..25].to_vec())?;
+        create(transaction, 400..420);
+        check(transaction, true);
+        assert_ne!(count(transaction, FILTERS[0]).0, before);
+        Err::<(), _>(crate::Error::conflict("not kept"))
+    });
+    assert!(failed.is_err());
+    assert_eq!(count(&session, FILTERS[0]).0, before);
+
+    // A view keeps its state while others write, also once the index is past it.
+    let other = store.session(Identity::user("bob"));
+    session
+        .read(|view| {
+            create(&other, 500..540);
+            search(&other);
+            let query = Query { filter: Some(FILTERS[0]), return_count: true, ..Query::default() };
+            assert_eq!(view.query::<WorkItem>(&query)?.total_count, Some(before));
+            Ok(())
+        })
+        .unwrap();
+    check(&session, true);
+
+    // After reopening the checkpoint is worth opening the index for.
+    store.maintain(&Control::default()).unwrap();
+    drop((session, other));
+    store.close().unwrap();
+    let store = open(&disk);
+    let session = store.session(Identity::user("ada"));
+    check(&session, true);
+    drop(session);
+    store.close().unwrap();
+
+    // Without its files the index is no help until it is built anew.
+    crate::disk::Disk::remove_dir_all(&*disk, "search").unwrap();
+    let store = open(&disk);
+    let session = store.session(Identity::user("ada"));
+    check(&session, false);
+    store.maintain(&Control::default()).unwrap();
+    check(&session, true);
+}
+
+#[test]
+fn columns_count_only_what_the_policy_shows() {
+    #[derive(Debug)]
+    struct OnlyOne;
+    impl crate::AccessPolicy for OnlyOne {
+        fn visible(&self, who: &Identity, _: crate::Service, _: crate::Action) -> crate::Visibility {
+            match who.user_id() {
+                "ada" => crate::Visibility::All,
+                _ => crate::Visibility::workspaces(["w1"]),
+            }
+        }
+    }
+    let options = StoreOptions::default().maintenance_thread(false).access_policy(OnlyOne);
+    let store = options.open_on(Arc::new(MemoryDisk::new())).unwrap();
+    let ada = store.session(Identity::user("ada"));
+    create(&ada, 0..200);
+    search(&ada);
+    create(&ada, 200..210);
+    check(&ada, true);
+    let bob = store.session(Identity::user("bob"));
+    check(&bob, true);
+    assert!(count(&bob, FILTERS[0]).0 < count(&ada, FILTERS[0]).0);
+}
+
+#[test]
+fn counts_beside_writers_are_those_of_one_commit() {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = open(&disk);
+    let session = store.session(Identity::user("ada"));
+    let ids = create(&session, 1..21);
+    search(&session);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let writer = store.session(Identity::user("bob"));
+            let mut turn = 0;
+            while !stop.load(Ordering::Relaxed) {
+                turn += 1;
+                let seconds = if turn % 2 == 0 { 2_000 } else { 10 };
+                let patch = || TimelinePatch {
+                    estimated_duration_in_seconds: Patch::Value(seconds),
+                    ..TimelinePatch::default()
+                };
+                let update = |id: &String| UpdateWorkItemRequest {
+                    id: Some(id.clone()),
+                    timeline: Patch::Value(patch()),
+                    ..UpdateWorkItemRequest::default()
+                };
+                let work_items = ids.iter().map(update).collect();
+                writer.update_work_items(UpdateWorkItemsRequest { work_items, replace: None }).unwrap();
+            }
+        });
+        for _ in 0..60 {
+            let query = QueryWorkItemsRequest {
+                filter: Some("timeline.estimatedDurationInSeconds > 1000".into()),
+                take: Some(0),
+                return_count: Some(true),
+                ..QueryWorkItemsRequest::default()
+            };
+            let total = session.query_work_items(query).unwrap().total_count.unwrap();
+            assert!(total == 0 || total == 20, "{total} of 20 in one commit");
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}

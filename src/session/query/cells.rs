@@ -1,0 +1,116 @@
+//! Counting by columns: conditions on numbers as ranges of cells of the text index.
+
+use std::ops::{Bound, RangeInclusive};
+
+use super::access_path::Count;
+use super::predicate::Predicate;
+use super::walk;
+use crate::error::Result;
+use crate::filter::{Condition, Constant};
+use crate::model::Resource;
+use crate::search::Ask;
+use crate::session::view::View;
+use crate::value::{FieldType, Val};
+
+/// What a condition asks of a column; `None` when there is no column for it.
+pub(super) fn ask<R: Resource>(view: &View<'_>, condition: &Condition) -> Option<Ask> {
+    let (Condition::Eq { field, .. }
+    | Condition::In { field, .. }
+    | Condition::Range { field, .. }
+    | Condition::NotNull { field }) = condition
+    else {
+        return None;
+    };
+    let decl = R::fields().get(*field)?.decl;
+    let search = &view.context().engine.search;
+    match decl.ty {
+        FieldType::Int | FieldType::Time => {
+            let ranges = ranges(
+                condition,
+                int,
+                i64::MIN..=i64::MAX,
+                |value| value.checked_add(1),
+                |value| value.checked_sub(1),
+            )?;
+            Some(Ask::Int(search.column(view, R::KIND, decl.path)?, ranges))
+        }
+        FieldType::Double => {
+            // NaN is outside of every range, in the columns too.
+            let all = f64::NEG_INFINITY..=f64::INFINITY;
+            let up = |value: f64| (value < f64::INFINITY).then(|| value.next_up());
+            let down = |value: f64| (value > f64::NEG_INFINITY).then(|| value.next_down());
+            if matches!(condition, Condition::NotNull { .. }) {
+                return None;
+            }
+            Some(Ask::Float(search.column(view, R::KIND, decl.path)?, ranges(condition, float, all, up, down)?))
+        }
+        _ => None,
+    }
+}
+
+fn int(constant: &Constant) -> Option<i64> {
+    match constant.val() {
+        Val::Int(value) | Val::Time(value) => Some(value),
+        _ => None,
+    }
+}
+
+fn float(constant: &Constant) -> Option<f64> {
+    match constant.val() {
+        Val::Double(value) if !value.is_nan() => Some(if value == 0.0 { 0.0 } else { value }),
+        _ => None,
+    }
+}
+
+/// The ranges of a condition; none at all when nothing can lie in them.
+fn ranges<T: Copy + PartialOrd>(
+    condition: &Condition,
+    read: impl Fn(&Constant) -> Option<T>,
+    all: RangeInclusive<T>,
+    after: impl Fn(T) -> Option<T>,
+    before: impl Fn(T) -> Option<T>,
+) -> Option<Vec<RangeInclusive<T>>> {
+    let one = |value: &Constant| read(value).map(|value| value..=value);
+    match condition {
+        Condition::NotNull { .. } => Some(vec![all]),
+        Condition::Eq { value, .. } => Some(vec![one(value)?]),
+        Condition::In { values, .. } => values.iter().map(one).collect(),
+        Condition::Range { lower, upper, .. } => {
+            let from = match lower {
+                Bound::Included(value) => Some(read(value)?),
+                Bound::Excluded(value) => after(read(value)?),
+                Bound::Unbounded => Some(*all.start()),
+            };
+            let to = match upper {
+                Bound::Included(value) => Some(read(value)?),
+                Bound::Excluded(value) => before(read(value)?),
+                Bound::Unbounded => Some(*all.end()),
+            };
+            Some(from.zip(to).filter(|(from, to)| from <= to).map(|(from, to)| from..=to).into_iter().collect())
+        }
+        _ => None,
+    }
+}
+
+/// The number of matches, and the index entries that were read for it; `None` when every match must be seen.
+pub(super) fn count<R: Resource>(
+    view: &View<'_>,
+    count: Option<&Count>,
+    predicate: &Predicate,
+) -> Result<Option<(u64, u64)>> {
+    match count {
+        None => Ok(None),
+        Some(Count::Entries(sets)) => walk::count(view, R::KIND, sets, &predicate.visibility).map(Some),
+        Some(Count::Columns(asks)) => {
+            let search = &view.context().engine.search;
+            let Some((mut found, unsettled)) = search.count_cells(view, R::KIND, asks, &predicate.visibility) else {
+                return Ok(None);
+            };
+            for key in unsettled {
+                let record = view.any_by_key::<R>(key)?;
+                found += u64::from(record.is_some_and(|record| predicate.matches(&record)));
+            }
+            Ok(Some((found, 0)))
+        }
+    }
+}
