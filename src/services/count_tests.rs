@@ -97,6 +97,7 @@ fn columns_count_what_the_view_sees() {
     assert!(count(&session, FILTERS[0]).0 > 50);
 
     // What is not in the index is read: the cost is that of what changed.
+    store.maintain(&Control::default()).unwrap();
     set_duration(&session, &ids[3], 99);
     session.delete_work_items(vec![ids[4].clone()]).unwrap();
     create(&session, 300..320);

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -13,7 +14,7 @@ use super::context::Context;
 use super::event::{Event, What};
 use super::view::{View, decode, index_prefix, record_key, split_index_key, with_state};
 use crate::error::{Error, Result};
-use crate::model::{Resource, entries, entry_value};
+use crate::model::{Resource, entries, entries_between, entry_value, has_same_entries, index_positions};
 use crate::records::{Change, Space, envelope};
 use crate::value::id::RecordKey;
 use crate::value::{Action, limits, stored};
@@ -25,11 +26,19 @@ pub struct Draft<'v> {
     /// Changed index entries: whether they were there before the draft, and their values now.
     entries: BTreeMap<Vec<u8>, (bool, Option<Vec<u8>>)>,
     events: Vec<Event>,
+    /// Where the fields of the indexes stand, by code of the kind.
+    positions: BTreeMap<u8, Arc<[Vec<usize>]>>,
 }
 
 impl<'v> Draft<'v> {
     pub(crate) fn new(view: View<'v>) -> Self {
-        Self { view, overlay: BTreeMap::new(), entries: BTreeMap::new(), events: Vec::new() }
+        Self {
+            view,
+            overlay: BTreeMap::new(),
+            entries: BTreeMap::new(),
+            events: Vec::new(),
+            positions: BTreeMap::new(),
+        }
     }
 
     pub(crate) fn finish(self) -> Result<(Vec<Change>, Vec<Event>)> {
@@ -243,16 +252,22 @@ impl<'v> Draft<'v> {
 
     /// [`Draft::put`] with more about the event.
     pub fn put_with<R: Resource>(&mut self, record: &R, what: What, detail: Option<Value>) -> Result<()> {
-        self.put_checked(record, what, detail, true)
+        self.put_checked(None, record, what, detail, true)
+    }
+
+    /// [`Draft::put`] of a record that the caller has just read from this draft, as `old`, and changed.
+    pub(crate) fn put_changed<R: Resource>(&mut self, old: R, record: &R, what: What) -> Result<()> {
+        self.put_checked(Some(old), record, what, None, true)
     }
 
     /// [`Draft::put_with`] on behalf of the store itself, whoever may do what.
     pub(crate) fn put_by_store<R: Resource>(&mut self, record: &R, what: What, detail: Option<Value>) -> Result<()> {
-        self.put_checked(record, what, detail, false)
+        self.put_checked(None, record, what, detail, false)
     }
 
     fn put_checked<R: Resource>(
         &mut self,
+        known: Option<R>,
         record: &R,
         what: What,
         detail: Option<Value>,
@@ -261,7 +276,10 @@ impl<'v> Draft<'v> {
         let key = record
             .key()
             .ok_or_else(|| Error::invalid(format!("{:?} is not the id of a {}", record.id(), R::KIND.name)))?;
-        let old = self.any_by_key::<R>(key)?;
+        let old = match known.filter(|old| old.key() == Some(key)) {
+            Some(old) => Some(old),
+            None => self.any_by_key::<R>(key)?,
+        };
         if check_policy {
             self.require(old.as_ref(), record, what)?;
         }
@@ -334,23 +352,30 @@ impl<'v> Draft<'v> {
     }
 
     fn put_indexes<R: Resource>(&mut self, key: RecordKey, old: Option<&R>, new: Option<&R>) {
-        for index in R::indexes() {
-            let before = old.map(|record| entries(record, index)).unwrap_or_default();
-            let after = new.map(|record| entries(record, index)).unwrap_or_default();
-            let full = |entry: &Vec<u8>| {
-                let mut bytes = index_prefix(R::KIND, index.number, entry);
-                bytes.extend_from_slice(key.as_bytes());
-                bytes
-            };
-            for entry in before.iter().filter(|entry| !after.contains(entry)) {
-                self.draft_entry(full(entry), true, None);
+        let positions = Arc::clone(self.positions.entry(R::KIND.code).or_insert_with(|| index_positions::<R>().into()));
+        for (index, positions) in R::indexes().iter().zip(positions.iter()) {
+            let head = [R::KIND.code, index.number];
+            let entries = |record: &R| entries_between(record, index, positions, &head, key.as_bytes());
+            let (old_value, value) = (old.map(|old| entry_value(old, index)), new.map(|new| entry_value(new, index)));
+            // What stands beside an entry may change where the entry does not.
+            let is_moved = old_value != value;
+            if let (false, Some(old), Some(new)) = (is_moved, old, new) {
+                if has_same_entries(old, new, index, positions) {
+                    continue;
+                }
             }
-            if let Some(new) = new {
-                let value = entry_value(new, index);
-                // What stands beside an entry may change where the entry does not.
-                let changed = old.is_none_or(|old| entry_value(old, index) != value);
-                for entry in after.iter().filter(|entry| changed || !before.contains(entry)) {
-                    self.draft_entry(full(entry), before.contains(entry), Some(value.clone()));
+            let before = old.map(entries).unwrap_or_default();
+            let after = new.map(entries).unwrap_or_default();
+            for entry in &before {
+                if after.binary_search(entry).is_err() {
+                    self.draft_entry(entry.clone(), true, None);
+                }
+            }
+            let Some(value) = value else { continue };
+            for entry in after {
+                let is_there = before.binary_search(&entry).is_ok();
+                if is_moved || !is_there {
+                    self.draft_entry(entry, is_there, Some(value.clone()));
                 }
             }
         }

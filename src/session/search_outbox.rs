@@ -348,7 +348,8 @@ impl SearchOutbox {
         if let Ok(_feeding) = self.feeding.try_lock() {
             let from = index.view().sequence();
             // An index without anything is built by maintenance.
-            let missing = (from > 0).then(|| self.touched_between(&newest, from, snapshot.sequence)).flatten()?;
+            let most = SEARCH_FEED_CHANGES;
+            let missing = (from > 0).then(|| self.touched_between(&newest, from, snapshot.sequence, most)).flatten()?;
             if !missing.is_empty() {
                 self.feed(&index, &newest, snapshot.sequence).ok()?;
             }
@@ -356,15 +357,20 @@ impl SearchOutbox {
         let state = index.view();
         let (first, last) = (state.sequence().min(committed), state.sequence().max(committed));
         // What the index misses is added as the view sees it, and what came later is put back.
-        let mut touched = if state.sequence() == 0 { None } else { self.touched_between(&newest, first, last) }?;
+        let mut touched = if state.sequence() == 0 {
+            None
+        } else {
+            self.touched_between(&newest, first, last, SEARCH_OVERLAY_CHANGES)
+        }?;
         touched.extend(self.touched(view.pending()).map(|(key, _)| key));
         let keys: Vec<(DocKey, bool)> = touched.into_iter().map(|key| (key, false)).collect();
         let changes = self.changes(index.shape(), view, &keys).ok()?;
         Some(state.with(&changes))
     }
 
-    /// The documents that commits after `from` and up to `to` concern; `None` when they are many, or not known.
-    fn touched_between(&self, view: &View<'_>, from: u64, to: u64) -> Option<HashSet<DocKey>> {
+    /// The documents that commits after `from` and up to `to` concern; `None` when they are more than
+    /// `most`, or not known.
+    fn touched_between(&self, view: &View<'_>, from: u64, to: u64, most: usize) -> Option<HashSet<DocKey>> {
         let mut touched = HashSet::new();
         if from == to {
             return Some(touched);
@@ -373,9 +379,9 @@ impl SearchOutbox {
             if sequence <= to {
                 touched.extend(self.touched(&entry.events).map(|(key, _)| key));
             }
-            Ok(sequence < to && touched.len() <= SEARCH_OVERLAY_CHANGES)
+            Ok(sequence < to && touched.len() <= most)
         });
-        (outcome.is_ok() && touched.len() <= SEARCH_OVERLAY_CHANGES).then_some(touched)
+        (outcome.is_ok() && touched.len() <= most).then_some(touched)
     }
 
     /// Catches up, commits, and makes the index durable when that is due.

@@ -48,6 +48,10 @@ pub fn push_str(out: &mut Vec<u8>, value: &str) {
 /// Appends what every encoding of a text that starts with `prefix` starts with.
 pub fn push_str_prefix(out: &mut Vec<u8>, prefix: &str) {
     out.push(4);
+    if memchr::memchr(0, prefix.as_bytes()).is_none() {
+        out.extend_from_slice(prefix.as_bytes());
+        return;
+    }
     for &byte in prefix.as_bytes() {
         out.push(byte);
         if byte == 0 {

@@ -92,7 +92,23 @@ macro_rules! stored_natively {
     )* };
 }
 
-stored_natively!(bool, u8, u16, u32, u64, i32, i64, f32, f64, String);
+stored_natively!(bool, u8, u16, u32, u64, i32, i64, f32, f64);
+
+impl Stored for String {
+    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+        self.as_str().encode(out)
+    }
+    fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
+        use bincode::de::read::Reader;
+        let len = take_len(input)?;
+        input.claim_bytes_read(len)?;
+        // Copied from where it lies: a text that is longer than what is there allocates nothing.
+        let bytes = input.reader().peek_read(len).ok_or_else(|| bad("text"))?;
+        let text = std::str::from_utf8(bytes).map_err(|_| bad("text"))?.to_owned();
+        input.reader().consume(len);
+        Ok(text)
+    }
+}
 
 impl<T: Stored> Stored for Option<T> {
     fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {

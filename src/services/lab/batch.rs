@@ -60,13 +60,14 @@ pub(crate) fn amend<M: Amendment>(
 
 fn amend_one<M: Amendment>(draft: &mut Draft<'_>, request: M, replace: bool) -> Result<M::Record> {
     let id = request.id().ok_or_else(|| super::checks::invalid("id", "is required"))?;
-    let mut record = draft.get::<M::Record>(id)?.ok_or_else(|| not_found::<M::Record>(id))?;
+    let old = draft.get::<M::Record>(id)?.ok_or_else(|| not_found::<M::Record>(id))?;
+    let mut record = old.clone();
     request.amend(&mut record, replace)?;
     let (user, now) = (draft.user().to_owned(), draft.now());
     record.stamp().update(&user, now);
     forget_url(&mut record);
     record.check()?;
-    draft.put(&record, M::WHAT)?;
+    draft.put_changed(old, &record, M::WHAT)?;
     record.finish();
     Ok(record)
 }
