@@ -1,9 +1,10 @@
 //! One change of one key: a value that can be stored, and applied twice without harm.
 
 use super::Space;
+use super::entries::SortedEntries;
 
 /// One change of one key.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Change {
     /// Sets the value of a key.
     Put {
@@ -21,15 +22,8 @@ pub(crate) enum Change {
         /// The key.
         key: Vec<u8>,
     },
-    /// Sets or removes a key of the index space, by somebody who knows whether it is there: no read is needed.
-    Entry {
-        /// The key.
-        key: Vec<u8>,
-        /// Whether the key is there now.
-        before: bool,
-        /// Its value from now on; `None` when it is gone.
-        after: Option<Vec<u8>>,
-    },
+    /// Sets and removes keys of the index space, by somebody who knows whether they are there: nothing is read.
+    Entries(SortedEntries),
 }
 
 impl Change {
@@ -38,7 +32,9 @@ impl Change {
         match self {
             Self::Put { key, value, .. } => key.len() + value.len(),
             Self::Delete { key, .. } => key.len(),
-            Self::Entry { key, after, .. } => key.len() + after.as_ref().map_or(0, Vec::len),
+            Self::Entries(entries) => {
+                entries.iter().map(|change| change.key.len() + change.after.map_or(0, <[u8]>::len)).sum()
+            }
         }
     }
 }

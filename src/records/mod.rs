@@ -7,6 +7,7 @@
 pub(crate) mod backend;
 mod change;
 mod cursor;
+mod entries;
 pub(crate) mod envelope;
 mod error;
 mod file;
@@ -16,6 +17,7 @@ mod turn;
 
 pub(crate) use change::Change;
 pub(crate) use cursor::Cursor;
+pub(crate) use entries::Entries;
 pub(crate) use file::{RecordFile, RecordFileOptions, Snapshot};
 pub(crate) use space::Space;
 pub(crate) use turn::Turn;

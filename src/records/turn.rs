@@ -3,9 +3,10 @@
 use redb::{ReadableTable, ReadableTableMetadata};
 
 use super::cursor::Inner;
+use super::entries::SortedEntries;
 use super::error::from_redb;
-use super::runs::{self, Manifest, Mark, Memory, Merged, Pending, Rows, Work};
-use super::{Change, Cursor, Space};
+use super::runs::{self, Manifest, Memory, Merged, Rows, Work};
+use super::{Change, Cursor, Entries, Space};
 use crate::error::{Error, Result};
 
 type Table<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
@@ -71,21 +72,20 @@ impl<'t> Turn<'t> {
 
     pub(super) fn len(&self, space: Space) -> Result<u64> {
         if space == Space::Index {
-            let pending: i64 = self.entries.values().map(|pending| pending.mark.net()).sum();
-            return Ok(self.runs.len().saturating_add_signed(pending));
+            return self.count_entries(&[], &[0xff], u64::MAX);
         }
         self.table(space)?.len().map_err(|error| from_redb("count a space", error))
     }
 
     /// Applies changes in order.
     pub(crate) fn apply(&mut self, changes: impl IntoIterator<Item = Change>) -> Result<()> {
-        let mut entries = Vec::new();
+        let mut single = Entries::default();
         for change in changes {
             match change {
-                Change::Entry { key, before, after } => entries.push(pending(key, before, after)),
+                Change::Entries(entries) => self.add_entries(entries),
                 // Whoever copies a store sets each key of the index space once.
-                Change::Put { space: Space::Index, key, value } => entries.push(pending(key, false, Some(value))),
-                Change::Delete { space: Space::Index, key } => entries.push(pending(key, true, None)),
+                Change::Put { space: Space::Index, key, value } => single.change_key(&key, false, Some(&value)),
+                Change::Delete { space: Space::Index, key } => single.change_key(&key, true, None),
                 Change::Put { space, key, value } => {
                     let table = self.tables.get_mut(space.position()).ok_or_else(|| no_space(space))?;
                     table
@@ -98,18 +98,23 @@ impl<'t> Turn<'t> {
                 }
             }
         }
-        if self.entries.is_empty() {
-            // Sorted as a rule, which is the quickest way to make a tree.
-            self.entries = entries.into_iter().collect();
-            return Ok(());
-        }
-        for (key, mut pending) in entries {
-            if let Some(earlier) = self.entries.get(&key) {
-                pending.mark.before = earlier.mark.before;
-            }
-            self.entries.insert(key, pending);
-        }
+        self.add_entries(single.into_sorted());
         Ok(())
+    }
+
+    /// Adds a set of changes; sets of like length become one, so that there are few.
+    fn add_entries(&mut self, mut newest: SortedEntries) {
+        if newest.len() == 0 {
+            return;
+        }
+        while let Some(older) = self.entries.pop() {
+            if older.len() >= newest.len() * 2 {
+                self.entries.push(older);
+                break;
+            }
+            newest = older.then(&newest);
+        }
+        self.entries.push(newest);
     }
 
     /// Puts what the turn keeps in memory into the transaction, which may then be committed.
@@ -127,9 +132,4 @@ impl<'t> Turn<'t> {
         let table = self.tables.get_mut(Space::Index.position()).ok_or_else(|| no_space(Space::Index))?;
         runs::settle(table, &mut self.runs, Work(entries))
     }
-}
-
-fn pending(key: Vec<u8>, before: bool, after: Option<Vec<u8>>) -> (Vec<u8>, Pending) {
-    let mark = Mark { before, after: after.is_some() };
-    (key, Pending { mark, value: after.unwrap_or_default() })
 }

@@ -71,10 +71,10 @@ pub use specifications::SpecificationService;
 
 #[cfg(test)]
 mod asset_tests;
-#[cfg(all(test, feature = "search"))]
-mod count_tests;
 #[cfg(test)]
 mod corpus_tests;
+#[cfg(all(test, feature = "search"))]
+mod count_tests;
 #[cfg(test)]
 mod product_tests;
 #[cfg(test)]

@@ -15,7 +15,7 @@ use super::event::{Event, What};
 use super::view::{View, decode, index_prefix, record_key, split_index_key, with_state};
 use crate::error::{Error, Result};
 use crate::model::{Resource, entries, entries_between, entry_value, has_same_entries, index_positions};
-use crate::records::{Change, Space, envelope};
+use crate::records::{Change, Entries, Space, envelope};
 use crate::value::id::RecordKey;
 use crate::value::{Action, limits, stored};
 
@@ -23,11 +23,21 @@ use crate::value::{Action, limits, stored};
 pub struct Draft<'v> {
     view: View<'v>,
     overlay: BTreeMap<(Space, Vec<u8>), Option<Vec<u8>>>,
-    /// Changed index entries: whether they were there before the draft, and their values now.
-    entries: BTreeMap<Vec<u8>, (bool, Option<Vec<u8>>)>,
+    /// Changed index entries.
+    entries: Entries,
     events: Vec<Event>,
     /// Where the fields of the indexes stand, by code of the kind.
     positions: BTreeMap<u8, Arc<[Vec<usize>]>>,
+}
+
+/// What the caller knows of the record under a key.
+enum Known<R> {
+    /// It has to be looked up.
+    Unknown,
+    /// There is none.
+    Nothing,
+    /// This.
+    Record(R),
 }
 
 impl<'v> Draft<'v> {
@@ -35,19 +45,25 @@ impl<'v> Draft<'v> {
         Self {
             view,
             overlay: BTreeMap::new(),
-            entries: BTreeMap::new(),
+            entries: Entries::default(),
             events: Vec::new(),
             positions: BTreeMap::new(),
         }
     }
 
     pub(crate) fn finish(self) -> Result<(Vec<Change>, Vec<Event>)> {
-        let entries = self.entries.into_iter().map(|(key, (before, after))| Change::Entry { key, before, after });
-        let rows = self.overlay.into_iter().map(|((space, key), value)| match value {
-            Some(value) => Change::Put { space, key, value },
-            None => Change::Delete { space, key },
-        });
-        let changes: Vec<Change> = rows.chain(entries).collect();
+        let mut changes: Vec<Change> = self
+            .overlay
+            .into_iter()
+            .map(|((space, key), value)| match value {
+                Some(value) => Change::Put { space, key, value },
+                None => Change::Delete { space, key },
+            })
+            .collect();
+        let entries = self.entries.into_sorted();
+        if entries.len() > 0 {
+            changes.push(Change::Entries(entries));
+        }
         let bytes: usize = changes.iter().map(Change::len).sum();
         if bytes > 2 * limits::BATCH_BYTES {
             return Err(Error::limit(format!(
@@ -113,15 +129,6 @@ impl<'v> Draft<'v> {
             .map(|((_, key), value)| (key, value))
     }
 
-    fn drafted_entries<'s>(
-        &'s self,
-        prefix: &'s [u8],
-    ) -> impl Iterator<Item = (&'s Vec<u8>, &'s (bool, Option<Vec<u8>>))> + 's {
-        self.entries
-            .range::<[u8], _>((Bound::Included(prefix), Bound::Unbounded))
-            .take_while(move |(key, _)| key.starts_with(prefix))
-    }
-
     /// The keys of index entries that start with `prefix`, with this draft's changes, in order.
     fn entries_prefix(&self, prefix: &[u8]) -> Result<BTreeSet<Vec<u8>>> {
         let mut keys = BTreeSet::new();
@@ -129,18 +136,13 @@ impl<'v> Draft<'v> {
         while let Some(key) = cursor.visit(false, |key, _| key.to_vec())? {
             keys.insert(key);
         }
-        for (key, (_, after)) in self.drafted_entries(prefix) {
-            match after {
-                Some(_) => keys.insert(key.clone()),
-                None => keys.remove(key),
+        for (key, is_there) in self.entries.with_prefix(prefix) {
+            match is_there {
+                true => keys.insert(key),
+                false => keys.remove(&key),
             };
         }
         Ok(keys)
-    }
-
-    /// Changes an index entry; `is_there` tells whether it is there so far. Several changes become one.
-    fn draft_entry(&mut self, key: Vec<u8>, is_there: bool, value: Option<Vec<u8>>) {
-        self.entries.entry(key).and_modify(|(_, after)| after.clone_from(&value)).or_insert((is_there, value));
     }
 
     /// Sets a key of a raw space.
@@ -217,14 +219,15 @@ impl<'v> Draft<'v> {
         let exact = |bytes: &[u8]| {
             split_index_key(R::KIND, bytes).filter(|(found, _)| *found == entry).map(|(_, record)| record)
         };
+        let drafted = self.entries.with_prefix(&prefix);
         let mut cursor = self.view.cursor(Space::Index, &prefix)?;
         while let Some((key, _)) = cursor.next()? {
-            let deleted = matches!(self.entries.get(&key), Some((_, None)));
-            if let (false, Some(record)) = (deleted, exact(&key)) {
+            let is_deleted = drafted.get(&key) == Some(&false);
+            if let (false, Some(record)) = (is_deleted, exact(&key)) {
                 return Ok(Some(record));
             }
         }
-        Ok(self.drafted_entries(&prefix).filter(|(_, (_, after))| after.is_some()).find_map(|(key, _)| exact(key)))
+        Ok(drafted.iter().filter(|(_, is_there)| **is_there).find_map(|(key, _)| exact(key)))
     }
 
     /// The keys of all records that have an entry with this prefix in an index, with this draft's changes.
@@ -252,22 +255,27 @@ impl<'v> Draft<'v> {
 
     /// [`Draft::put`] with more about the event.
     pub fn put_with<R: Resource>(&mut self, record: &R, what: What, detail: Option<Value>) -> Result<()> {
-        self.put_checked(None, record, what, detail, true)
+        self.put_checked(Known::Unknown, record, what, detail, true)
+    }
+
+    /// [`Draft::put`] of a record whose key the caller has just drawn with [`Draft::new_key`].
+    pub(crate) fn put_new<R: Resource>(&mut self, record: &R, what: What) -> Result<()> {
+        self.put_checked(Known::Nothing, record, what, None, true)
     }
 
     /// [`Draft::put`] of a record that the caller has just read from this draft, as `old`, and changed.
     pub(crate) fn put_changed<R: Resource>(&mut self, old: R, record: &R, what: What) -> Result<()> {
-        self.put_checked(Some(old), record, what, None, true)
+        self.put_checked(Known::Record(old), record, what, None, true)
     }
 
     /// [`Draft::put_with`] on behalf of the store itself, whoever may do what.
     pub(crate) fn put_by_store<R: Resource>(&mut self, record: &R, what: What, detail: Option<Value>) -> Result<()> {
-        self.put_checked(None, record, what, detail, false)
+        self.put_checked(Known::Unknown, record, what, detail, false)
     }
 
     fn put_checked<R: Resource>(
         &mut self,
-        known: Option<R>,
+        known: Known<R>,
         record: &R,
         what: What,
         detail: Option<Value>,
@@ -276,9 +284,10 @@ impl<'v> Draft<'v> {
         let key = record
             .key()
             .ok_or_else(|| Error::invalid(format!("{:?} is not the id of a {}", record.id(), R::KIND.name)))?;
-        let old = match known.filter(|old| old.key() == Some(key)) {
-            Some(old) => Some(old),
-            None => self.any_by_key::<R>(key)?,
+        let old = match known {
+            Known::Nothing => None,
+            Known::Record(old) if old.key() == Some(key) => Some(old),
+            _ => self.any_by_key::<R>(key)?,
         };
         if check_policy {
             self.require(old.as_ref(), record, what)?;
@@ -368,14 +377,14 @@ impl<'v> Draft<'v> {
             let after = new.map(entries).unwrap_or_default();
             for entry in &before {
                 if after.binary_search(entry).is_err() {
-                    self.draft_entry(entry.clone(), true, None);
+                    self.entries.change_key(entry, true, None);
                 }
             }
             let Some(value) = value else { continue };
             for entry in after {
                 let is_there = before.binary_search(&entry).is_ok();
                 if is_moved || !is_there {
-                    self.draft_entry(entry, is_there, Some(value.clone()));
+                    self.entries.change_key(&entry, is_there, Some(&value));
                 }
             }
         }

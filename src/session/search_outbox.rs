@@ -295,7 +295,9 @@ impl SearchOutbox {
     /// The place of the column that holds a field of a kind; `None` when there is none.
     pub(super) fn column(&self, view: &View<'_>, kind: Kind, path: &str) -> Option<usize> {
         self.by_code(kind.code)?;
-        self.opened_index(view)?.shape().column(kind.code, path)
+        let index = self.opened_index(view)?;
+        // One that holds nothing yet is built by maintenance.
+        (index.view().sequence() > 0).then(|| index.shape().column(kind.code, path)).flatten()
     }
 
     /// The number of records of a kind whose cells fulfil every ask and that `visibility` admits, and the keys of further

@@ -449,6 +449,9 @@ macro_rules! wire_enum {
             type Err = $crate::error::Error;
 
             fn from_str(text: &str) -> Result<Self, Self::Err> {
+                if let Some(exact) = Self::ALL.iter().find(|value| value.as_str() == text) {
+                    return Ok(*exact);
+                }
                 let folded = $crate::value::wire::fold(text);
                 Self::ALL
                     .iter()

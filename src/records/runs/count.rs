@@ -1,6 +1,6 @@
 //! Counting keys by the sums that blocks carry.
 
-use std::ops::{Bound, Range};
+use std::ops::Range;
 
 use super::block::{self, Block};
 use super::{Memory, Rows, row_key, split_row_key};
@@ -23,8 +23,10 @@ pub(in crate::records) fn count(
     }
     let mut net = 0;
     if let Some(memory) = memory {
-        let range = memory.range::<[u8], _>((Bound::Included(from), Bound::Excluded(to)));
-        net += range.map(|(_, pending)| pending.mark.net()).sum::<i64>();
+        for set in memory {
+            let changes = (set.place_of(from)..set.place_of(to)).filter_map(|at| set.get(at));
+            net += changes.map(|change| i64::from(change.after.is_some()) - i64::from(change.before)).sum::<i64>();
+        }
     }
     let mut block = Block::default();
     // The oldest run is the largest as a rule.

@@ -1,19 +1,19 @@
 //! Reading the runs as one sorted sequence.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, btree_map};
 
 use redb::ReadableTable;
 
 use super::block::Block;
-use super::{Mark, Pending, row_key, split_row_key};
+use super::{Mark, row_key, split_row_key};
 use crate::error::Result;
+use crate::records::entries::{EntryChange, SortedEntries};
 use crate::records::error::from_redb;
 
 type Bytes = &'static [u8];
 
-/// Changes that no run holds yet.
-pub(in crate::records) type Memory = BTreeMap<Vec<u8>, Pending>;
+/// Changes that no run holds yet: several sets, newest last.
+pub(in crate::records) type Memory = Vec<SortedEntries>;
 
 /// The table of the runs, as a snapshot or a turn has it.
 #[derive(Clone, Copy)]
@@ -97,40 +97,45 @@ impl<'a> Iter<'a> {
 
 /// One source of a merge: changes in memory, or a run.
 enum Input<'a> {
-    Memory(btree_map::Range<'a, Vec<u8>, Pending>, (&'a Vec<u8>, &'a Pending)),
+    /// A set, the place that it stands at, and where it ends: behind it, or before it backwards.
+    Memory(&'a SortedEntries, EntryChange<'a>, usize, usize),
     Run(Box<Iter<'a>>),
 }
 
 impl<'a> Input<'a> {
     fn key(&self) -> &[u8] {
         match self {
-            Self::Memory(_, (key, _)) => key,
+            Self::Memory(_, change, ..) => change.key,
             Self::Run(iter) => iter.block.key(),
         }
     }
 
     fn mark(&self) -> Mark {
         match self {
-            Self::Memory(_, (_, pending)) => pending.mark,
+            Self::Memory(_, change, ..) => Mark { before: change.before, after: change.after.is_some() },
             Self::Run(iter) => iter.block.mark(),
         }
     }
 
     fn value(&self) -> Result<&[u8]> {
         match self {
-            Self::Memory(_, (_, pending)) => Ok(&pending.value),
+            Self::Memory(_, change, ..) => Ok(change.after.unwrap_or_default()),
             Self::Run(iter) => iter.block.value(),
         }
     }
 
     fn advance(&mut self, back: bool) -> Result<bool> {
         match self {
-            Self::Memory(rest, current) => {
-                let next = if back { rest.next_back() } else { rest.next() };
-                if let Some(next) = next {
-                    *current = next;
+            Self::Memory(set, change, at, end) => {
+                if *at == *end {
+                    return Ok(false);
                 }
-                Ok(next.is_some())
+                *at = if back { *at - 1 } else { *at + 1 };
+                match set.get(*at) {
+                    Some(next) => *change = next,
+                    None => return Ok(false),
+                }
+                Ok(true)
             }
             Self::Run(iter) => iter.advance(back),
         }
@@ -184,17 +189,13 @@ impl<'a> Merged<'a> {
             return Ok(());
         }
         let mut inputs = Vec::with_capacity(self.runs.len() + 1);
-        if let Some(memory) = self.memory {
-            let mut range = match &self.to {
-                Some(to) => memory.range::<[u8], _>((
-                    std::ops::Bound::Included(self.from.as_slice()),
-                    std::ops::Bound::Excluded(to.as_slice()),
-                )),
-                None => memory
-                    .range::<[u8], _>((std::ops::Bound::Included(self.from.as_slice()), std::ops::Bound::Unbounded)),
-            };
-            let first = if back { range.next_back() } else { range.next() };
-            inputs.extend(first.map(|first| Input::Memory(range, first)));
+        for set in self.memory.into_iter().flatten().rev() {
+            let from = set.place_of(&self.from);
+            let to = self.to.as_deref().map_or(set.len(), |to| set.place_of(to));
+            if from < to {
+                let (first, end) = if back { (to - 1, from) } else { (from, to - 1) };
+                inputs.extend(set.get(first).map(|change| Input::Memory(set, change, first, end)));
+            }
         }
         // Keys never start with ff.
         let end = self.to.as_deref().unwrap_or(&[0xff]);

@@ -5,7 +5,7 @@ use redb::ReadableTable;
 use super::block::{self, Builder};
 use super::cursor::{Memory, Merged, Rows};
 use super::manifest::{self, Manifest, Merge, Run};
-use super::row_key;
+use super::{Mark, row_key};
 use crate::error::Result;
 use crate::records::error::from_redb;
 
@@ -13,7 +13,7 @@ type Bytes = &'static [u8];
 type Table<'t> = redb::Table<'t, Bytes, Bytes>;
 
 /// Runs of one level that are merged together.
-const FAN: usize = 4;
+const FAN: usize = 6;
 /// Entries that a commit merges for each of its own, at each level: twice what keeps up.
 const PACE: u64 = 2;
 /// Entries that a commit merges at each level at least; few in tests, so that merges stay open between commits.
@@ -44,13 +44,17 @@ fn write_blocks(table: &mut Table<'_>, run: u64, blocks: Vec<(Vec<u8>, Vec<u8>)>
 
 /// Makes a run of the changes in memory, then does a share of the merging, and writes the manifest.
 pub(in crate::records) fn flush(table: &mut Table<'_>, manifest: &mut Manifest, memory: Memory) -> Result<()> {
+    let Some(all) = memory.into_iter().reduce(|older, newer| older.then(&newer)) else { return Ok(()) };
     let mut builder = Builder::default();
     let mut blocks = Vec::new();
     let mut run = Run { id: 0, level: 0, net: 0, entries: 0 };
-    for (key, pending) in memory.iter().filter(|(_, pending)| !pending.mark.is_void()) {
-        blocks.extend(builder.push(key, pending.mark, &pending.value));
-        run.net += pending.mark.net();
-        run.entries += 1;
+    for change in all.iter() {
+        let mark = Mark { before: change.before, after: change.after.is_some() };
+        if !mark.is_void() {
+            blocks.extend(builder.push(change.key, mark, change.after.unwrap_or_default()));
+            run.net += mark.net();
+            run.entries += 1;
+        }
     }
     if run.entries == 0 {
         return Ok(());

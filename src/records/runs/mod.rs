@@ -57,13 +57,6 @@ impl Mark {
     }
 }
 
-/// One change of the index space, not yet in a run: its mark, and the value where there is one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Pending {
-    pub(super) mark: Mark,
-    pub(super) value: Vec<u8>,
-}
-
 fn damaged(what: &str) -> Error {
     Error::corrupt(format!("records.redb: {what} of the indexes is damaged; restore the store from a backup"))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use crate::disk::{MemoryDisk, SharedDisk};
-use crate::records::{Change, RecordFile, RecordFileOptions, Snapshot, Source, Space, Turn};
+use crate::records::{Change, Entries, RecordFile, RecordFileOptions, Snapshot, Source, Space, Turn};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -29,6 +29,18 @@ fn key(number: u16) -> Vec<u8> {
 
 /// The change that sets or removes a key, and the model after it.
 fn change(model: &mut Model, number: u16, value: Option<u8>) -> Option<Change> {
+    changes(model, &[(number, value)])
+}
+
+/// One set of changes.
+fn changes(model: &mut Model, numbers: &[(u16, Option<u8>)]) -> Option<Change> {
+    let mut entries = Entries::default();
+    numbers.iter().for_each(|(number, value)| add(model, &mut entries, *number, *value));
+    let sorted = entries.into_sorted();
+    (sorted.len() > 0).then(|| Change::Entries(sorted))
+}
+
+fn add(model: &mut Model, entries: &mut Entries, number: u16, value: Option<u8>) {
     let key = key(number);
     let after = value.map(|value| vec![value; usize::from(value % 5)]);
     let before = match &after {
@@ -36,7 +48,15 @@ fn change(model: &mut Model, number: u16, value: Option<u8>) -> Option<Change> {
         None => model.remove(&key),
     };
     // Nobody removes what is not there.
-    (before.is_some() || after.is_some()).then(|| Change::Entry { key, before: before.is_some(), after })
+    if before.is_some() || after.is_some() {
+        entries.change_key(&key, before.is_some(), after.as_deref());
+    }
+    // What was drafted is found again, in its last state.
+    let found = entries.with_prefix(&key);
+    assert_eq!(
+        found.get(&key).copied(),
+        (before.is_some() || after.is_some() || found.contains_key(&key)).then_some(after.is_some())
+    );
 }
 
 fn check(source: Source<'_>, model: &Model, from: &[u8], to: Option<&[u8]>) {
@@ -93,12 +113,7 @@ proptest! {
             let transaction = file.begin().unwrap();
             let mut turn = Turn::open(&transaction).unwrap();
             for plan in plans {
-                let mut numbers = plan.clone();
-                numbers.sort_by_key(|(number, _)| key(*number));
-                numbers.dedup_by_key(|(number, _)| *number);
-                let changes: Vec<Change> =
-                    numbers.iter().filter_map(|(number, value)| change(&mut model, *number, *value)).collect();
-                turn.apply(changes).unwrap();
+                turn.apply(changes(&mut model, plan)).unwrap();
                 for (from, to) in &ranges {
                     check(Source::Turn(&turn), &model, &key(*from), Some(&key(*to)));
                 }

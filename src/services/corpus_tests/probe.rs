@@ -66,7 +66,7 @@ fields! {
 
 macro_rules! index {
     ($number:literal, $($path:literal),+) => {
-        Index { number: $number, fields: &[$($path),+], unique: false, on: None }
+        Index { number: $number, fields: &[$($path),+], unique: false, include: &[], on: None }
     };
 }
 

@@ -35,7 +35,7 @@ fn create_one<C: Creation>(draft: &mut Draft<'_>, request: C) -> Result<C::Recor
     record.check()?;
     record.set_key(draft.new_key::<C::Record>()?);
     record.check()?;
-    draft.put(&record, What::Created)?;
+    draft.put_new(&record, What::Created)?;
     record.finish();
     Ok(record)
 }

@@ -125,7 +125,10 @@ impl View<'_> {
                 entries += read;
                 Some(found)
             }
-            None => None,
+            None => {
+                plan.count = plan.count.take().map(|_| EVERY_MATCH.to_owned());
+                None
+            }
         };
         let wanted = query.skip.saturating_add(query.take);
         let mut top = Top {
@@ -196,6 +199,9 @@ impl<R: Resource> Top<'_, R> {
     }
 }
 
+/// How plans say that every match is counted.
+const EVERY_MATCH: &str = "every match";
+
 /// The sets of a path as text.
 fn sets_text(sets: &[Vec<Scan>]) -> String {
     let set = |set: &Vec<Scan>| {
@@ -234,7 +240,7 @@ fn describe<R: Resource>(query: &Query<'_>, predicate: &Predicate, choice: &Choi
     let count = query.return_count.then(|| match &choice.count {
         Some(Count::Entries(sets)) => sets_text(sets),
         Some(Count::Columns(asks)) => format!("{} columns of the text index", asks.len()),
-        None => "every match".to_owned(),
+        None => EVERY_MATCH.to_owned(),
     });
     Plan { access, residual: predicate.describe::<R>(), order, count, ..Plan::default() }
 }
