@@ -21,13 +21,25 @@ use items::{BATCH, Items, STATES};
 
 /// Batches of updates.
 const UPDATES: usize = 30;
-/// The greatest anonymous memory seen.
+/// The greatest anonymous memory seen: overall, and in the step that goes on.
 #[derive(Default)]
-struct Memory(f64);
+struct Memory {
+    peak: f64,
+    step: f64,
+}
 
 impl Memory {
     fn look(&mut self) {
-        self.0 = anonymous_memory_mib().map_or(self.0, |mib| mib.max(self.0));
+        self.step = anonymous_memory_mib().map_or(self.step, |mib| mib.max(self.step));
+        self.peak = self.peak.max(self.step);
+    }
+
+    /// Tells the greatest of the step that ends.
+    fn tell(&mut self, scale: &Scale, step: &str) {
+        self.look();
+        let metric = format!("anonymous_memory_{step}");
+        scale.emit("W5", &metric, &[self.step], "MiB", "largest seen in this step, of store and bench together");
+        self.step = 0.0;
     }
 }
 
@@ -46,6 +58,7 @@ pub fn run(scale: &Scale) -> Res<()> {
     memory.look();
 
     insert(scale, &store, &clock, &mut items, &mut memory)?;
+    memory.tell(scale, "insert");
     scale.emit(
         "W5",
         "disk",
@@ -55,9 +68,11 @@ pub fn run(scale: &Scale) -> Res<()> {
     );
     let session = store.session(Identity::user("bench"));
     gets(scale, &session, &items)?;
-    memory.look();
+    memory.tell(scale, "get");
     queries(scale, &session, &items, "", &mut memory)?;
+    memory.tell(scale, "query");
     update(scale, &session, &clock, &mut items, &mut memory)?;
+    memory.tell(scale, "update");
     queries(scale, &session, &items, "_after_updates", &mut memory)?;
     drop(session);
     drop(store);
@@ -78,13 +93,8 @@ pub fn run(scale: &Scale) -> Res<()> {
     memory.look();
     items.check(&session)?;
     load::run(scale, &store, &mut memory)?;
-    scale.emit(
-        "W5",
-        "peak_anonymous_memory",
-        &[memory.0],
-        "MiB",
-        "largest seen between the steps, of store and bench together",
-    );
+    memory.tell(scale, "load");
+    scale.emit("W5", "peak_anonymous_memory", &[memory.peak], "MiB", "of store and bench together");
     drop((session, store));
     std::fs::remove_dir_all(&directory)?;
     Ok(())

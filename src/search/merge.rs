@@ -12,28 +12,41 @@ const MOST_SEGMENTS: usize = 10;
 const AT_ONCE: usize = 4;
 /// A segment with this share of deleted documents is rewritten alone.
 const DELETED_SHARE: f64 = 0.3;
-/// Larger segments are left as they are.
-const MOST_DOCUMENTS: u32 = 10_000_000;
+/// Larger segments are left as they are: a merge holds about as much in memory as it reads.
+const MOST_DOCUMENTS: u32 = 250_000;
+/// Documents of all segments that are merged at once.
+const MERGED_DOCUMENTS: u64 = 500_000;
 
 impl MergePolicy for Bounded {
-    fn compute_merge_candidates(&self, segments: &[SegmentMeta]) -> Vec<MergeCandidate> {
+    fn compute_merge_candidates(&self, all: &[SegmentMeta]) -> Vec<MergeCandidate> {
         let mut segments: Vec<&SegmentMeta> =
-            segments.iter().filter(|segment| segment.max_doc() <= MOST_DOCUMENTS).collect();
+            all.iter().filter(|segment| segment.max_doc() <= MOST_DOCUMENTS).collect();
         segments.sort_by_key(|segment| (segment.num_docs(), segment.id()));
         if segments.len() > MOST_SEGMENTS {
             let count = segments.len() - MOST_SEGMENTS + AT_ONCE;
-            return vec![candidate(segments.get(..count).unwrap_or_default())];
+            return vec![candidate(bounded(segments.get(..count).unwrap_or_default()))];
         }
         for like in segments.chunk_by(|a, b| level(a) == level(b)) {
             if like.len() >= AT_ONCE {
-                return vec![candidate(like)];
+                return vec![candidate(bounded(like))];
             }
         }
-        let is_hollow = |segment: &&&SegmentMeta| {
+        let is_hollow = |segment: &&SegmentMeta| {
             f64::from(segment.num_deleted_docs()) > f64::from(segment.max_doc()) * DELETED_SHARE
         };
-        segments.iter().find(is_hollow).map(|segment| candidate(&[*segment])).into_iter().collect()
+        all.iter().find(is_hollow).map(|segment| candidate(&[segment])).into_iter().collect()
     }
+}
+
+/// As many of the segments, smallest first, as one merge may read; two at least.
+fn bounded<'s, 'm>(segments: &'s [&'m SegmentMeta]) -> &'s [&'m SegmentMeta] {
+    let mut total = 0;
+    let fits = |segment: &&&SegmentMeta| {
+        total += u64::from(segment.num_docs());
+        total <= MERGED_DOCUMENTS
+    };
+    let count = segments.iter().take_while(fits).count().max(2);
+    segments.get(..count).unwrap_or(segments)
 }
 
 /// The segments that are worth being merged into one while nothing else is to do; `None` when there is no need. A segment
@@ -47,7 +60,8 @@ pub fn worth_settling(segments: &[SegmentMeta]) -> Option<Vec<SegmentId>> {
     let mut chosen = Vec::new();
     for segment in segments {
         let documents = u64::from(segment.num_docs());
-        if !chosen.is_empty() && documents > total.saturating_mul(LARGER) {
+        let is_much = total + documents > MERGED_DOCUMENTS || documents > total.saturating_mul(LARGER);
+        if !chosen.is_empty() && is_much {
             break;
         }
         total += documents;

@@ -236,11 +236,13 @@ impl SearchOutbox {
 
     /// The index, and its state with exactly what `view` sees: no later commit, and the view's open transaction.
     pub(super) fn state_at(&self, view: &View<'_>) -> Result<(Arc<Index>, search::View)> {
-        let (index, newest) = self.catch_up(view.context())?;
+        let (index, _) = self.catch_up(view.context())?;
         let state = index.view();
+        // Taken after the state, so that its log reaches as far as the state does.
+        let newest = view.context().engine.snapshot();
         let mut touched = HashSet::new();
         match view.source() {
-            Source::Turn(_) => touched.extend(self.touched(view.pending()).map(|(key, _)| key)),
+            Source::Turn(_) => self.touched_in_turn(view, newest.sequence, &mut touched)?,
             Source::Snapshot(seen) if seen.sequence < state.sequence() => {
                 let later = View::new(Source::Snapshot(&newest), view.context(), &[]);
                 later.log_after(seen.sequence, |sequence, entry| {
@@ -357,6 +359,9 @@ impl SearchOutbox {
             }
         }
         let state = index.view();
+        // Taken after the state, so that its log reaches as far as the state does.
+        let snapshot = engine.snapshot();
+        let newest = View::new(Source::Snapshot(&snapshot), view.context(), &[]);
         let (first, last) = (state.sequence().min(committed), state.sequence().max(committed));
         // What the index misses is added as the view sees it, and what came later is put back.
         let mut touched = if state.sequence() == 0 {
@@ -364,10 +369,23 @@ impl SearchOutbox {
         } else {
             self.touched_between(&newest, first, last, SEARCH_OVERLAY_CHANGES)
         }?;
-        touched.extend(self.touched(view.pending()).map(|(key, _)| key));
+        self.touched_in_turn(view, committed, &mut touched).ok()?;
         let keys: Vec<(DocKey, bool)> = touched.into_iter().map(|key| (key, false)).collect();
         let changes = self.changes(index.shape(), view, &keys).ok()?;
         Some(state.with(&changes))
+    }
+
+    /// Adds the documents that an open turn changed: by what its transaction has not logged yet, and by the plans that ran
+    /// before in its group, which have.
+    fn touched_in_turn(&self, view: &View<'_>, committed: u64, touched: &mut HashSet<DocKey>) -> Result<()> {
+        if let Source::Turn(_) = view.source() {
+            touched.extend(self.touched(view.pending()).map(|(key, _)| key));
+            view.log_after(committed, |_, entry| {
+                touched.extend(self.touched(&entry.events).map(|(key, _)| key));
+                Ok(true)
+            })?;
+        }
+        Ok(())
     }
 
     /// The documents that commits after `from` and up to `to` concern; `None` when they are more than
