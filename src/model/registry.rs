@@ -67,10 +67,12 @@ impl Registered {
     }
 }
 
-/// The fields that columns can hold. What depends on the time of reading is of none of these types.
+/// The fields that columns can hold: none of a kind whose records change in a part that the index does not see. What
+/// depends on the time of reading is of none of these types.
 fn scalar_fields<R: Resource>() -> impl Iterator<Item = &'static Field<R>> {
     let holds = |field: &&Field<R>| matches!(field.decl.ty, FieldType::Int | FieldType::Time | FieldType::Double);
-    R::fields().iter().filter(holds)
+    let fields: &'static [Field<R>] = if R::HAS_STATE { &[] } else { R::fields() };
+    fields.iter().filter(holds)
 }
 
 fn scalars<R: Resource>(record: &R) -> Vec<(&'static str, Scalar)> {
