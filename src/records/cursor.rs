@@ -12,7 +12,7 @@ pub(super) enum Inner<'a> {
     /// A range of a tree.
     Tree(redb::Range<'a, &'static [u8], &'static [u8]>),
     /// A range of the sorted runs.
-    Runs(Box<Merged<'a>>),
+    Runs(Merged<'a>),
 }
 
 impl Cursor<'_> {

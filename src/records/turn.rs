@@ -56,7 +56,7 @@ impl<'t> Turn<'t> {
         let table = self.table(space)?;
         if space == Space::Index {
             let merged = Merged::new(Rows::Turn(table), Some(&self.entries), self.runs.ids(), from, to);
-            return Ok(Cursor(Inner::Runs(Box::new(merged))));
+            return Ok(Cursor(Inner::Runs(merged)));
         }
         let range = match to {
             Some(to) => table.range::<&[u8]>(from..to.max(from)),

@@ -59,7 +59,7 @@ impl Builder {
             HEADER + self.groups.len() * 4 + self.values.len() + self.entries.len() + 2 * key.len() + value.len();
         let full = (size > TARGET && self.count > 0).then(|| self.finish()).flatten();
         let at = if mark.after { self.value(value) } else { 0 };
-        let is_first = self.count as usize % GROUP == 0;
+        let is_first = (self.count as usize).is_multiple_of(GROUP);
         let shared =
             if is_first { 0 } else { self.last.iter().zip(key).take_while(|(one, other)| one == other).count() };
         if is_first {

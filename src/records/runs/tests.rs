@@ -21,7 +21,7 @@ fn file() -> (SharedDisk, RecordFile) {
 fn key(number: u16) -> Vec<u8> {
     let mut key = vec![5, (number % 3) as u8];
     key.extend_from_slice(format!("{:04}", number / 3).as_bytes());
-    if number % 7 == 0 {
+    if number.is_multiple_of(7) {
         key.resize(key.len() + 600, b'x');
     }
     key
@@ -37,7 +37,7 @@ fn changes(model: &mut Model, numbers: &[(u16, Option<u8>)]) -> Option<Change> {
     let mut entries = Entries::default();
     numbers.iter().for_each(|(number, value)| add(model, &mut entries, *number, *value));
     let sorted = entries.into_sorted();
-    (sorted.len() > 0).then(|| Change::Entries(sorted))
+    (sorted.len() > 0).then_some(Change::Entries(sorted))
 }
 
 fn add(model: &mut Model, entries: &mut Entries, number: u16, value: Option<u8>) {
