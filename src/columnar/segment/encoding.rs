@@ -141,7 +141,7 @@ fn look(data_type: DataType, sample: &[ArrayRef], rows: usize) -> Option<Seen> {
                 values.extend(array.as_primitive::<Float32Type>().values().iter().map(|v| u64::from(v.to_bits())));
             }
             DataType::Float64 => {
-                values.extend(array.as_primitive::<Float64Type>().values().iter().map(|v| v.to_bits()))
+                values.extend(array.as_primitive::<Float64Type>().values().iter().map(|v| v.to_bits()));
             }
             DataType::Int32 => {
                 values.extend(array.as_primitive::<Int32Type>().values().iter().map(|v| i64::from(*v).cast_unsigned()));
