@@ -146,6 +146,10 @@ struct Series<'a> {
 
 impl Series<'_> {
     fn measure(&mut self, metric: &str, request: &QueryDecimatedDataRequest, expected: (usize, u64)) -> Res<()> {
+        // One figure alone, to be looked at with a profiler.
+        if std::env::var("BENCH_METRIC").is_ok_and(|only| !metric.contains(&only)) {
+            return Ok(());
+        }
         let (peak, taken) = with_peak_memory(|| {
             repeat(self.scale.repetitions.max(7), || {
                 let found = self.session.query_decimated_data(&self.id, request.clone())?.frame.batches;

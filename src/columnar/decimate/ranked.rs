@@ -26,6 +26,8 @@ struct Part {
 
 /// An edge of an interval that has to be read.
 struct Edge {
+    /// Position of the column among the y columns.
+    y: usize,
     interval: usize,
     run: usize,
     rows: Range<usize>,
@@ -67,10 +69,12 @@ pub(super) fn keep(
     }
     let Some(intervals) = cut(view, decimation, &parts, row_count)? else { return Ok(None) };
     let mut bests = Vec::with_capacity(decimation.y.len());
-    for &column in &decimation.y {
+    let mut edges = Vec::new();
+    for (y, &column) in decimation.y.iter().enumerate() {
         control.check()?;
-        bests.push(extremes_of(view, column, &parts, &intervals, control)?);
+        bests.push(extremes_of(view, (y, column), &parts, &intervals, &mut edges)?);
     }
+    read_edges(view, &decimation.y, &edges, &mut bests, control)?;
     let mut kept = Vec::new();
     let mut rows = Vec::new();
     for (number, interval) in intervals.iter().enumerate() {
@@ -182,15 +186,16 @@ fn could_win<T: Copy>(best: &Best<()>, block: &Block<T>, level: impl Fn(T) -> Le
         || best.max.is_none_or(|(found, rank, ())| max > found || (max == found && first_rank < rank))
 }
 
+/// What summaries and rows in memory tell of a y column, given by its position among them and in the table; the edges
+/// that could change that are added to `edges`.
 fn extremes_of(
     view: &TableView,
-    column: usize,
+    (y, column): (usize, usize),
     parts: &[Part],
     intervals: &[Range<u64>],
-    control: &Control,
+    edges: &mut Vec<Edge>,
 ) -> Result<Vec<Best<()>>> {
     let mut bests: Vec<Best<()>> = vec![Best::default(); intervals.len()];
-    let mut edges: Vec<Edge> = Vec::new();
     for (number, interval) in intervals.iter().enumerate() {
         let Some(best) = bests.get_mut(number) else { continue };
         let mut open: Vec<Edge> = Vec::new();
@@ -211,6 +216,7 @@ fn extremes_of(
                 }
                 Run::Segment(segment) => {
                     let edge = |rows: Range<usize>| Edge {
+                        y,
                         interval: number,
                         run: part.run,
                         first_rank: rank_of(rows.start),
@@ -274,25 +280,26 @@ fn extremes_of(
             }
         }
     }
-    read_edges(view, column, &edges, &mut bests, control)?;
     Ok(bests)
 }
 
 /// Reads the edges that could win, those of one row group in one go.
 fn read_edges(
     view: &TableView,
-    column: usize,
+    columns: &[usize],
     edges: &[Edge],
-    bests: &mut [Best<()>],
+    bests: &mut [Vec<Best<()>>],
     control: &Control,
 ) -> Result<()> {
     /// Edges read in one go.
     const TOGETHER: usize = 64;
     let groups: Vec<&[Edge]> =
-        edges.chunk_by(|a, b| a.run == b.run).flat_map(|of_run| of_run.chunks(TOGETHER)).collect();
+        edges.chunk_by(|a, b| (a.y, a.run) == (b.y, b.run)).flat_map(|of_run| of_run.chunks(TOGETHER)).collect();
     let rows = edges.len() * super::super::segment::PAGE_ROWS;
     let found = in_parallel(&groups, rows, control, |group| {
-        let Some(first) = group.first() else { return Ok(Vec::new()) };
+        let Some((first, column)) = group.first().and_then(|first| Some((first, *columns.get(first.y)?))) else {
+            return Ok(Vec::new());
+        };
         let ranges: Vec<Range<usize>> = group.iter().map(|edge| edge.rows.clone()).collect();
         let batch = view.run(first.run)?.read(&view.schema, &[column], &ranges)?;
         let array = batch.column(0);
@@ -302,14 +309,14 @@ fn read_edges(
             .map(|edge| {
                 let from = at;
                 at += edge.rows.len();
-                Ok((edge.interval, edge.first_rank, array_extremes(array, from, edge.rows.len())?))
+                Ok((edge, array_extremes(array, from, edge.rows.len())?))
             })
             .collect::<Result<Vec<_>>>()
     })?;
-    for (interval, first_rank, found) in found.into_iter().flatten() {
-        if let (Some(best), Some(found)) = (bests.get_mut(interval), found) {
-            best.offer_min(found.min, first_rank + found.min_at as u64, ());
-            best.offer_max(found.max, first_rank + found.max_at as u64, ());
+    for (edge, found) in found.into_iter().flatten() {
+        if let (Some(best), Some(found)) = (bests.get_mut(edge.y).and_then(|of| of.get_mut(edge.interval)), found) {
+            best.offer_min(found.min, edge.first_rank + found.min_at as u64, ());
+            best.offer_max(found.max, edge.first_rank + found.max_at as u64, ());
         }
     }
     Ok(())

@@ -20,6 +20,8 @@ use crate::model::table_data::DataType;
 
 /// Bytes between wanted ones that are read along rather than skipped: a system call costs as much as copying these.
 const GAP: usize = 3 * 1024;
+/// Ranges in one page that are too many to be read one by one.
+const FEW_RANGES: usize = 4;
 /// Codes between wanted ones that are decoded along.
 const GAP_ROWS: usize = 128;
 /// Bytes of neighbouring pages that are read in one go.
@@ -138,7 +140,10 @@ impl ColumnChunk<'_> {
             let page = self.pages.partition_point(|page| page.first_row_index <= row as i64);
             let page = page.checked_sub(1).ok_or_else(damaged)?;
             let (rows, bytes) = self.page(page).filter(|(rows, _)| rows.contains(&row)).ok_or_else(damaged)?;
-            (at, done) = match V::WIDTH.filter(|_| self.is_plain && !self.is_nullable) {
+            // Where much of a page is wanted it is read whole, and others with it.
+            let in_page = ranges.iter().skip(at).take(FEW_RANGES).take_while(|range| range.start < rows.end).count();
+            let is_sparse = in_page < FEW_RANGES && !(row == rows.start && first.end >= rows.end);
+            (at, done) = match V::WIDTH.filter(|_| is_sparse && self.is_plain && !self.is_nullable) {
                 Some(width) => self.visit_plain(width, ranges, at, &rows, &bytes, &mut scratch, &mut visit)?,
                 None => self.visit_pages(ranges, at, page, &mut scratch, &mut visit)?,
             };
@@ -262,15 +267,30 @@ impl ColumnChunk<'_> {
             }
             return Ok(());
         }
+        let before = wanted.first().map_or(0, |wanted| wanted.start);
         let wanted = wanted.last().map_or(0, |wanted| wanted.end);
         let valid = valid.as_deref().map(|valid| valid.get(..wanted).ok_or_else(damaged)).transpose()?;
         // Nulls have no value.
         let count = valid.map_or(wanted, |valid| valid.iter().filter(|valid| **valid).count());
         scratch.values.clear();
         scratch.codes.clear();
+        let mut first = 0;
         match encoding {
-            PLAIN => scratch.values.plain(body, count).ok_or_else(damaged)?,
-            DELTA_BINARY_PACKED => scratch.values.packed_deltas(body, count).ok_or_else(damaged)?,
+            PLAIN => {
+                // Values of one width can be skipped.
+                let body = match V::WIDTH.filter(|_| valid.is_none()) {
+                    Some(width) => {
+                        first = before;
+                        body.get(before * width..).ok_or_else(damaged)?
+                    }
+                    None => body,
+                };
+                scratch.values.plain(body, count - first).ok_or_else(damaged)?;
+            }
+            DELTA_BINARY_PACKED => {
+                let before = if valid.is_none() { before } else { 0 };
+                first = scratch.values.packed_deltas(body, before..count).ok_or_else(damaged)?;
+            }
             _ if is_coded => {
                 let (&width, body) = body.split_first().ok_or_else(damaged)?;
                 hybrid(body, usize::from(width), 0..count, &mut scratch.codes).ok_or_else(damaged)?;
@@ -281,7 +301,7 @@ impl ColumnChunk<'_> {
         let none = V::default();
         let dictionary = scratch.dictionary.as_deref().unwrap_or(&none);
         let dense = Stretch {
-            first: rows.start,
+            first: rows.start + first,
             cells: if is_coded { Cells::Codes(&scratch.codes, dictionary) } else { Cells::Values(&scratch.values) },
             valid: None,
         };

@@ -128,17 +128,27 @@ pub(super) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
     Some(header)
 }
 
+/// The number at one of 32 positions. With constants for `AT` and the others, all but a load, a shift and a mask is done
+/// when this is compiled.
+#[inline(always)]
+fn unpack_at<const WIDTH: usize, const BYTES: usize, const AT: usize>(bytes: &[u8; BYTES]) -> u32 {
+    let mask = if WIDTH == 32 { u32::MAX } else { (1 << WIDTH) - 1 };
+    // Eight bytes hold every number; the last ones are looked for in the last eight bytes.
+    let bit = AT * WIDTH;
+    let from = (bit / 8).min(BYTES - 8);
+    let word = bytes.get(from..).and_then(|bytes| bytes.first_chunk::<8>()).map_or(0, |b| u64::from_le_bytes(*b));
+    (word >> (bit - 8 * from)) as u32 & mask
+}
+
 /// 32 numbers of `WIDTH` bits from `BYTES` = 4 * `WIDTH` bytes, at least 8.
 fn unpack<const WIDTH: usize, const BYTES: usize>(bytes: &[u8; BYTES], out: &mut [u32; 32]) {
-    let mask = if WIDTH == 32 { u32::MAX } else { (1 << WIDTH) - 1 };
-    for (at, out) in out.iter_mut().enumerate() {
-        // Eight bytes hold every number; the last ones are looked for in the last eight bytes. All of this is known when
-        // the loop is compiled.
-        let bit = at * WIDTH;
-        let from = (bit / 8).min(BYTES - 8);
-        let word = bytes.get(from..).and_then(|bytes| bytes.first_chunk::<8>()).map_or(0, |b| u64::from_le_bytes(*b));
-        *out = (word >> (bit - 8 * from)) as u32 & mask;
+    macro_rules! each {
+        ($($at:literal)*) => {
+            // Written out, because the compiler does not unroll a loop of 32.
+            *out = [$(unpack_at::<WIDTH, BYTES, $at>(bytes)),*]
+        };
     }
+    each!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31);
 }
 
 /// 32 numbers of `width` bits; `bytes` may end early, and then zeros follow.
@@ -259,64 +269,88 @@ pub(super) fn validity(body: &[u8], rows: usize) -> Option<(Option<Vec<bool>>, &
     Some(((!all).then_some(valid), values))
 }
 
-/// Appends the first `wanted` numbers of a block of deltas to `out`.
-pub(super) fn deltas<T: Copy>(bytes: &[u8], wanted: usize, out: &mut Vec<T>, narrow: impl Fn(i64) -> T) -> Option<()> {
+/// Appends the numbers of a block of deltas at these positions to `out`, and possibly some before them; answers the
+/// position of the first one.
+pub(super) fn deltas<T: Copy>(
+    bytes: &[u8],
+    wanted: Range<usize>,
+    out: &mut Vec<T>,
+    narrow: impl Fn(i64) -> T,
+) -> Option<usize> {
     let mut bytes = Bytes { all: bytes, at: 0 };
     let block = usize::try_from(bytes.varint()?).ok()?;
     let minis = usize::try_from(bytes.varint()?).ok()?;
     let total = usize::try_from(bytes.varint()?).ok()?;
     let mut last = bytes.zigzag()?;
     let in_mini = block.checked_div(minis)?;
-    if wanted > total || in_mini == 0 || in_mini % 32 != 0 {
+    if wanted.end > total || wanted.start > wanted.end || in_mini == 0 || in_mini % 32 != 0 {
         return None;
     }
-    if wanted == 0 {
-        return Some(());
+    if wanted.is_empty() {
+        return Some(wanted.start);
     }
-    let mut at = out.len();
-    let end = at + wanted;
-    // Room first, so that nothing is grown or copied inside the loop.
-    out.resize(end, narrow(last));
-    at += 1;
-    while at < end {
+    let start = out.len();
+    // Position of the next number, and of the first one that is kept.
+    let (mut at, mut first) = (1, 0);
+    if wanted.start == 0 {
+        // Room first, so that nothing is grown or copied inside the loop.
+        out.resize(start + wanted.end, narrow(last));
+    }
+    let mut numbers = [0; 32];
+    while at < wanted.end || out.len() == start {
         let least = bytes.zigzag()?;
         let widths = bytes.take(minis)?;
         for &width in widths {
-            if at >= end {
+            let width = usize::from(width);
+            if at >= wanted.end && out.len() > start {
                 break;
             }
-            let width = usize::from(width);
             let packed = bytes.take(in_mini.checked_mul(width)? / 8)?;
-            if width > 32 {
-                for (number, room) in out.get_mut(at..)?.iter_mut().take(in_mini).enumerate() {
-                    last = last.wrapping_add(least).wrapping_add(wide(packed, number * width, width)?.cast_signed());
-                    *room = narrow(last);
-                }
-                at = end.min(at + in_mini);
-                continue;
-            }
-            let mut numbers = [0; 32];
             for from in (0..in_mini).step_by(32) {
-                if at >= end {
+                let number = |number: usize| wide(packed, (from + number) * width, width);
+                if out.len() == start && at + 32 > wanted.start {
+                    first = at;
+                    out.resize(start + wanted.end - at, narrow(last));
+                }
+                if out.len() > start && at >= wanted.end {
                     break;
+                }
+                if width > 32 {
+                    for position in 0..32 {
+                        last = last.wrapping_add(least).wrapping_add(number(position)?.cast_signed());
+                        if let Some(room) = out.get_mut(start + at + position - first) {
+                            *room = narrow(last);
+                        }
+                    }
+                    at += 32;
+                    continue;
                 }
                 if width > 0 {
                     unpack32(width, packed.get(from / 8 * width..)?, &mut numbers);
+                } else {
+                    numbers = [0; 32];
+                }
+                if out.len() == start {
+                    // Nobody asked for these, only for their sum.
+                    let sum: u64 = numbers.iter().map(|number| u64::from(*number)).sum();
+                    last = last.wrapping_add(least.wrapping_mul(32)).wrapping_add(sum.cast_signed());
+                    at += 32;
+                    continue;
                 }
                 let mut next = |number: u32| {
                     last = last.wrapping_add(least).wrapping_add(i64::from(number));
                     narrow(last)
                 };
-                let room = out.get_mut(at..)?;
+                let room = out.get_mut(start + at - first..)?;
                 match room.first_chunk_mut::<32>() {
                     Some(room) => room.iter_mut().zip(&numbers).for_each(|(to, number)| *to = next(*number)),
                     None => room.iter_mut().zip(&numbers).for_each(|(to, number)| *to = next(*number)),
                 }
-                at = end.min(at + 32);
+                at += 32;
             }
         }
     }
-    Some(())
+    Some(first)
 }
 
 /// A number of 33 to 64 bits.
@@ -354,8 +388,9 @@ mod tests {
                     assert_eq!(numbers.len(), round % 300);
                 }
                 let mut values = Vec::new();
-                if deltas(part, round % 300, &mut values, |v| v).is_some() {
-                    assert_eq!(values.len(), round % 300);
+                let wanted = round % 90..round % 90 + round % 300;
+                if let Some(first) = deltas(part, wanted.clone(), &mut values, |v| v) {
+                    assert!(first <= wanted.start && (wanted.is_empty() || values.len() == wanted.end - first));
                 }
                 let _ = (page_header(part), validity(part, round % 300));
             }

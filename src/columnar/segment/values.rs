@@ -40,8 +40,8 @@ pub(super) trait Values: Default + Send + Sync + 'static {
     fn clear(&mut self);
     /// Appends `count` plain values.
     fn plain(&mut self, bytes: &[u8], count: usize) -> Option<()>;
-    /// Appends the first `count` values of packed deltas.
-    fn packed_deltas(&mut self, bytes: &[u8], count: usize) -> Option<()>;
+    /// Appends the values of packed deltas at these positions, and possibly some before; answers the first position.
+    fn packed_deltas(&mut self, bytes: &[u8], wanted: Range<usize>) -> Option<usize>;
     /// Appends a part of other values.
     fn copy(&mut self, from: &Self, range: Range<usize>) -> Option<()>;
     /// Appends what stands under a null.
@@ -78,9 +78,9 @@ macro_rules! numbers {
                 Some(())
             }
 
-            fn packed_deltas(&mut self, bytes: &[u8], count: usize) -> Option<()> {
-                let decode: fn(&mut Self, &[u8], usize) -> Option<()> = $deltas;
-                decode(self, bytes, count)
+            fn packed_deltas(&mut self, bytes: &[u8], wanted: Range<usize>) -> Option<usize> {
+                let decode: fn(&mut Self, &[u8], Range<usize>) -> Option<usize> = $deltas;
+                decode(self, bytes, wanted)
             }
 
             fn copy(&mut self, from: &Self, range: Range<usize>) -> Option<()> {
@@ -108,10 +108,10 @@ macro_rules! numbers {
     };
 }
 
-numbers!(i32, I32, |out, bytes, count| deltas(bytes, count, out, |value| value as i32), |values, valid, _| Arc::new(
+numbers!(i32, I32, |out, bytes, wanted| deltas(bytes, wanted, out, |value| value as i32), |values, valid, _| Arc::new(
     Int32Array::new(values, valid)
 ));
-numbers!(i64, I64, |out, bytes, count| deltas(bytes, count, out, |value| value), |values, valid, data_type| {
+numbers!(i64, I64, |out, bytes, wanted| deltas(bytes, wanted, out, |value| value), |values, valid, data_type| {
     if data_type == DataType::Timestamp {
         Arc::new(TimestampMillisecondArray::new(values, valid).with_timezone(UTC))
     } else {
@@ -172,7 +172,7 @@ impl Values for Texts {
         Some(())
     }
 
-    fn packed_deltas(&mut self, _: &[u8], _: usize) -> Option<()> {
+    fn packed_deltas(&mut self, _: &[u8], _: Range<usize>) -> Option<usize> {
         None
     }
 
