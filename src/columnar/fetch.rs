@@ -40,8 +40,8 @@ pub fn fetch_rows(view: &TableView, locators: &[Locator], columns: &[usize], con
     sorted.sort_unstable();
     let pieces: Vec<_> =
         sorted.chunk_by(|a, b| a.0.run == b.0.run).flat_map(|of_run| of_run.chunks(PIECE_ROWS)).collect();
-    // A row that stands alone costs about half of decoding its page.
-    let work = sorted.len().saturating_mul(PAGE_ROWS / 2);
+    // A row that stands alone costs a part of decoding its page.
+    let work = sorted.len().saturating_mul(PAGE_ROWS / 8);
     let parts = in_parallel(&pieces, work, control, |piece| {
         let Some((first, _)) = piece.first() else { return Ok(RecordBatch::new_empty(schema.clone())) };
         let run = view.run(first.run as usize)?;

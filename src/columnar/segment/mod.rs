@@ -29,8 +29,8 @@ pub use writer::SegmentWriter;
 
 /// Rows of one summary block.
 pub const BLOCK_ROWS: usize = 1024;
-/// Rows of one Parquet page: few, because a row that stands alone costs its page of codes or deltas.
-pub const PAGE_ROWS: usize = 1024;
+/// Rows of one Parquet page.
+pub const PAGE_ROWS: usize = 4096;
 
 /// Name of the Parquet file of a segment.
 #[must_use]

@@ -16,7 +16,7 @@ use crate::columnar::schema::TableSchema;
 use crate::disk::{MemoryDisk, SharedDisk};
 use crate::model::table_data::{Column, ColumnType, DataType};
 
-const ROWS: usize = 3 * PAGE_ROWS + 517;
+const ROWS: usize = 12_805;
 
 /// How the values of a column run, and where its nulls are.
 #[derive(Clone, Copy, Debug)]
