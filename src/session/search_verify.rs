@@ -67,6 +67,12 @@ pub(crate) fn verify(
 ) -> Result<(u64, u64)> {
     for _ in 0..ATTEMPTS {
         let Some(checkpoint) = recorded(engine)? else { return Ok((0, 0)) };
+        // Without any of its files the index was left behind, as a backup does, or deleted, as anybody may: it is built again.
+        let named = checkpoint.files.iter().chain([&checkpoint.meta]);
+        let mut paths = named.map(|file| format!("{}/{}", super::search_outbox::DIRECTORY, file.name));
+        if !paths.any(|path| engine.disk.exists(&path).unwrap_or(true)) {
+            return Ok((0, 0));
+        }
         let (mut files, mut bytes, mut damaged) = (0, 0, Vec::new());
         for file in checkpoint.files.iter().chain([&checkpoint.meta]) {
             control.check()?;
