@@ -135,7 +135,7 @@ impl World {
             "content": content,
             "uploads": ada.query_upload_sessions().map(wire).unwrap(),
             "feeds": ada.query_feeds(request(json!({"workspace": "secret"}))).map(wire).unwrap(),
-            "packages": ada.query_packages(&ids.feed).map(wire).unwrap_or(Value::Null),
+            "packages": ada.query_packages(&ids.feed).map_or(Value::Null, wire),
         })
     }
 }

@@ -115,7 +115,7 @@ impl Items {
             state: Some(STATES[first_state(i)].to_owned()),
             description: Some((50..62).map(|column| pick(column, i)).collect::<Vec<_>>().join(" ")),
             // Half of the parents are items, as a quarter of the items has one.
-            parent_id: (hash(28, i) % 4 == 0).then(|| (1_000_000 + hash(29, i) % (i + 1)).to_string()),
+            parent_id: hash(28, i).is_multiple_of(4).then(|| (1_000_000 + hash(29, i) % (i + 1)).to_string()),
             template_id: Some(self.templates[(hash(27, i) % TEMPLATES as u64) as usize].clone()),
             assigned_to: Some(user(18)),
             requested_by: Some(user(19)),
@@ -126,7 +126,6 @@ impl Items {
                 earliest_start_date_time: planned.then(|| millis(created + 86_400_000)),
                 due_date_time: planned.then(|| millis(created + 2 * 86_400_000)),
                 estimated_duration_in_seconds: Some(duration(i)),
-                ..TimelineDefinition::default()
             }),
             properties: Some(properties),
             ..CreateWorkItemRequest::default()
