@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use stationdb::{
@@ -155,14 +155,11 @@ fn child_that_holds_the_store() {
     drop(store);
 }
 
-#[test]
-fn a_second_process_is_told_who_has_the_store_open() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("store");
-    let program = std::env::current_exe().unwrap();
-    let mut child = Command::new(&program)
+/// A process that has the store open, and its output, which has to stay open while it may write to it.
+fn holder(program: &Path, store: &Path) -> (Child, impl Iterator<Item = String>) {
+    let mut child = Command::new(program)
         .args(["--exact", "child_that_holds_the_store", "--nocapture", "--test-threads=1"])
-        .env(HOLD, &path)
+        .env(HOLD, store)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -170,6 +167,15 @@ fn a_second_process_is_told_who_has_the_store_open() {
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.ends_with(HELD)), "the child did not open the store");
+    (child, lines)
+}
+
+#[test]
+fn a_second_process_is_told_who_has_the_store_open() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    let program = std::env::current_exe().unwrap();
+    let (mut child, _output) = holder(&program, &path);
     let error = Store::open(&path).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Locked, "{error}");
     let name = program.file_name().unwrap().to_string_lossy().into_owned();
@@ -179,16 +185,7 @@ fn a_second_process_is_told_who_has_the_store_open() {
     assert!(child.wait().unwrap().success());
     drop(Store::open(&path).unwrap());
     // A process that was killed holds nothing either.
-    let mut killed = Command::new(&program)
-        .args(["--exact", "child_that_holds_the_store", "--nocapture", "--test-threads=1"])
-        .env(HOLD, &path)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(killed.stdout.take().unwrap()).lines().map_while(Result::ok);
-    assert!(lines.any(|line| line.ends_with(HELD)), "the child did not open the store");
+    let (mut killed, _output) = holder(&program, &path);
     killed.kill().unwrap();
     killed.wait().unwrap();
     assert!(Store::open(&path).unwrap().verify(VerifyLevel::Checksums, &Control::default()).unwrap().is_sound());

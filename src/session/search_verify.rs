@@ -68,15 +68,15 @@ pub(crate) fn verify(
     for _ in 0..ATTEMPTS {
         let Some(checkpoint) = recorded(engine)? else { return Ok((0, 0)) };
         // Without any of its files the index was left behind, as a backup does, or deleted, as anybody may: it is built again.
-        let named = checkpoint.files.iter().chain([&checkpoint.meta]);
-        let mut paths = named.map(|file| format!("{}/{}", super::search_outbox::DIRECTORY, file.name));
-        if !paths.any(|path| engine.disk.exists(&path).unwrap_or(true)) {
+        let path = |name: &str| format!("{}/{name}", super::search_outbox::DIRECTORY);
+        let named = || checkpoint.files.iter().chain([&checkpoint.meta]);
+        if !named().any(|file| engine.disk.exists(&path(&file.name)).unwrap_or(true)) {
             return Ok((0, 0));
         }
         let (mut files, mut bytes, mut damaged) = (0, 0, Vec::new());
-        for file in checkpoint.files.iter().chain([&checkpoint.meta]) {
+        for file in named() {
             control.check()?;
-            let path = format!("{}/{}", super::search_outbox::DIRECTORY, file.name);
+            let path = path(&file.name);
             files += 1;
             bytes += file.len;
             if let Some(problem) = problem(&*engine.disk, &path, file.len, deep.then_some(file.crc), control)? {
