@@ -21,7 +21,7 @@ use super::unit;
 use super::view::TableView;
 use crate::disk::{DiskFile, Mode, SharedDisk};
 use crate::error::{Error, Result};
-use crate::value::{Control, limits};
+use crate::value::Control;
 
 /// Rows of one block of a run, of which each run has one in memory during the merge.
 const BLOCK_ROWS: usize = 4 * 1024;
@@ -40,6 +40,8 @@ pub struct SpillPlace {
     pub dir: &'static str,
     /// Numbers of files, shared by all sorts of one open store.
     pub numbers: Arc<AtomicU64>,
+    /// Bytes that one sort may take there.
+    pub bytes_max: u64,
 }
 
 /// A file that is read or written front to back.
@@ -274,10 +276,22 @@ impl Sorter<'_> {
         take_record_batch(&whole, &UInt32Array::from(order)).map_err(misfit)
     }
 
+    /// Refuses a run that with those before takes more than a sort may.
+    fn check_room(&self, run_bytes: u64) -> Result<()> {
+        if self.spilled_bytes.saturating_add(run_bytes) > self.place.bytes_max {
+            return Err(Error::limit(format!(
+                "the sort needs more than the {} bytes that one may take in temporary files; ask for fewer rows or \
+                 columns, or sort by the index column",
+                self.place.bytes_max
+            )));
+        }
+        Ok(())
+    }
+
     fn spill(&mut self, control: &Control) -> Result<()> {
         let attempt = |error| Error::io("sorting by way of a temporary file", error);
         let sorted = self.sorted()?;
-        let SpillPlace { disk, dir, numbers } = self.place;
+        let SpillPlace { disk, dir, numbers, .. } = self.place;
         disk.create_dir_all(dir).map_err(attempt)?;
         let path = format!("{dir}/{:016x}.sort", numbers.fetch_add(1, Ordering::Relaxed));
         let file: Arc<dyn DiskFile> = Arc::from(disk.open(&path, Mode::CreateNew).map_err(attempt)?);
@@ -287,18 +301,12 @@ impl Sorter<'_> {
         for at in (0..sorted.num_rows()).step_by(BLOCK_ROWS) {
             control.check()?;
             writer.write(&sorted.slice(at, BLOCK_ROWS.min(sorted.num_rows() - at))).map_err(spill_error)?;
-            let written = writer.get_ref().get_ref().len;
-            if self.spilled_bytes + written > limits::SPILL_BYTES {
-                return Err(Error::limit(format!(
-                    "the sort needs more than the {} bytes that one may take in temporary files; ask for fewer rows or \
-                     columns, or sort by the index column",
-                    limits::SPILL_BYTES
-                )));
-            }
+            self.check_room(writer.get_ref().get_ref().len)?;
         }
         writer.finish().map_err(spill_error)?;
         let out = writer.into_inner().map_err(spill_error)?;
         let len = out.into_inner().map_err(|error| attempt(error.into_error()))?.len;
+        self.check_room(len)?;
         self.spilled_bytes += len;
         let input = BufReader::with_capacity(FILE_BUFFER, Sequential { file, at: 0, len });
         let reader = StreamReader::try_new(input, None).map_err(spill_error)?;

@@ -472,7 +472,7 @@ proptest! {
         prop_assume!(index != DataType::Timestamp || filters.iter().all(|filter| filter.column != "i"));
         let fixture = fixture(index, &appends, &sealed);
         let disk: SharedDisk = Arc::new(MemoryDisk::default());
-        let place = SpillPlace { disk: disk.clone(), dir: "tmp", numbers: Arc::default() };
+        let place = SpillPlace { disk: disk.clone(), dir: "tmp", numbers: Arc::default(), bytes_max: u64::MAX };
         let query = RowQuery {
             columns: columns.clone(), take, memory_bytes, spill: Some(place), ..fixture.query(&filters, &order)
         };
@@ -537,6 +537,30 @@ fn wave(rows: Range<i64>, step: i64) -> Vec<Cells> {
         ]
     })
     .collect()
+}
+
+#[test]
+fn a_sort_takes_just_the_bytes_that_it_may() {
+    let fixture = fixture(DataType::Int64, &[wave(0..3000, 1), wave(3000..6000, 1)], &[true, false]);
+    let order = [OrderColumn { column: 1, descending: true }];
+    let sort = |bytes_max: u64| {
+        let disk: SharedDisk = Arc::new(MemoryDisk::default());
+        let place = SpillPlace { disk: disk.clone(), dir: "tmp", numbers: Arc::default(), bytes_max };
+        let query = RowQuery { spill: Some(place), ..fixture.query(&[], &order) };
+        let stream = RowStream::new(fixture.view.clone(), query, Control::default());
+        let files = disk.list("tmp").unwrap_or_default();
+        let len = |name: &str| disk.open(&format!("tmp/{name}"), crate::disk::Mode::Read).unwrap().len().unwrap();
+        let bytes: u64 = files.iter().map(|file| len(&file.name)).sum();
+        (stream.map(all_rows).map_err(|error| error.kind()), bytes)
+    };
+    let (rows, needed) = sort(u64::MAX);
+    assert_eq!(rows.unwrap(), fixture.expected(&[], &order));
+    assert!(needed > 100_000, "{needed}");
+    assert_eq!(sort(needed).0.unwrap().len(), 6000);
+    for less in [needed - 1, needed / 2, 0] {
+        let (refused, left) = sort(less);
+        assert_eq!((refused, left), (Err(crate::ErrorKind::LimitExceeded), 0), "{less} of {needed}");
+    }
 }
 
 #[test]
@@ -607,6 +631,9 @@ fn every_flipped_byte_of_a_segment_is_found() {
         let segment = Segment::open(&disk, "t", meta.clone(), schema.clone())?;
         for column in 0..schema.len() {
             segment.summary(column)?;
+            if segment.summary(column)?.is_some() && column != schema.index() {
+                segment.read_extreme_rows(column, &[(0, false), (0, true), (1, false), (1, true)], &mut Vec::new())?;
+            }
         }
         let all: Vec<usize> = (0..schema.len()).collect();
         segment.read(&all, std::slice::from_ref(&(0..1500))).map(|_| ())

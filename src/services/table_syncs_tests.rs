@@ -33,6 +33,42 @@ fn append(session: &Session, id: &str, number: i64) {
     session.append_batches(id, &mut std::iter::once(Ok(batch(number))), None).unwrap();
 }
 
+/// What of a wide table changes with an append is written, and not its record: not even with the bytes that it had.
+#[test]
+fn an_append_to_a_wide_table_writes_as_much_as_to_a_narrow_one() {
+    const COLUMNS: usize = 2500;
+    let written = |column_count: usize| {
+        let disk = SimDisk::new(3);
+        let store = Store::options().seed(Some(1)).maintenance_thread(false).open_on(Arc::new(disk.clone())).unwrap();
+        let session = store.session(Identity::user("ada"));
+        let column = |at: usize| Column {
+            name: if at == 0 { "t".to_owned() } else { format!("column {at}") },
+            data_type: if at == 0 { DataType::Int64 } else { DataType::Bool },
+            column_type: if at == 0 { ColumnType::Index } else { ColumnType::Nullable },
+            ..Column::default()
+        };
+        let columns: Vec<Column> = (0..column_count).map(column).collect();
+        let record_bytes: usize = columns.iter().map(|column| column.name.len()).sum();
+        let id: String = session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap().into();
+        // A row of nulls but for the index, so that only the metadata of the two tables differ.
+        let append = |number: i64| {
+            let index = Int64Array::from(vec![number]);
+            let batch = RecordBatch::try_from_iter([("t", Arc::new(index) as _)]).unwrap();
+            session.append_batches(&id, &mut std::iter::once(Ok(batch)), None).unwrap();
+        };
+        append(0);
+        let before = disk.trace().len();
+        (1..=10).for_each(append);
+        let trace = disk.trace();
+        let writes = trace.iter().skip(before).filter(|entry| entry.kind == OpKind::Write);
+        (writes.map(|entry| entry.bytes).sum::<usize>() / 10, record_bytes)
+    };
+    let ((narrow, _), (wide, record_bytes)) = (written(1), written(COLUMNS));
+    println!("bytes written by an append: {narrow} with one column, {wide} with {COLUMNS}");
+    // A null in each column takes a byte or two of the row itself.
+    assert!(wide < narrow + record_bytes, "{wide} bytes instead of {narrow}; the names alone take {record_bytes}");
+}
+
 fn syncs(disk: &SimDisk) -> usize {
     disk.trace().iter().filter(|entry| entry.kind == OpKind::Sync).count()
 }

@@ -3,6 +3,7 @@
 //! What must hold: the answer is that of a full scan, row for row, whichever way it was found. Over the index column of
 //! runs that do not overlap it comes from summaries ([`ranked`]); otherwise the rows pass by in order of x ([`stream`]).
 
+mod answer;
 mod ranked;
 mod stream;
 
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType as Arrow, Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
 
-use super::fetch::{Locator, fetch_rows};
+use super::fetch::fetch_rows;
 use super::kernels::{Extremes, Sample, extremes, extremes_where};
 use super::predicate::Predicates;
 use super::view::TableView;
@@ -53,11 +54,10 @@ pub fn decimate(
     columns: &[usize],
     control: &Control,
 ) -> Result<RecordBatch> {
-    let kept = match ranked::keep(view, decimation, predicates, control)? {
-        Some(kept) => kept,
-        None => stream::keep(view, decimation, predicates, control)?,
-    };
-    fetch_rows(view, &kept, columns, control)
+    match ranked::keep(view, decimation, predicates, control)? {
+        Some(kept) => answer::rows(view, &kept, columns, control),
+        None => fetch_rows(view, &stream::keep(view, decimation, predicates, control)?, columns, control),
+    }
 }
 
 /// A number that orders like the values of a numeric column.
@@ -68,7 +68,7 @@ enum Level {
 }
 
 /// The extremes of some rows: smaller value first, then smaller rank, so that the order of offers does not matter.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Best<P> {
     min: Option<(Level, u64, P)>,
     max: Option<(Level, u64, P)>,
@@ -141,9 +141,9 @@ fn span_of(value: Level, least: Level, greatest: Level, count: u64) -> u64 {
     span.min(count - 1)
 }
 
-/// Appends the rows of one interval: in order of rank, each once.
-fn flush(rows: &mut Vec<(u64, Locator)>, out: &mut Vec<Locator>) {
-    rows.sort_unstable_by_key(|(rank, _)| *rank);
+/// Appends the rows of one interval: in order of rank, each once, of those of one rank the first that was put in.
+fn flush<T>(rows: &mut Vec<(u64, T)>, out: &mut Vec<T>) {
+    rows.sort_by_key(|(rank, _)| *rank);
     rows.dedup_by_key(|(rank, _)| *rank);
-    out.extend(rows.drain(..).map(|(_, locator)| locator));
+    out.extend(rows.drain(..).map(|(_, row)| row));
 }

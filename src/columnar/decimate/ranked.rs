@@ -1,14 +1,15 @@
 //! Decimation from summaries: an interval is a range of ranks; its whole blocks answer from the summary, and an edge
-//! block is read only when its extreme could win and stands outside the interval.
+//! block is read only when its extreme could win and stands outside the interval. The rows of the extremes of blocks
+//! are kept beside the pages, so that few rows of an answer are looked for in pages.
 
 use std::ops::Range;
 
 use super::super::count::in_parallel;
-use super::super::fetch::Locator;
 use super::super::kernels;
 use super::super::predicate::Predicates;
 use super::super::segment::{BLOCK_ROWS, Block, ColumnSummary};
-use super::super::view::{Run, TableView};
+use super::super::view::{Locator, Run, TableView};
+use super::answer::{Extreme, Kept};
 use super::{Best, Decimation, Level, array_extremes, flush, span_of};
 use crate::error::{Error, Result};
 use crate::model::table_data::DecimationMethod;
@@ -22,6 +23,15 @@ struct Part {
     run: usize,
     first_rank: u64,
     rows: Range<usize>,
+}
+
+/// What told of an extreme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// It is that of a whole block, whose row may be kept beside the pages.
+    Block,
+    /// A look at rows.
+    Rows,
 }
 
 /// An edge of an interval that has to be read.
@@ -40,7 +50,7 @@ pub(super) fn keep(
     decimation: &Decimation,
     predicates: &Predicates,
     control: &Control,
-) -> Result<Option<Vec<Locator>>> {
+) -> Result<Option<Vec<Kept>>> {
     let index = view.schema.index();
     if decimation.x != index {
         return Ok(None);
@@ -65,7 +75,7 @@ pub(super) fn keep(
     }
     if decimation.method == DecimationMethod::Lossy {
         let ranks = kernels::lossy(row_count, decimation.intervals);
-        return ranks.into_iter().map(|rank| locate(&parts, rank)).collect::<Result<_>>().map(Some);
+        return ranks.into_iter().map(|rank| Ok(Kept::row(locate(&parts, rank)?))).collect::<Result<_>>().map(Some);
     }
     let Some(intervals) = cut(view, decimation, &parts, row_count)? else { return Ok(None) };
     let mut bests = Vec::with_capacity(decimation.y.len());
@@ -78,15 +88,22 @@ pub(super) fn keep(
     let mut kept = Vec::new();
     let mut rows = Vec::new();
     for (number, interval) in intervals.iter().enumerate() {
-        let mut ranks = Vec::new();
+        // Those of blocks first: of two reasons to keep a row, they are the one that spares a look at its pages.
+        for of_block in [true, false] {
+            for (bests, &column) in bests.iter().zip(&decimation.y) {
+                let Some(best) = bests.get(number) else { continue };
+                for (found, is_max) in [(best.min, false), (best.max, true)] {
+                    if let Some((_, rank, from)) = found.filter(|(_, _, from)| (*from == Source::Block) == of_block) {
+                        let extreme = (from == Source::Block).then_some(Extreme { column, is_max });
+                        rows.push((rank, Kept { locator: locate(&parts, rank)?, extreme }));
+                    }
+                }
+            }
+        }
         if decimation.method == DecimationMethod::EntryExit {
-            ranks.extend([interval.start, interval.end - 1]);
-        }
-        for best in bests.iter().filter_map(|bests| bests.get(number)) {
-            ranks.extend(best.min.iter().chain(&best.max).map(|(_, rank, ())| *rank));
-        }
-        for rank in ranks {
-            rows.push((rank, locate(&parts, rank)?));
+            for rank in [interval.start, interval.end - 1] {
+                rows.push((rank, Kept::row(locate(&parts, rank)?)));
+            }
         }
         flush(&mut rows, &mut kept);
     }
@@ -157,7 +174,7 @@ fn cut(view: &TableView, decimation: &Decimation, parts: &[Part], row_count: u64
 
 /// Offers what a block says about the rows `inside` it, and answers whether its minimum or maximum stays unknown.
 fn offer_block<T: Copy>(
-    best: &mut Best<()>,
+    best: &mut Best<Source>,
     block: &Block<T>,
     level: impl Fn(T) -> Level,
     block_row: usize,
@@ -167,12 +184,12 @@ fn offer_block<T: Copy>(
     let mut open = false;
     let (min_row, max_row) = (block_row + usize::from(block.min_at), block_row + usize::from(block.max_at));
     if inside.contains(&min_row) {
-        best.offer_min(level(block.min), rank_of(min_row), ());
+        best.offer_min(level(block.min), rank_of(min_row), Source::Block);
     } else {
         open = true;
     }
     if inside.contains(&max_row) {
-        best.offer_max(level(block.max), rank_of(max_row), ());
+        best.offer_max(level(block.max), rank_of(max_row), Source::Block);
     } else {
         open = true;
     }
@@ -180,10 +197,10 @@ fn offer_block<T: Copy>(
 }
 
 /// Whether a block could still beat what was found: an edge that cannot is not read.
-fn could_win<T: Copy>(best: &Best<()>, block: &Block<T>, level: impl Fn(T) -> Level, first_rank: u64) -> bool {
+fn could_win<T: Copy>(best: &Best<Source>, block: &Block<T>, level: impl Fn(T) -> Level, first_rank: u64) -> bool {
     let (min, max) = (level(block.min), level(block.max));
-    best.min.is_none_or(|(found, rank, ())| min < found || (min == found && first_rank < rank))
-        || best.max.is_none_or(|(found, rank, ())| max > found || (max == found && first_rank < rank))
+    best.min.is_none_or(|(found, rank, _)| min < found || (min == found && first_rank < rank))
+        || best.max.is_none_or(|(found, rank, _)| max > found || (max == found && first_rank < rank))
 }
 
 /// What summaries and rows in memory tell of a y column, given by its position among them and in the table; the edges
@@ -194,8 +211,8 @@ fn extremes_of(
     parts: &[Part],
     intervals: &[Range<u64>],
     edges: &mut Vec<Edge>,
-) -> Result<Vec<Best<()>>> {
-    let mut bests: Vec<Best<()>> = vec![Best::default(); intervals.len()];
+) -> Result<Vec<Best<Source>>> {
+    let mut bests: Vec<Best<Source>> = vec![Best { min: None, max: None }; intervals.len()];
     for (number, interval) in intervals.iter().enumerate() {
         let Some(best) = bests.get_mut(number) else { continue };
         let mut open: Vec<Edge> = Vec::new();
@@ -210,8 +227,8 @@ fn extremes_of(
                 Run::Memory(run) => {
                     let array = run.batch().column(column);
                     if let Some(found) = array_extremes(array, from, to - from)? {
-                        best.offer_min(found.min, rank_of(from + found.min_at), ());
-                        best.offer_max(found.max, rank_of(from + found.max_at), ());
+                        best.offer_min(found.min, rank_of(from + found.min_at), Source::Rows);
+                        best.offer_max(found.max, rank_of(from + found.max_at), Source::Rows);
                     }
                 }
                 Run::Segment(segment) => {
@@ -243,8 +260,8 @@ fn extremes_of(
                             if first_whole < last_whole
                                 && let Some(found) = $levels.extremes(first_whole..last_whole)
                             {
-                                best.offer_min($level(found.min), rank_of(found.min_at), ());
-                                best.offer_max($level(found.max), rank_of(found.max_at), ());
+                                best.offer_min($level(found.min), rank_of(found.min_at), Source::Block);
+                                best.offer_max($level(found.max), rank_of(found.max_at), Source::Block);
                             }
                             for rows in edge_ranges {
                                 let at = rows.start / BLOCK_ROWS;
@@ -288,7 +305,7 @@ fn read_edges(
     view: &TableView,
     columns: &[usize],
     edges: &[Edge],
-    bests: &mut [Vec<Best<()>>],
+    bests: &mut [Vec<Best<Source>>],
     control: &Control,
 ) -> Result<()> {
     /// Edges read in one go.
@@ -315,8 +332,8 @@ fn read_edges(
     })?;
     for (edge, found) in found.into_iter().flatten() {
         if let (Some(best), Some(found)) = (bests.get_mut(edge.y).and_then(|of| of.get_mut(edge.interval)), found) {
-            best.offer_min(found.min, edge.first_rank + found.min_at as u64, ());
-            best.offer_max(found.max, edge.first_rank + found.max_at as u64, ());
+            best.offer_min(found.min, edge.first_rank + found.min_at as u64, Source::Rows);
+            best.offer_max(found.max, edge.first_rank + found.max_at as u64, Source::Rows);
         }
     }
     Ok(())

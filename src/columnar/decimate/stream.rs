@@ -6,14 +6,14 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType as Arrow, Float32Type, Float64Type};
 
 use super::super::count::{all_units, count_rows, in_parallel};
-use super::super::fetch::{Locator, fetch_rows};
+use super::super::fetch::fetch_rows;
 use super::super::kernels;
 use super::super::keys::index_values;
 use super::super::order::{OrderColumn, select_rows};
 use super::super::predicate::Predicates;
 use super::super::scan::MergedScan;
 use super::super::unit;
-use super::super::view::TableView;
+use super::super::view::{Locator, TableView};
 use super::{Best, Decimation, Level, array_extremes, flush, span_of};
 use crate::error::Result;
 use crate::model::table_data::DecimationMethod;

@@ -92,6 +92,7 @@ pub(super) fn check_chunk(
     (start, end): (u64, u64),
     is_compressed: bool,
     value_count: i64,
+    page_bytes_max: usize,
     control: &Control,
 ) -> Result<ChunkShape> {
     let mut shape = ChunkShape::default();
@@ -105,10 +106,10 @@ pub(super) fn check_chunk(
         let header = read_header(source, at, end)?;
         let uncompressed = usize::try_from(header.uncompressed).map_err(|_| damaged("it has no length"))?;
         let compressed = usize::try_from(header.compressed).map_err(|_| damaged("it has no length"))?;
-        if uncompressed > limits::IMPORT_PAGE_BYTES {
+        if uncompressed > page_bytes_max {
             return Err(Error::limit(format!(
-                "a page takes {uncompressed} bytes, more than the {} that one may take",
-                limits::IMPORT_PAGE_BYTES
+                "a page takes {uncompressed} bytes, more than the {page_bytes_max} that one may take; write the file with \
+                 smaller pages"
             )));
         }
         // Small pages may be of one value only: the ratio counts where it costs memory.

@@ -11,7 +11,7 @@ use arrow::datatypes::{DataType as Arrow, Schema};
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowGroups};
 use parquet::arrow::{FieldLevels, ProjectionMask, parquet_to_arrow_field_levels, parquet_to_arrow_schema};
-use parquet::basic::{Compression, Repetition, Type as PhysicalType};
+use parquet::basic::{Compression, Encoding, Repetition, Type as PhysicalType};
 use parquet::column::page::{Page, PageIterator, PageReader};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
@@ -177,6 +177,8 @@ pub struct ParquetImport {
     /// Rows of the row group that were read, and rows of the groups before.
     group_rows: u64,
     rows_before: u64,
+    /// Bytes of one page.
+    pub(super) page_bytes_max: usize,
     /// Set when an error or a panic left the reader in an unknown state.
     is_over: bool,
 }
@@ -226,6 +228,7 @@ impl ParquetImport {
             reader: None,
             group_rows: 0,
             rows_before: 0,
+            page_bytes_max: limits::IMPORT_PAGE_BYTES,
             is_over: false,
         };
         import.check_shape()?;
@@ -379,8 +382,15 @@ impl ParquetImport {
                 |error: Error| error.at(place(self.group, None, Some(chunk.column_descr().name().to_owned())));
             let range = chunk_range(chunk).map_err(at_column)?;
             let is_compressed = chunk.compression() != Compression::UNCOMPRESSED;
+            if chunk.encodings().any(|encoding| encoding == Encoding::DELTA_BYTE_ARRAY) {
+                return Err(at_column(Error::unsupported(
+                    "the encoding DELTA_BYTE_ARRAY is not read here; write the column with the dictionary, plain or \
+                     DELTA_LENGTH_BYTE_ARRAY encoding, which writers choose when they are not told otherwise",
+                )));
+            }
             let shape =
-                check_chunk(&self.source, range, is_compressed, chunk.num_values(), control).map_err(at_column)?;
+                check_chunk(&self.source, range, is_compressed, chunk.num_values(), self.page_bytes_max, control)
+                    .map_err(at_column)?;
             open_bytes = open_bytes.saturating_add(shape.dictionary_bytes).saturating_add(shape.page_bytes);
             if open_bytes > limits::IMPORT_OPEN_BYTES {
                 return Err(at_column(Error::limit(format!(

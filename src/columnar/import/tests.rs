@@ -197,6 +197,52 @@ fn errors_name_row_group_row_and_column() {
 }
 
 #[test]
+fn pages_may_be_just_as_large_as_the_limit() {
+    let rows = cells(40);
+    for (name, bytes) in files(&rows) {
+        let read = |page_bytes_max: usize| {
+            let mut import = ParquetImport::new(Box::new(Cursor::new(bytes.clone()))).unwrap();
+            import.page_bytes_max = page_bytes_max;
+            let mut count = 0;
+            while let Some(batch) = import.next_batch(&schema(), &Control::default())? {
+                count += batch.num_rows();
+            }
+            Ok::<_, crate::Error>(count)
+        };
+        let largest = (0..100_000).find(|most| read(*most).is_ok()).unwrap();
+        assert!(largest > 8, "{name}");
+        assert_eq!(read(largest + 1).unwrap(), 40);
+        let error = read(largest - 1).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{name}: {error}");
+        assert!(matches!(error.place(), Some(Place::RowGroup { column: Some(_), .. })), "{name}: {error}");
+    }
+}
+
+#[test]
+fn an_encoding_that_is_not_read_is_told_with_its_column() {
+    let batch = batch(&cells(20));
+    let written = |encoding: Encoding| {
+        let properties = WriterProperties::builder()
+            .set_writer_version(WriterVersion::PARQUET_2_0)
+            .set_column_dictionary_enabled(ColumnPath::new(vec!["s".to_owned()]), false)
+            .set_column_encoding(ColumnPath::new(vec!["s".to_owned()]), encoding)
+            .build();
+        let mut bytes = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        bytes
+    };
+    let error = read(written(Encoding::DELTA_BYTE_ARRAY), Some(&schema())).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    assert_eq!(error.place(), Some(&Place::RowGroup { row_group: 0, row: None, column: Some("s".to_owned()) }));
+    assert!(error.message().contains("DELTA_LENGTH_BYTE_ARRAY"), "{error}");
+    for encoding in [Encoding::DELTA_LENGTH_BYTE_ARRAY, Encoding::PLAIN] {
+        assert_eq!(read(written(encoding), Some(&schema())).unwrap(), cells(20));
+    }
+}
+
+#[test]
 fn nested_columns_are_refused() {
     use arrow::array::{ArrayRef, Int64Array, ListArray, StructArray};
     use arrow::datatypes::{Field, Int64Type};

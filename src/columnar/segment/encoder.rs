@@ -15,6 +15,7 @@ use parquet::file::writer::SerializedFileWriter;
 
 use super::checked::HashingFile;
 use super::encoding::properties;
+use super::extreme_rows::ExtremeRows;
 use super::summary::{Blocks, Summarizer};
 use crate::columnar::schema::TableSchema;
 use crate::error::{Error, ErrorKind, Result};
@@ -30,6 +31,8 @@ type Done = (usize, std::result::Result<Group, ParquetError>);
 struct Group {
     chunks: Vec<ArrowColumnChunk>,
     summaries: Vec<(usize, Blocks)>,
+    /// The rows of the extremes, to stand behind the row group.
+    extreme_rows: Vec<u8>,
 }
 
 struct Workers {
@@ -87,7 +90,9 @@ fn encode(schema: &TableSchema, batches: &[RecordBatch]) -> std::result::Result<
         }
         chunks.push(writer.close()?);
     }
-    Ok(Group { chunks, summaries: summarizer.finish() })
+    let summaries = summarizer.finish();
+    let extreme_rows = ExtremeRows::of(schema).map(|rows| rows.collect(batches, &summaries)).unwrap_or_default();
+    Ok(Group { chunks, summaries, extreme_rows })
 }
 
 fn writer<W: Write + Send>(
@@ -110,6 +115,17 @@ pub(super) struct Encoder {
     /// Encoded before their turn.
     ready: BTreeMap<usize, Group>,
     summaries: Vec<(usize, Blocks)>,
+    /// Where the rows of the extremes of each row group begin.
+    extreme_rows: Vec<u64>,
+}
+
+/// A Parquet file with all row groups and its footer, and what goes into the summary.
+pub(super) struct Encoded {
+    pub file: HashingFile,
+    /// With the positions of their columns.
+    pub summaries: Vec<(usize, Blocks)>,
+    /// Where the rows of the extremes of each row group begin; nothing where none are kept.
+    pub extreme_rows: Vec<u64>,
 }
 
 pub(super) fn write_error(error: ParquetError) -> Error {
@@ -137,6 +153,7 @@ impl Encoder {
             appended: 0,
             ready: BTreeMap::new(),
             summaries: Vec::new(),
+            extreme_rows: Vec::new(),
         })
     }
 
@@ -186,6 +203,10 @@ impl Encoder {
                 chunk.append_to_row_group(&mut writer).map_err(write_error)?;
             }
             writer.close().map_err(write_error)?;
+            if !group.extreme_rows.is_empty() {
+                self.extreme_rows.push(self.file.bytes_written() as u64);
+                self.file.write_all(&group.extreme_rows).map_err(|error| Error::io("writing a segment", error))?;
+            }
             self.appended += 1;
             for (position, blocks) in group.summaries {
                 match self.summaries.iter_mut().find(|(other, _)| *other == position) {
@@ -197,12 +218,13 @@ impl Encoder {
         Ok(())
     }
 
-    /// The file with all row groups and the footer, and the summaries with the positions of their columns.
-    pub(super) fn finish(mut self) -> Result<(HashingFile, Vec<(usize, Blocks)>)> {
+    /// Waits for what is still being encoded, and completes the file.
+    pub(super) fn finish(mut self) -> Result<Encoded> {
         while self.appended < self.given {
             let done = self.workers.as_ref().ok_or_else(stopped)?.take.recv().map_err(|_| stopped())?;
             self.accept(done)?;
         }
-        Ok((self.file.into_inner().map_err(write_error)?, self.summaries))
+        let (summaries, extreme_rows) = (self.summaries, self.extreme_rows);
+        Ok(Encoded { file: self.file.into_inner().map_err(write_error)?, summaries, extreme_rows })
     }
 }

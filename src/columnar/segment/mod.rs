@@ -9,6 +9,7 @@ mod decode;
 mod dictionary;
 mod encoder;
 mod encoding;
+mod extreme_rows;
 mod meta;
 mod reader;
 mod summary;
@@ -21,6 +22,7 @@ mod tests;
 
 pub use column::Wanted;
 pub(super) use column::bits;
+pub use extreme_rows::ExtremeRows;
 pub use meta::SegmentMeta;
 pub use reader::{Filtered, Segment};
 pub use summary::{Block, ColumnSummary};

@@ -20,10 +20,11 @@ use parquet::file::reader::{ChunkReader, Length};
 use super::checked::CheckedFile;
 use super::column::{ColumnChunk, Passed, Wanted, to_array};
 use super::dictionary::Dictionaries;
+use super::extreme_rows::ExtremeRows;
 use super::summary::ColumnSummary;
 use super::summary_file::SummaryFile;
 use super::values::{Part, Texts, Values};
-use super::{SegmentMeta, data_name, summary_name};
+use super::{BLOCK_ROWS, SegmentMeta, data_name, summary_name};
 use crate::columnar::schema::TableSchema;
 use crate::disk::{Mode, SharedDisk};
 use crate::error::{Error, Result};
@@ -31,6 +32,11 @@ use crate::model::table_data::DataType;
 
 /// Page ranges closer than this are read in one go.
 const READ_GAP: u64 = 64 * 1024;
+
+/// Rows of extremes closer than this are read in one go: a system call costs as much as copying these bytes.
+const EXTREMES_GAP: u64 = 3 * 1024;
+/// Bytes of rows of extremes that are read in one go.
+const EXTREMES_TOGETHER: u64 = 64 * 1024;
 
 /// The rows that passed a test of one column.
 #[derive(Debug)]
@@ -99,6 +105,9 @@ impl Segment {
         if row_count as u64 != meta.row_count {
             return Err(Error::corrupt(format!("{data_path} does not have the rows that its manifest entry tells")));
         }
+        if !summary.extreme_rows.is_empty() && summary.extreme_rows.len() + 1 != group_starts.len() {
+            return Err(Error::corrupt(format!("{data_path} does not have the row groups that its summary tells")));
+        }
         let columns = (0..schema.len()).map(|_| OnceLock::new()).collect();
         let dictionaries = Dictionaries::default();
         Ok(Self { meta, schema, data, parquet, group_starts, summary, columns, dictionaries })
@@ -108,6 +117,12 @@ impl Segment {
     #[must_use]
     pub fn meta(&self) -> &SegmentMeta {
         &self.meta
+    }
+
+    /// The columns of its table.
+    #[cfg(test)]
+    pub(super) fn schema(&self) -> &TableSchema {
+        &self.schema
     }
 
     /// The row groups as ranges of rows.
@@ -148,6 +163,53 @@ impl Segment {
         let section = self.summary.sections.iter().find(|section| section.position == column);
         let read = section.map(|section| self.summary.column(section)).transpose()?;
         Ok(slot.get_or_init(|| read).as_ref())
+    }
+
+    /// Whether the rows of extremes are kept beside the pages.
+    #[must_use]
+    pub fn has_extreme_rows(&self) -> bool {
+        !self.summary.extreme_rows.is_empty()
+    }
+
+    /// Appends to `out` the rows of the extremes of a column, in the form of [`ExtremeRows`]: of each of these blocks, which
+    /// ascend, the row of the first smallest value or that of the first largest.
+    ///
+    /// # Errors
+    /// `Corrupt`, also when no such rows are kept; `Io`.
+    pub fn read_extreme_rows(&self, column: usize, wanted: &[(usize, bool)], out: &mut Vec<u8>) -> Result<()> {
+        let missing = || Error::corrupt("a segment lacks the rows of extremes that it should have; restore the table");
+        let layout = ExtremeRows::of(&self.schema).ok_or_else(missing)?;
+        let place = |&(block, is_max): &(usize, bool)| -> Option<u64> {
+            let row = block * BLOCK_ROWS;
+            let group = self.group_starts.partition_point(|start| *start <= row).checked_sub(1)?;
+            let first = self.group_starts.get(group)? / BLOCK_ROWS;
+            let blocks = self.group_rows(group).div_ceil(BLOCK_ROWS);
+            let offset = layout.offset(column, blocks, block.checked_sub(first)?, is_max)?;
+            self.summary.extreme_rows.get(group)?.checked_add(offset as u64)
+        };
+        let places = wanted.iter().map(place).collect::<Option<Vec<u64>>>().ok_or_else(missing)?;
+        let len = layout.row_bytes();
+        let mut buffer = Vec::new();
+        let mut rest = &places[..];
+        while let Some(&start) = rest.first() {
+            let near = |pair: &[u64]| match pair {
+                [before, after] => {
+                    after.saturating_sub(*before) <= EXTREMES_GAP && after.saturating_sub(start) <= EXTREMES_TOGETHER
+                }
+                _ => false,
+            };
+            let count = 1 + rest.windows(2).take_while(|pair| near(pair)).count();
+            let (together, later) = rest.split_at_checked(count).ok_or_else(missing)?;
+            let last = together.last().copied().unwrap_or(start);
+            let whole = usize::try_from(last - start).map_err(|_| missing())? + len;
+            let skip = self.data.read_into(start, whole, &mut buffer)?;
+            for at in together {
+                let from = skip + (at - start) as usize;
+                out.extend_from_slice(buffer.get(from..from + len).ok_or_else(missing)?);
+            }
+            rest = later;
+        }
+        Ok(())
     }
 
     /// A column of a row group as pages that this crate decodes itself; `None` for what is left to the Parquet library:

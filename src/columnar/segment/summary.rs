@@ -314,6 +314,17 @@ pub enum Blocks {
 }
 
 impl Blocks {
+    /// Where the first smallest and the first largest value of each block stand in it.
+    pub fn positions(&self) -> Vec<[usize; 2]> {
+        fn of<T>(blocks: &[Block<T>]) -> Vec<[usize; 2]> {
+            blocks.iter().map(|block| [usize::from(block.min_at), usize::from(block.max_at)]).collect()
+        }
+        match self {
+            Self::Int(blocks) => of(blocks),
+            Self::Float(blocks) => of(blocks),
+        }
+    }
+
     /// Adds the blocks of the rows that follow; all blocks before must be full.
     pub fn append(&mut self, other: Self) {
         match (self, other) {

@@ -3,9 +3,10 @@
 //! Body: the append ordinals of the rows, if they are not in order (u32 offsets from the segment's first ordinal), then
 //! the blocks of each numeric column (min, max as 8 bytes, min_at, max_at, rows, nulls, nans as u16: 26 bytes each).
 //! Footer: `SDSM`, version u16, ordinal flag u8, zero u8, row count u64, column count u32; for each column its position
-//! u32, kind u8 (0 integer, 1 float), offset u64, block count u32; then the CRC-32s of the body's 16 KiB blocks (count
-//! u32, values) and those of the Parquet file (count u32, values). Trailer: footer length u32, footer CRC-32 u32. All
-//! little-endian. The footer's CRC-32 stands in the manifest as well.
+//! u32, kind u8 (0 integer, 1 float), offset u64, block count u32; then where in the Parquet file the rows of the extremes
+//! of each row group begin (count u32, u64 each), the CRC-32s of the body's 16 KiB blocks (count u32, values) and those of
+//! the Parquet file (count u32, values). Trailer: footer length u32, footer CRC-32 u32. All little-endian. The footer's
+//! CRC-32 stands in the manifest as well.
 
 use std::io::Write;
 
@@ -17,7 +18,7 @@ use crate::disk::DiskFile;
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8; 4] = b"SDSM";
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 pub(super) const BLOCK_BYTES: usize = 26;
 const TRAILER: usize = 8;
 
@@ -34,6 +35,8 @@ pub(super) struct Section {
 pub(super) struct SummaryFile {
     pub has_ordinals: bool,
     pub sections: Vec<Section>,
+    /// Where the rows of the extremes of each row group begin in the Parquet file; nothing where none are kept.
+    pub extreme_rows: Vec<u64>,
     pub data_crcs: Vec<u32>,
     body: CheckedFile,
 }
@@ -43,14 +46,18 @@ fn put_block(out: &mut Vec<u8>, value_bytes: [[u8; 8]; 2], counts: [u16; 5]) {
     counts.iter().for_each(|count| out.extend_from_slice(&count.to_le_bytes()));
 }
 
+/// What comes behind the ordinals.
+pub(super) struct Rest<'a> {
+    pub has_ordinals: bool,
+    pub row_count: u64,
+    pub columns: &'a [(usize, Blocks)],
+    pub extreme_rows: &'a [u64],
+    pub data_crcs: &'a [u32],
+}
+
 /// Appends columns and footer to a file whose ordinals are already written, and returns the footer's CRC-32.
-pub(super) fn write_rest(
-    file: &mut HashingFile,
-    has_ordinals: bool,
-    row_count: u64,
-    columns: &[(usize, Blocks)],
-    data_crcs: &[u32],
-) -> std::io::Result<u32> {
+pub(super) fn write_rest(file: &mut HashingFile, rest: &Rest<'_>) -> std::io::Result<u32> {
+    let Rest { has_ordinals, row_count, columns, extreme_rows, data_crcs } = *rest;
     let mut footer = Vec::new();
     footer.extend_from_slice(MAGIC);
     footer.extend_from_slice(&VERSION.to_le_bytes());
@@ -82,6 +89,8 @@ pub(super) fn write_rest(
         footer.extend_from_slice(&(count as u32).to_le_bytes());
         file.write_all(&body)?;
     }
+    footer.extend_from_slice(&(extreme_rows.len() as u32).to_le_bytes());
+    extreme_rows.iter().for_each(|offset| footer.extend_from_slice(&offset.to_le_bytes()));
     for crcs in [&file.crcs_so_far()[..], data_crcs] {
         footer.extend_from_slice(&(crcs.len() as u32).to_le_bytes());
         crcs.iter().for_each(|crc| footer.extend_from_slice(&crc.to_le_bytes()));
@@ -106,12 +115,13 @@ impl Cursor<'_> {
         self.take().map(u32::from_le_bytes)
     }
 
-    fn crcs(&mut self) -> Option<Vec<u32>> {
+    /// A count, and so many numbers.
+    fn list<T, const N: usize>(&mut self, read: fn([u8; N]) -> T) -> Option<Vec<T>> {
         let count = self.u32()? as usize;
-        let (head, rest) = self.0.split_at_checked(count.checked_mul(4)?)?;
+        let (head, rest) = self.0.split_at_checked(count.checked_mul(N)?)?;
         self.0 = rest;
-        let (words, _) = head.as_chunks::<4>();
-        Some(words.iter().map(|word| u32::from_le_bytes(*word)).collect())
+        let (numbers, _) = head.as_chunks::<N>();
+        Some(numbers.iter().map(|number| read(*number)).collect())
     }
 }
 
@@ -145,33 +155,10 @@ impl SummaryFile {
                 format!("{name} was written by another version of this library"),
             ));
         }
-        let parsed = Self::sections(&mut cursor, meta);
-        let (has_ordinals, sections, body_crcs, data_crcs) = parsed.ok_or_else(damaged)?;
+        let Footer { has_ordinals, sections, extreme_rows, body_crcs, data_crcs } =
+            Footer::parse(&mut cursor, meta).ok_or_else(damaged)?;
         let body = CheckedFile::new(file, name.clone(), body_len, body_crcs)?;
-        Ok(Self { has_ordinals, sections, data_crcs, body })
-    }
-
-    #[expect(clippy::type_complexity, reason = "taken apart at once by its one caller")]
-    fn sections(cursor: &mut Cursor<'_>, meta: &SegmentMeta) -> Option<(bool, Vec<Section>, Vec<u32>, Vec<u32>)> {
-        let [has_ordinals, _] = cursor.take::<2>()?;
-        if u64::from_le_bytes(cursor.take()?) != meta.row_count {
-            return None;
-        }
-        let count = cursor.u32()?;
-        let mut sections = Vec::new();
-        for _ in 0..count {
-            let section = Section {
-                position: cursor.u32()? as usize,
-                is_float: cursor.take::<1>()? == [1],
-                offset: u64::from_le_bytes(cursor.take()?),
-                block_count: cursor.u32()?,
-            };
-            if u64::from(section.block_count) != meta.row_count.div_ceil(BLOCK_ROWS as u64) {
-                return None;
-            }
-            sections.push(section);
-        }
-        Some((has_ordinals == 1, sections, cursor.crcs()?, cursor.crcs()?))
+        Ok(Self { has_ordinals, sections, extreme_rows, data_crcs, body })
     }
 
     /// Reads the blocks of one column.
@@ -190,6 +177,45 @@ impl SummaryFile {
         let bytes = self.body.read(from as u64 * 4, len * 4)?;
         let (words, _) = bytes.as_chunks::<4>();
         Ok(words.iter().map(|word| u32::from_le_bytes(*word)).collect())
+    }
+}
+
+struct Footer {
+    has_ordinals: bool,
+    sections: Vec<Section>,
+    extreme_rows: Vec<u64>,
+    body_crcs: Vec<u32>,
+    data_crcs: Vec<u32>,
+}
+
+impl Footer {
+    /// Reads what follows the version.
+    fn parse(cursor: &mut Cursor<'_>, meta: &SegmentMeta) -> Option<Self> {
+        let [has_ordinals, _] = cursor.take::<2>()?;
+        if u64::from_le_bytes(cursor.take()?) != meta.row_count {
+            return None;
+        }
+        let count = cursor.u32()?;
+        let mut sections = Vec::new();
+        for _ in 0..count {
+            let section = Section {
+                position: cursor.u32()? as usize,
+                is_float: cursor.take::<1>()? == [1],
+                offset: u64::from_le_bytes(cursor.take()?),
+                block_count: cursor.u32()?,
+            };
+            if u64::from(section.block_count) != meta.row_count.div_ceil(BLOCK_ROWS as u64) {
+                return None;
+            }
+            sections.push(section);
+        }
+        Some(Self {
+            has_ordinals: has_ordinals == 1,
+            sections,
+            extreme_rows: cursor.list(u64::from_le_bytes)?,
+            body_crcs: cursor.list(u32::from_le_bytes)?,
+            data_crcs: cursor.list(u32::from_le_bytes)?,
+        })
     }
 }
 

@@ -202,3 +202,44 @@ fn the_usual_pages_are_read_without_the_library() {
         assert!(segment.filter(column, rows, &all, Wanted::Count).unwrap().is_some(), "column {column}");
     }
 }
+
+#[test]
+fn rows_of_extremes_are_those_of_the_summary() {
+    for shapes in [[0u8, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0], [4, 4, 4, 4, 4, 4]] {
+        for nulls in 0..4 {
+            let shapes = shapes.map(|values| Shape { values, nulls });
+            let (segment, batch) = segment(arrays(&shapes));
+            let layout = ExtremeRows::of(segment.schema()).unwrap();
+            assert!(segment.has_extreme_rows() && layout.has(0) && !layout.has(6));
+            for column in 1..6 {
+                let blocks: Vec<(bool, [usize; 2])> = match segment.summary(column).unwrap().unwrap() {
+                    ColumnSummary::Int(levels) => levels.blocks().iter().map(positions).collect(),
+                    ColumnSummary::Float(levels) => levels.blocks().iter().map(positions).collect(),
+                };
+                // Every block, every third one, and one alone.
+                for step in [1, 3, blocks.len()] {
+                    let chosen: Vec<usize> = (0..blocks.len()).step_by(step).filter(|at| blocks[*at].0).collect();
+                    let wanted: Vec<(usize, bool)> = chosen.iter().flat_map(|at| [(*at, false), (*at, true)]).collect();
+                    let mut bytes = Vec::new();
+                    segment.read_extreme_rows(column, &wanted, &mut bytes).unwrap();
+                    assert_eq!(bytes.len(), wanted.len() * layout.row_bytes());
+                    let rows: UInt32Array = wanted
+                        .iter()
+                        .map(|(at, is_max)| (at * BLOCK_ROWS + blocks[*at].1[usize::from(*is_max)]) as u32)
+                        .collect();
+                    for (other, array) in batch.columns().iter().enumerate() {
+                        let data_type = segment.schema().columns()[other].data_type;
+                        let found = layout.array(&bytes, other, data_type);
+                        assert_eq!(found, layout.has(other).then(|| take(array, &rows, None).unwrap()), "{other}");
+                    }
+                }
+            }
+            let none = segment.read_extreme_rows(0, &[(0, false)], &mut Vec::new());
+            assert_eq!(none.map_err(|error| error.kind()), Err(crate::ErrorKind::Corrupt));
+        }
+    }
+}
+
+fn positions<T>(block: &Block<T>) -> (bool, [usize; 2]) {
+    (block.is_usable(), [usize::from(block.min_at), usize::from(block.max_at)])
+}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, RecordBatch};
 
 use super::checked::HashingFile;
-use super::encoder::Encoder;
+use super::encoder::{Encoded, Encoder};
 use super::encoding::{GROUP_BYTES, group_rows};
 use super::summary_file;
 use super::{BLOCK_ROWS, SegmentMeta, data_name, summary_name};
@@ -185,11 +185,17 @@ impl SegmentWriter {
         let (Some(encoder), Some((min_index, max_index))) = (self.data.take(), self.index_range) else {
             return Err(Error::invalid("a segment without rows cannot be finished; this is a defect"));
         };
-        let (file, columns) = encoder.finish()?;
+        let Encoded { file, summaries, extreme_rows } = encoder.finish()?;
         let data = file.finish()?;
-        let summary_crc =
-            summary_file::write_rest(&mut self.summary, self.has_ordinals, self.row_count, &columns, &data.crcs)
-                .map_err(|error| Error::io("writing a segment's summary", error))?;
+        let rest = summary_file::Rest {
+            has_ordinals: self.has_ordinals,
+            row_count: self.row_count,
+            columns: &summaries,
+            extreme_rows: &extreme_rows,
+            data_crcs: &data.crcs,
+        };
+        let summary_crc = summary_file::write_rest(&mut self.summary, &rest)
+            .map_err(|error| Error::io("writing a segment's summary", error))?;
         let summary = self.summary.finish()?;
         drop((data.file, summary.file));
         self.disk

@@ -49,6 +49,8 @@ pub struct TraceEntry {
     pub path: Arc<str>,
     /// Whether a fault made it fail.
     pub failed: bool,
+    /// Bytes that it was asked to read or write.
+    pub bytes: usize,
 }
 
 /// A simulated disk. Clones share one medium.
@@ -239,7 +241,7 @@ impl SimDisk {
             Some(Fault::ShortRead) => Some(io::ErrorKind::UnexpectedEof),
             _ => None,
         };
-        inner.trace.push(TraceEntry { op, kind, path: path.clone(), failed: refusal.is_some() });
+        inner.trace.push(TraceEntry { op, kind, path: path.clone(), failed: refusal.is_some(), bytes: 0 });
         if let (Some(refusal), Some(Fault::Io | Fault::NoSpace | Fault::Interrupted)) = (refusal, &fault) {
             return Err(fault::error(refusal, op, kind, path));
         }
@@ -259,6 +261,12 @@ impl SimDisk {
 }
 
 impl Turn<'_> {
+    fn asks_for(&mut self, bytes: usize) {
+        if let Some(entry) = self.inner.trace.last_mut().filter(|entry| entry.op == self.op) {
+            entry.bytes = bytes;
+        }
+    }
+
     fn apply(&mut self, change: Change) {
         self.inner.state.apply(&change);
         if matches!(change, Change::Write { .. } | Change::SetLen { .. }) {
@@ -499,6 +507,7 @@ impl DiskFile for SimFile {
 
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         let mut turn = self.disk.begin(OpKind::Read, &self.path)?;
+        turn.asks_for(buffer.len());
         let Some(file) = turn.inner.state.file(self.id) else { return Err(turn.error(io::ErrorKind::NotFound)) };
         if matches!(turn.fault, Some(Fault::ShortRead)) {
             let half = buffer.len() / 2;
@@ -521,6 +530,7 @@ impl DiskFile for SimFile {
     fn write_all_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
         self.need_writable()?;
         let mut turn = self.disk.begin(OpKind::Write, &self.path)?;
+        turn.asks_for(data.len());
         if data.is_empty() {
             return Ok(());
         }

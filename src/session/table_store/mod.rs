@@ -110,7 +110,12 @@ const TEMPORARY_DIR: &str = "tmp";
 
 /// Where sorts go that memory does not hold.
 pub(crate) fn spill_place(engine: &Engine) -> SpillPlace {
-    SpillPlace { disk: engine.disk.clone(), dir: TEMPORARY_DIR, numbers: engine.tables.temporary.clone() }
+    SpillPlace {
+        disk: engine.disk.clone(),
+        dir: TEMPORARY_DIR,
+        numbers: engine.tables.temporary.clone(),
+        bytes_max: limits::SPILL_BYTES,
+    }
 }
 
 fn state(bytes: Option<Vec<u8>>) -> Result<TableState> {
