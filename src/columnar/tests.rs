@@ -547,11 +547,13 @@ fn a_sort_takes_just_the_bytes_that_it_may() {
         let disk: SharedDisk = Arc::new(MemoryDisk::default());
         let place = SpillPlace { disk: disk.clone(), dir: "tmp", numbers: Arc::default(), bytes_max };
         let query = RowQuery { spill: Some(place), ..fixture.query(&[], &order) };
-        let stream = RowStream::new(fixture.view.clone(), query, Control::default());
+        let mut stream = RowStream::new(fixture.view.clone(), query, Control::default()).unwrap();
+        // The sort is done when its first rows are there.
+        let first = stream.next().unwrap();
         let files = disk.list("tmp").unwrap_or_default();
         let len = |name: &str| disk.open(&format!("tmp/{name}"), crate::disk::Mode::Read).unwrap().len().unwrap();
         let bytes: u64 = files.iter().map(|file| len(&file.name)).sum();
-        (stream.map(all_rows).map_err(|error| error.kind()), bytes)
+        (first.map(|first| all_rows(std::iter::once(Ok(first)).chain(stream))).map_err(|error| error.kind()), bytes)
     };
     let (rows, needed) = sort(u64::MAX);
     assert_eq!(rows.unwrap(), fixture.expected(&[], &order));
