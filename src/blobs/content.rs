@@ -4,10 +4,10 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::read::{BlobReader, seek};
-use super::store::own_error;
+use super::read::{BlobReader, Place, seek};
+use super::store::{Held, own_error};
 use super::{BlobInfo, BlobStore};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::value::Control;
 
 /// A blob that is one part of a content.
@@ -15,7 +15,8 @@ pub type Part = BlobInfo;
 
 /// Verified content as a `Read + Seek` handle.
 ///
-/// It was opened on what the record named at that moment, and reads that to its end whatever happens to the record.
+/// It was opened on what the record named at that moment, and reads that to its end whatever happens to the record while
+/// the store is open.
 #[derive(Debug)]
 pub struct ContentReader {
     source: Source,
@@ -26,14 +27,44 @@ pub struct ContentReader {
 #[derive(Debug)]
 enum Source {
     Small(Vec<u8>),
-    Parts(Vec<OpenPart>),
+    Parts(Parts),
+}
+
+/// A row of blobs. One of them is open at a time, since content may have more parts than a process may have open files;
+/// the others are held, so that none is removed before its turn.
+#[derive(Debug)]
+struct Parts {
+    blobs: BlobStore,
+    rows: Vec<Row>,
+    open: Option<(usize, BlobReader)>,
+    /// Nothing for a single part, which stays open.
+    _held: Option<Held>,
 }
 
 #[derive(Debug)]
-struct OpenPart {
+struct Row {
     start: u64,
-    hash: u128,
-    reader: BlobReader,
+    part: Part,
+}
+
+impl Parts {
+    /// The part at `index`, open.
+    fn open(&mut self, index: usize) -> Result<&mut BlobReader> {
+        let reader = match self.open.take() {
+            Some((open, reader)) if open == index => reader,
+            other => {
+                drop(other);
+                let row =
+                    self.rows.get(index).ok_or_else(|| Error::corrupt("a content has fewer parts than it says"))?;
+                self.blobs.read(row.part.id, row.part.len).map_err(|error| match error.kind() {
+                    // A record names it, so this is damage and not a question of the caller's id.
+                    ErrorKind::NotFound => Error::corrupt(error.message().to_owned()).with_source(error),
+                    _ => error,
+                })?
+            }
+        };
+        Ok(&mut self.open.insert((index, reader)).1)
+    }
 }
 
 impl ContentReader {
@@ -48,18 +79,24 @@ impl ContentReader {
         Ok(Self { len: bytes.len() as u64, source: Source::Small(bytes), at: 0 })
     }
 
-    /// Content that lives in blobs. All are opened now, so that their removal does not disturb the reader.
+    /// Content that lives in blobs. Their removal does not disturb the reader from here on.
     ///
     /// # Errors
-    /// `Corrupt` when the stored description of the content is damaged; `Io` when the file cannot be read.
+    /// `Corrupt` when a part is missing, or is not one of this length; `Io` when one cannot be read.
     pub fn parts(blobs: &BlobStore, parts: &[Part]) -> Result<Self> {
-        let mut open = Vec::with_capacity(parts.len());
+        let mut rows = Vec::with_capacity(parts.len());
         let mut len = 0;
         for part in parts {
-            open.push(OpenPart { start: len, hash: part.hash, reader: blobs.read(part.id, part.len)? });
+            rows.push(Row { start: len, part: *part });
             len += part.len;
         }
-        Ok(Self { source: Source::Parts(open), len, at: 0 })
+        let held = (parts.len() > 1).then(|| blobs.hold(parts.iter().map(|part| part.id).collect()));
+        let mut parts = Parts { blobs: blobs.clone(), rows, open: None, _held: held };
+        // Each is looked at now, so that what is missing is told before the first byte; the first one stays open.
+        for index in (0..parts.rows.len()).rev() {
+            parts.open(index)?;
+        }
+        Ok(Self { source: Source::Parts(parts), len, at: 0 })
     }
 
     /// Length of the content in bytes.
@@ -90,11 +127,10 @@ impl ContentReader {
                 Ok(count)
             }
             Source::Parts(parts) => {
-                let index = parts.partition_point(|part| part.start <= offset);
-                match index.checked_sub(1).and_then(|index| parts.get_mut(index)) {
-                    Some(part) => part.reader.read_at(buffer, offset - part.start),
-                    None => Ok(0),
-                }
+                let behind = parts.rows.partition_point(|row| row.start <= offset);
+                let Some(index) = behind.checked_sub(1) else { return Ok(0) };
+                let start = parts.rows.get(index).map_or(0, |row| row.start);
+                parts.open(index)?.read_at(buffer, offset - start)
             }
         }
     }
@@ -123,8 +159,10 @@ impl ContentReader {
                 control.report(self.len, Some(self.len), "bytes");
             }
             Source::Parts(parts) => {
-                for part in parts {
-                    part.reader.copy_to(target, whole.then_some(part.hash), control)?;
+                for index in 0..parts.rows.len() {
+                    let Some(Row { start, part }) = parts.rows.get(index) else { break };
+                    let (hash, place) = (whole.then_some(part.hash), Place { before: *start, total: self.len });
+                    parts.open(index)?.copy_part(target, hash, control, place)?;
                 }
             }
         }

@@ -71,7 +71,17 @@ impl BlobReader {
         if offset >= self.len || buffer.is_empty() {
             return Ok(0);
         }
-        self.load(offset / BLOCK_BYTES as u64)?;
+        let block = offset / BLOCK_BYTES as u64;
+        let count = self.block_len(block);
+        if offset.is_multiple_of(BLOCK_BYTES as u64)
+            && self.block != Some(block)
+            && let Some(room) = buffer.get_mut(..count + CHECK_BYTES)
+        {
+            // With room for the checksum behind it, a block needs no stop on its way.
+            self.fetch(block, room)?;
+            return Ok(count);
+        }
+        self.load(block)?;
         let from = usize::try_from(offset % BLOCK_BYTES as u64).unwrap_or(BLOCK_BYTES);
         let available = self.content().get(from..).unwrap_or_default();
         let count = available.len().min(buffer.len());
@@ -91,7 +101,20 @@ impl BlobReader {
     /// # Errors
     /// `Corrupt` when a byte is not what was written, what `target` fails with, and `control`'s refusals.
     pub fn copy_to(&mut self, target: &mut dyn Write, hash: Option<u128>, control: &Control) -> Result<u64> {
+        self.copy_part(target, hash, control, Place { before: 0, total: self.len })?;
+        Ok(self.len)
+    }
+
+    /// As [`BlobReader::copy_to`], for a part of a content: what is reported is the progress of the whole.
+    pub(super) fn copy_part(
+        &mut self,
+        target: &mut dyn Write,
+        hash: Option<u128>,
+        control: &Control,
+        place: Place,
+    ) -> Result<()> {
         let mut hasher = hash.map(|_| Xxh3::new());
+        let mut done = place.before;
         for block in 0..self.len.div_ceil(BLOCK_BYTES as u64) {
             control.check()?;
             self.load(block)?;
@@ -99,34 +122,46 @@ impl BlobReader {
                 hasher.update(self.content());
             }
             target.write_all(self.content()).map_err(|error| own_error("writing the content to its target", error))?;
-            control.report(
-                (block * BLOCK_BYTES as u64 + self.content_len as u64).min(self.len),
-                Some(self.len),
-                "bytes",
-            );
+            done += self.content_len as u64;
+            control.report(done, Some(place.total), "bytes");
         }
         match (hasher, hash) {
             (Some(hasher), Some(hash)) if hasher.digest128() != hash => {
                 Err(Error::corrupt(format!("the content of {} does not have the hash that its record says", self.path)))
             }
-            _ => Ok(self.len),
+            _ => Ok(()),
         }
     }
 
+    /// Content bytes of a block.
+    fn block_len(&self, block: u64) -> usize {
+        let left = self.len.saturating_sub(block.saturating_mul(BLOCK_BYTES as u64));
+        usize::try_from(left).unwrap_or(BLOCK_BYTES).min(BLOCK_BYTES)
+    }
+
+    /// Makes a block the one that is in the buffer.
     fn load(&mut self, block: u64) -> Result<()> {
         if self.block == Some(block) {
             return Ok(());
         }
         // Forgotten first: after a failed read the buffer holds bytes that nobody verified.
         self.block = None;
-        let left = self.len.saturating_sub(block.saturating_mul(BLOCK_BYTES as u64));
-        let count = usize::try_from(left).unwrap_or(BLOCK_BYTES).min(BLOCK_BYTES);
-        self.buffer.resize(count + CHECK_BYTES, 0);
-        self.content_len = count;
+        self.content_len = self.block_len(block);
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.resize(self.content_len + CHECK_BYTES, 0);
+        let fetched = self.fetch(block, &mut buffer);
+        self.buffer = buffer;
+        fetched?;
+        self.block = Some(block);
+        Ok(())
+    }
+
+    /// Reads a block and its checksum into `room`, which has their length, and compares them.
+    fn fetch(&self, block: u64, room: &mut [u8]) -> Result<()> {
         self.file
-            .read_exact_at(&mut self.buffer, format::block_offset(block))
+            .read_exact_at(room, format::block_offset(block))
             .map_err(|error| Error::io(format_args!("reading {}", self.path), error))?;
-        let (content, checksum) = self.buffer.split_at(count);
+        let (content, checksum) = room.split_at(room.len().saturating_sub(CHECK_BYTES));
         if checksum != format::checksum(self.id, block, content) {
             return Err(Error::corrupt(format!(
                 "the bytes from {} on of the content in {} are not what was written",
@@ -134,9 +169,17 @@ impl BlobReader {
                 self.path
             )));
         }
-        self.block = Some(block);
         Ok(())
     }
+}
+
+/// Where a blob stands in the content that it is a part of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// Content bytes before it.
+    pub(super) before: u64,
+    /// Content bytes of the whole.
+    pub(super) total: u64,
 }
 
 impl Read for BlobReader {

@@ -1,6 +1,6 @@
 //! The directory of blobs.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,6 +23,29 @@ pub struct BlobStore {
     ids: Arc<Mutex<Ids>>,
     /// Blobs that may be named by nobody for ever: see [`BlobStore::suspect`].
     suspects: Arc<Mutex<Vec<u64>>>,
+    /// Blobs that readers will still open, each with the number of its readers.
+    held: Arc<Mutex<HashMap<u64, usize>>>,
+}
+
+/// Blobs that are not to be removed while this lives: see [`BlobStore::hold`].
+#[derive(Debug)]
+pub(super) struct Held {
+    blobs: BlobStore,
+    ids: Vec<u64>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut held = self.blobs.held.lock().unwrap_or_else(PoisonError::into_inner);
+        for id in &self.ids {
+            if let Some(readers) = held.get_mut(id) {
+                *readers -= 1;
+                if *readers == 0 {
+                    held.remove(id);
+                }
+            }
+        }
+    }
 }
 
 /// Ids that may be given without asking the durable counter.
@@ -60,6 +83,7 @@ impl BlobStore {
             durable: Arc::new(Mutex::new(durable.collect())),
             ids: Arc::default(),
             suspects: Arc::default(),
+            held: Arc::default(),
             disk,
         })
     }
@@ -98,6 +122,26 @@ impl BlobStore {
     #[must_use]
     pub fn take_suspects(&self) -> Vec<u64> {
         std::mem::take(&mut self.suspects.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Notes that these blobs will be opened by and by. Called while a record names them to somebody; whoever removes the
+    /// blobs of records that are gone asks [`BlobStore::is_held`].
+    #[must_use]
+    pub(super) fn hold(&self, ids: Vec<u64>) -> Held {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        for id in &ids {
+            *held.entry(*id).or_default() += 1;
+        }
+        drop(held);
+        Held { blobs: self.clone(), ids }
+    }
+
+    /// Whether the file at `path` is a blob that somebody will still open.
+    #[must_use]
+    pub fn is_held(&self, path: &str) -> bool {
+        let id = path.rsplit('/').next().and_then(format::parse_name).filter(|&id| format::path(id) == path);
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        id.is_some_and(|id| held.contains_key(&id))
     }
 
     /// Starts writing the blob `id`, which must never have been used.

@@ -180,17 +180,26 @@ fn strays_are_listed_without_an_id() {
     assert_eq!(listed.iter().filter_map(|entry| entry.id).collect::<Vec<_>>(), [0x1234]);
 }
 
-/// A disk that counts the bytes that are read of its files.
+/// A disk that counts the bytes that are read of its files, the files that are open, and the most that ever were.
 #[derive(Debug, Default)]
 struct Counting {
     disk: MemoryDisk,
     read: Arc<AtomicU64>,
+    open: Arc<AtomicU64>,
+    most_open: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
 struct CountingFile {
     file: Box<dyn DiskFile>,
     read: Arc<AtomicU64>,
+    open: Arc<AtomicU64>,
+}
+
+impl Drop for CountingFile {
+    fn drop(&mut self) {
+        self.open.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl DiskFile for CountingFile {
@@ -223,7 +232,9 @@ impl DiskFile for CountingFile {
 
 impl Disk for Counting {
     fn open(&self, path: &str, mode: Mode) -> io::Result<Box<dyn DiskFile>> {
-        Ok(Box::new(CountingFile { file: self.disk.open(path, mode)?, read: self.read.clone() }))
+        let file = self.disk.open(path, mode)?;
+        self.most_open.fetch_max(self.open.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        Ok(Box::new(CountingFile { file, read: self.read.clone(), open: self.open.clone() }))
     }
     fn create_dir_all(&self, path: &str) -> io::Result<()> {
         self.disk.create_dir_all(path)
@@ -277,8 +288,42 @@ fn a_range_reads_the_blocks_that_it_lies_in_and_no_more() {
     range(3 * BLOCK_BYTES, BLOCK_BYTES, 1);
     range(5 * BLOCK_BYTES - 1, 2, 2);
     range(9 * BLOCK_BYTES + 7, 20 * BLOCK_BYTES, 21);
+    range(40 * BLOCK_BYTES, 3 * BLOCK_BYTES + 100, 4);
+    range(98 * BLOCK_BYTES, 2 * BLOCK_BYTES + 40, 4);
     // The last bytes of one part and the first of the next.
     range(content.len() - 4, 8, 2);
+}
+
+/// A file of an upload session has a part for each 10 MiB, and a process may have a thousand files open.
+#[test]
+fn content_of_many_parts_has_one_of_them_open() {
+    let most_open = Arc::new(AtomicU64::new(0));
+    let disk = Counting { most_open: most_open.clone(), ..Counting::default() };
+    let blobs = BlobStore::open(Arc::new(disk)).unwrap();
+    let content = bytes(300);
+    let parts: Vec<BlobInfo> = content.iter().zip(0..).map(|(byte, id)| put(&blobs, id, &[*byte])).collect();
+    most_open.store(0, Ordering::SeqCst);
+    let mut reader = ContentReader::parts(&blobs, &parts).unwrap();
+    let mut out = Vec::new();
+    reader.read_to_end(&mut out).unwrap();
+    assert_eq!(out, content);
+    reader.verify(&Control::default()).unwrap();
+    for at in [299, 0, 150, 150, 149] {
+        let mut byte = [0];
+        assert_eq!(reader.read_at(&mut byte, at).unwrap(), 1);
+        assert_eq!(byte[0], content[at as usize]);
+    }
+    assert_eq!(most_open.load(Ordering::SeqCst), 1);
+    let another = ContentReader::parts(&blobs, &parts[7..9]).unwrap();
+    drop(reader);
+    let held = |id| blobs.is_held(&path(id));
+    assert_eq!([held(6), held(7), held(8), held(9), blobs.is_held("files/7")], [false, true, true, false, false]);
+    drop(another);
+    assert!(!held(7));
+    // What is missing is told at once, whichever part it is.
+    blobs.delete(&[299]).unwrap();
+    assert_eq!(ContentReader::parts(&blobs, &parts).unwrap_err().kind(), ErrorKind::Corrupt);
+    assert!(!held(0));
 }
 
 #[test]

@@ -188,13 +188,7 @@ pub(super) fn open(view: &View<'_>, content: &StoredContent) -> Result<ContentRe
             let bytes = bytes.ok_or_else(|| Error::corrupt("records.redb: a small content is missing"))?;
             ContentReader::small(bytes, part.hash())
         }
-        parts => {
-            ContentReader::parts(&context.engine.blobs, &blob_infos(parts)).map_err(|error| match error.kind() {
-                // A record names it, so this is damage and not a question of the caller's id.
-                ErrorKind::NotFound => Error::corrupt(error.message().to_owned()).with_source(error),
-                _ => error,
-            })
-        }
+        parts => ContentReader::parts(&context.engine.blobs, &blob_infos(parts)),
     }
 }
 

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use crate::disk::{MemoryDisk, walk};
 use crate::store::{Store, StoreOptions};
@@ -416,7 +416,24 @@ fn upload_sessions_take_chunks_in_any_order_over_a_restart() {
     assert_eq!((file.properties["Name"].as_str(), file.workspace.as_str()), ("wins", "w"));
     assert!(session.query_upload_sessions().unwrap().is_empty());
     assert_eq!(append(&session, 3, b"", true).unwrap_err().kind(), ErrorKind::NotFound);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let notes = seen.clone();
+    let watching = control().with_progress(move |progress| notes.lock().unwrap().push(progress));
+    session.download_file(&id, &mut std::io::sink(), &watching).unwrap();
+    let seen = seen.lock().unwrap();
+    assert!(seen.windows(2).all(|two| two[0].done < two[1].done), "progress is that of the whole file");
+    assert!(seen.iter().all(|progress| progress.total == Some(whole.len() as u64)));
+    assert_eq!(seen.last().unwrap().done, whole.len() as u64);
+    // The handle opens each chunk when its turn comes, and finds it although the file is gone.
     session.delete_file(&id).unwrap();
+    store.maintain(&control()).unwrap();
+    for _ in 0..2 {
+        let mut out = Vec::new();
+        handle.rewind().unwrap();
+        handle.read_to_end(&mut out).unwrap();
+        assert_eq!(out, whole);
+    }
+    drop(handle);
     store.maintain(&control()).unwrap();
     assert_eq!(blob_count(&disk), 0);
 }

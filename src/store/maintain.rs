@@ -102,6 +102,10 @@ fn remove_forgotten(engine: &Arc<Engine>, session: &Session, control: &Control) 
     for key in paths {
         control.check()?;
         let Ok(path) = std::str::from_utf8(&key) else { continue };
+        // Asked after the snapshots: a reader takes hold of its blobs before it lets its snapshot go.
+        if engine.blobs.is_held(path) {
+            continue;
+        }
         match engine.disk.remove_file(path) {
             Ok(()) => {
                 directories.insert(parent(path).to_owned());
