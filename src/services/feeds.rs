@@ -149,7 +149,10 @@ pub trait FeedService {
     fn packages_index_gz(&self, feed_id: &str) -> Result<Vec<u8>>;
 
     /// Writes the feed into a directory that is missing or empty, as one that `apt`, `opkg` and the vendor's package
-    /// manager accept: the packages, `Packages`, `Packages.gz` and `Release`. Answers the number of packages.
+    /// manager accept: the packages, `Packages`, `Packages.gz` and `Release`. Answers the number of packages. When it
+    /// fails, nothing that it wrote remains.
+    ///
+    /// To renew an export, write it beside the old one and rename the directories.
     ///
     /// # Errors
     /// `NotFound` for the feed; `Conflict` when the directory is not empty; what its disk fails with.
@@ -199,10 +202,10 @@ pub(super) fn feed(view: &View<'_>, feed_id: &str) -> Result<Feed> {
     view.get::<Feed>(feed_id)?.ok_or_else(|| feed_not_found(feed_id))
 }
 
-/// Notes a change of a feed's packages.
+/// Notes a change of a feed's packages. The policy has judged that change; its note in the feed is the store's own.
 pub(super) fn touch(draft: &mut Draft<'_>, mut feed: Feed) -> Result<()> {
     feed.updated_at = draft.now().max(feed.created_at);
-    draft.put(&feed, What::Updated)
+    draft.put_by_store(&feed, What::Updated, None)
 }
 
 fn delete_package(draft: &mut Draft<'_>, package_id: &str) -> Result<()> {

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use operations::{Effect, Probe, probes};
 use serde_json::{Value, json};
 use stationdb::prelude::*;
-use stationdb::{ErrorKind, Identity, Position};
-use world::{MARK, World, request};
+use stationdb::{Control, ErrorKind, Identity, Position};
+use world::{MARK, World, package, request};
 
 /// `ProductService::get_product`, … of every trait in the sources of the services.
 fn declared() -> BTreeSet<String> {
@@ -156,6 +156,47 @@ fn a_reader_is_refused_by_kind() {
         json!({"name": "t", "columns": [{"name": "i", "dataType": "INT32", "columnType": "INDEX"}]}),
     ));
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::PermissionDenied);
+}
+
+/// What the store notes beside an operation is judged with it, and asks for no right of its own.
+#[test]
+fn whoever_may_only_create_or_only_delete_finishes_what_it_starts() {
+    let world = World::new();
+    let control = Control::default();
+    let maker = world.session("maker");
+    let started = |count: usize| assert_eq!(maker.query_upload_sessions().unwrap().len(), count);
+    let waiting = maker.query_upload_sessions().unwrap().len();
+    let upload = || {
+        let id = maker.start_upload_session(Some("open".to_owned())).unwrap().id;
+        maker.append_to_upload_session(&id, 1, &mut b"bytes".as_slice(), true, &control).unwrap();
+        started(waiting + 1);
+        id
+    };
+    let file = maker.finish_upload_session(&upload(), "made.txt", Default::default()).unwrap();
+    started(waiting);
+    maker.cancel_upload_session(&upload()).unwrap();
+    started(waiting);
+    let feed = &world.open.feed;
+    let put = |who: &stationdb::Session, overwrite| {
+        who.upload_package_content(feed, &mut package("made").as_slice(), None, overwrite, &control)
+    };
+    let made = put(&maker, false).unwrap();
+    assert_eq!(maker.get_feed(feed).unwrap().updated_at, made.updated_at);
+
+    // And no more than that.
+    let refused = |outcome: stationdb::Result<()>| assert_eq!(outcome.unwrap_err().kind(), ErrorKind::PermissionDenied);
+    refused(put(&maker, true).map(drop));
+    refused(maker.delete_package(&made.id));
+    refused(maker.delete_file(&file));
+    refused(maker.update_metadata(&file, request(json!({"replaceExisting": false, "properties": {"k": "v"}}))));
+    refused(maker.update_feed(feed, request(json!({"name": "other"}))).map(drop));
+    let cleaner = world.session("cleaner");
+    refused(put(&cleaner, true).map(drop));
+    refused(cleaner.cancel_upload_session(&world.open.open_upload));
+    refused(cleaner.finish_upload_session(&world.open.upload, "n", Default::default()).map(drop));
+    cleaner.delete_package(&made.id).unwrap();
+    cleaner.delete_file(&file).unwrap();
+    assert_eq!(maker.query_packages(feed).unwrap().packages.len(), 1);
 }
 
 #[test]

@@ -326,7 +326,8 @@ pub fn probes() -> Vec<Probe> {
         }),
         ("FileService::open_file", Shows, |s, w| s.open_file(&w.secret.file).and_then(content)),
         ("FileService::update_metadata", Changes, |s, w| {
-            s.update_metadata(&w.secret.file, request(json!({"properties": {"k": "other"}}))).map(wire)
+            s.update_metadata(&w.secret.file, request(json!({"replaceExisting": false, "properties": {"k": "other"}})))
+                .map(wire)
         }),
         ("FileService::delete_file", Changes, |s, w| s.delete_file(&w.secret.file).map(wire)),
         ("FileService::delete_files", Changes, |s, w| s.delete_files(ids(&w.secret.file)).map(wire)),
@@ -431,7 +432,8 @@ pub fn moves() -> Vec<(&'static str, Move)> {
             s.modify_tables(request(json!({"tables": [{"id": from.table, "workspace": to}]}))).map(wire)
         }),
         ("update_metadata", |s, _, from, to| {
-            s.update_metadata(&from.file, request(json!({"properties": {}, "workspace": to}))).map(wire)
+            s.update_metadata(&from.file, request(json!({"replaceExisting": false, "properties": {}, "workspace": to})))
+                .map(wire)
         }),
         ("update_feed", |s, _, from, to| s.update_feed(&from.feed, request(json!({"workspace": to}))).map(wire)),
     ]

@@ -22,6 +22,7 @@ impl AccessPolicy for Roles {
         match (who.user_id(), action) {
             ("guest", _) => Visibility::workspaces(["open"]),
             ("reader", Action::Read) | ("ada", _) => Visibility::All,
+            ("maker", Action::Read | Action::Create) | ("cleaner", Action::Read | Action::Delete) => Visibility::All,
             _ => Visibility::None,
         }
     }
