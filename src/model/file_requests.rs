@@ -124,7 +124,7 @@ record! {
     }
 
     /// A change of a file's metadata.
-    wire pub struct UpdateMetadataRequest {
+    wire pub struct UpdateMetadataRequest requires(replace_existing, properties) {
         /// Whether the properties become the whole set, or are merged key by key.
         pub replace_existing: bool,
         /// New values; `Name` renames the file.
@@ -180,7 +180,7 @@ record! {
     }
 
     /// Any of, or none of these ids.
-    wire pub struct IdsQuery {
+    wire pub struct IdsQuery requires(operation, ids) {
         /// `EQUAL` or `NOT_EQUAL`.
         pub operation: FileQueryOperation,
         /// The ids.
@@ -188,7 +188,7 @@ record! {
     }
 
     /// A comparison with a text.
-    wire pub struct StringQuery {
+    wire pub struct StringQuery requires(operation, value) {
         /// `EQUAL` or `NOT_EQUAL`.
         pub operation: FileQueryOperation,
         /// The text.
@@ -196,7 +196,7 @@ record! {
     }
 
     /// A comparison with a number.
-    wire pub struct SizeQuery {
+    wire pub struct SizeQuery requires(operation, value) {
         /// How to compare.
         pub operation: FileQueryOperation,
         /// The number of bytes.
@@ -204,7 +204,7 @@ record! {
     }
 
     /// A comparison with a time.
-    wire pub struct CreatedQuery {
+    wire pub struct CreatedQuery requires(operation, value) {
         /// How to compare.
         pub operation: FileQueryOperation,
         /// The time.
@@ -213,7 +213,7 @@ record! {
     }
 
     /// A comparison of one property.
-    wire pub struct PropertyQuery {
+    wire pub struct PropertyQuery requires(key, operation, value) {
         /// Key of the property.
         pub key: String,
         /// `EQUAL`, `NOT_EQUAL`, `CONTAINS` or `NOT_CONTAINS`.

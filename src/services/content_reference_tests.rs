@@ -94,9 +94,24 @@ fn requests_with_members_of_other_types_are_refused() {
         r#"{"replaceExisting":false,"properties":{"a":1}}"#,
         r#"{"replaceExisting":false,"properties":{"a":null}}"#,
         r#"{"replaceExisting":"no","properties":{}}"#,
-        r#"{"properties":{},"expectedRevision":"1"}"#,
+        r#"{"replaceExisting":false,"properties":{},"expectedRevision":"1"}"#,
+        // The reference requires both, and an empty map is one.
+        r#"{"properties":{}}"#,
+        r#"{"replaceExisting":true}"#,
+        r#"{"replaceExisting":null,"properties":{}}"#,
     ] {
         let error = wire::from_json::<UpdateMetadataRequest>(text.as_bytes()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{text}");
+    }
+    for text in [
+        r#"{"idQuery":{"operation":"EQUAL"}}"#,
+        r#"{"idsQuery":{"ids":[]}}"#,
+        r#"{"sizeMinQuery":{"operation":"EQUAL","value":null}}"#,
+        r#"{"sizeMinQuery":{"operation":"EQUAL","value":"1"}}"#,
+        r#"{"createdQuery":{"operation":"EQUAL"}}"#,
+        r#"{"propertiesQuery":[{"operation":"EQUAL","value":""}]}"#,
+    ] {
+        let error = wire::from_json::<QueryFilesRequest>(text.as_bytes()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{text}");
     }
     assert!(wire::from_json::<UploadFileRequest>(br#"{"metadata":{"a":["b"]}}"#).is_err());

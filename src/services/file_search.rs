@@ -1,7 +1,7 @@
 //! The search expressions of files: `name:("*.tdms") AND (extension:("txt") OR size:[0 TO 1000])`.
 //!
-//! Text compares without letter case, `*` stands for any characters; ids and workspaces compare exactly. Sizes take
-//! inclusive ranges, in which `*` leaves an end open. Blanks between conditions mean AND, which binds closer than OR.
+//! Text compares without letter case, workspaces with it; `*` stands for any characters. Sizes take inclusive ranges, in
+//! which `*` leaves an end open. Blanks between conditions mean AND, which binds closer than OR.
 
 use crate::error::{Error, Place, Result};
 use crate::model::FileRecord;
@@ -72,18 +72,26 @@ impl Search {
             Self::Text { field, pattern } => match field {
                 TextField::Name => like(pattern, file.display_name()),
                 TextField::Extension => like(pattern, crate::model::file::extension(file.display_name())),
-                TextField::Id => file.id.as_str() == pattern.to_lowercase(),
-                TextField::Workspace => file.workspace == *pattern,
+                TextField::Id => like(pattern, &file.id),
+                TextField::Workspace => is_match(&letters(pattern), &letters(&file.workspace)),
                 TextField::Property(key) => file.properties.get(key).is_some_and(|value| like(pattern, value)),
             },
         }
     }
 }
 
+fn letters(text: &str) -> Vec<char> {
+    text.chars().collect()
+}
+
 /// Whether `text` is `pattern`, in which `*` stands for any characters, without letter case.
 fn like(pattern: &str, text: &str) -> bool {
     let fold = |text: &str| text.chars().flat_map(char::to_lowercase).collect::<Vec<char>>();
-    let (pattern, text) = (fold(pattern), fold(text));
+    is_match(&fold(pattern), &fold(text))
+}
+
+/// Whether `text` is `pattern`, in which `*` stands for any characters.
+fn is_match(pattern: &[char], text: &[char]) -> bool {
     // The last star takes one more character whenever what follows it does not fit: never more than their product.
     let (mut at_pattern, mut at_text, mut star) = (0, 0, None);
     while at_text < text.len() {
@@ -291,15 +299,28 @@ impl Parser {
         Ok(word)
     }
 
+    /// One size or range, or several in parentheses with OR between them.
     fn sizes(&mut self) -> Result<Search> {
-        if !self.take('[') {
-            let mut parts = Vec::new();
-            let start = self.at;
-            for value in self.values()? {
-                let number = self.number(&value, start)?;
-                parts.push(Search::Size { from: number, to: number });
+        if !self.take('(') {
+            return self.size();
+        }
+        let mut parts = vec![self.size()?];
+        while !self.take(')') {
+            if self.peek().is_none() {
+                return Err(self.fault("it ends where ')' is expected".to_owned()));
             }
-            return Ok(one_or(parts, Search::Or));
+            self.keyword("OR");
+            parts.push(self.size()?);
+        }
+        Ok(one_or(parts, Search::Or))
+    }
+
+    fn size(&mut self) -> Result<Search> {
+        let start = self.at;
+        if !self.take('[') {
+            let value = self.value()?;
+            let number = self.number(&value, start)?;
+            return Ok(Search::Size { from: number, to: number });
         }
         let start = self.at;
         let from = self.value()?;
@@ -372,6 +393,11 @@ mod tests {
             "size:[100 TO *]",
             "size:(\"100\")",
             "size:100",
+            "size:([0 TO 200])",
+            "size:([0 TO 1] OR [100 TO 100])",
+            "size:(1 OR \"100\")",
+            "id:(\"01234*\")",
+            "workspaceId:(\"w*\")",
             "properties.serial:(\"sn-*\")",
             "properties.my\\ key:(\"a \\\"b\\\"\")",
             "properties.OR:x",
@@ -386,7 +412,10 @@ mod tests {
             "name:(\"*8*\")",
             "extension:(\"\")",
             "workspaceId:(\"W1\")",
+            "workspaceId:(\"W*\")",
+            "id:(\"1*\")",
             "size:[101 TO 200]",
+            "size:([0 TO 1] OR [101 TO 200])",
             "properties.none:(\"*\")",
             "(name:(\"x\") OR extension:(\"tdms\")) AND size:[0 TO 2]",
             "extension:(\"tdms\") size:[0 TO 2]",
@@ -404,6 +433,8 @@ mod tests {
             ("name:(\"x\"", 9),
             ("size:[1 5]", 8),
             ("size:[1 TO ten]", 11),
+            ("size:([1 TO 2]", 14),
+            ("size:()", 6),
             ("name:(\"x\") AND", 14),
             ("(name:(\"x\")", 11),
             ("name:(\"x\"))", 10),
