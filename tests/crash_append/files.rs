@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use stationdb::faults::{Disk, SimDisk};
+use stationdb::faults::{Disk, OpKind, Pick, SimDisk};
 use stationdb::{
     Control, Error, ErrorKind, FileService, GetFilesRequest, ManualClock, Store, StoreOptions, UpdateMetadataRequest,
     UploadFileRequest, VerifyLevel,
 };
 
-use crate::harness::{first_seed, must_hold};
+use crate::harness::{History, Scenario, first_seed, is_night, must_hold};
 use crate::scenarios::{ada, options};
 use crate::sequence::{MAINTAIN, Observation, REOPEN, Sequence, Step, Steps};
-use crate::{errors, flips};
+use crate::{errors, flips, must_fail};
 
 pub struct Files;
 
@@ -133,6 +133,28 @@ fn a_disk_that_fills_up_under_files_loses_nothing() {
 #[test]
 fn one_wrong_bit_under_files_is_never_a_wrong_answer() {
     flips::one_bit_is_wrong("files", &Sequence::new(Files), 600);
+}
+
+/// The suite itself is tested: without the syncs that make a content durable before its record it must turn red.
+#[test]
+fn each_removed_sync_of_contents_is_found() {
+    let scenario = Sequence::new(Files);
+    let history = History::new(SimDisk::new(first_seed()));
+    scenario.run(&history).unwrap();
+    let syncs: Vec<_> = history.barriers().into_iter().filter(|(.., path)| path.starts_with("files")).collect();
+    let (root, ..) = syncs.iter().find(|(.., path)| &**path == "files").unwrap();
+    for (name, pick) in [
+        ("the sync of every content", Pick::kind(OpKind::Sync).on_path("files/")),
+        ("the sync of every directory of contents", Pick::kind(OpKind::SyncDir).on_path("files/")),
+        ("the sync of the name of such a directory", Pick::op(*root)),
+    ] {
+        must_fail(name, &scenario, pick);
+    }
+    if is_night() {
+        for (op, kind, path) in syncs {
+            must_fail(&format!("operation {op} ({kind:?} {path:?})"), &scenario, Pick::op(op));
+        }
+    }
 }
 
 /// Room for a part of the content only: a clear error, no trace, and the store goes on without being reopened.
