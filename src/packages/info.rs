@@ -2,6 +2,7 @@
 
 use super::control::ControlFile;
 use super::invalid;
+use super::relations::relations;
 use crate::error::Result;
 
 /// The fields of a control file that have a meaning of their own.
@@ -107,22 +108,6 @@ fn priority(text: &str) -> Option<i64> {
         Some((_, number)) => Some(*number),
         None => text.parse().ok(),
     }
-}
-
-/// Splits a relationship list at commas outside parentheses; blanks inside an element collapse to one.
-fn relations(text: &str) -> Vec<String> {
-    let mut depth = 0usize;
-    text.split(|c: char| {
-        match c {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        c == ',' && depth == 0
-    })
-    .map(|piece| piece.split_whitespace().collect::<Vec<_>>().join(" "))
-    .filter(|piece| !piece.is_empty())
-    .collect()
 }
 
 #[cfg(test)]

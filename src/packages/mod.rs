@@ -16,6 +16,7 @@ mod disabled;
 #[cfg(feature = "packages")]
 mod enabled;
 mod info;
+mod relations;
 
 pub use control::ControlFile;
 #[cfg(not(feature = "packages"))]
@@ -23,6 +24,7 @@ pub use disabled::{gzip, inspect};
 #[cfg(feature = "packages")]
 pub use enabled::{gzip, inspect};
 pub use info::PackageInfo;
+pub use relations::{index_relations, is_relation_field};
 
 use std::collections::BTreeMap;
 
@@ -79,9 +81,9 @@ impl Inspected {
             self.control.fields.iter().map(|field| (field.name.clone(), field.text.clone())).collect();
         for field in &self.control.fields {
             if let Some(bare) = bare_name(&field.name)
-                && self.control.get(bare).is_none()
+                && !has(&out, bare)
             {
-                out.entry(bare.to_owned()).or_insert_with(|| field.text.clone());
+                out.insert(bare.to_owned(), field.text.clone());
             }
         }
         let measured = [
@@ -91,12 +93,17 @@ impl Inspected {
             ("Filename", file_name.to_owned()),
         ];
         for (key, value) in measured {
-            if !out.keys().any(|have| have.eq_ignore_ascii_case(key)) {
+            if !has(&out, key) {
                 out.insert(key.to_owned(), value);
             }
         }
         out
     }
+}
+
+/// Whether there is a field of this name in any letter case.
+fn has(attributes: &BTreeMap<String, String>, name: &str) -> bool {
+    attributes.keys().any(|have| have.eq_ignore_ascii_case(name))
 }
 
 /// `XB-Name` as `Name`; the prefix is an `X` with any of `B`, `C`, `S` behind it.

@@ -8,7 +8,7 @@ use std::process::Command;
 use md5::{Digest, Md5};
 use sha2::Sha256;
 
-use super::feeds_tests::{control, deb, deb_with, feed, fresh, ipk, kind, upload};
+use super::feeds_tests::{control, deb, deb_with, feed, fresh, gz, ipk, kind, tarball, upload};
 use crate::value::id::hex;
 use crate::*;
 
@@ -75,7 +75,16 @@ fn an_exported_feed_is_accepted_by_apt() {
     let dir = tempfile::tempdir().unwrap();
     let target = dir.path().join("feed");
     assert_eq!(session.export_feed(&rt.id, &target, &control()).unwrap(), 3);
+    // Over an export there is no other one: nothing of it is touched.
+    let files = || {
+        let entries = std::fs::read_dir(&target).unwrap().map(|entry| entry.unwrap().path());
+        entries.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect::<BTreeMap<_, _>>()
+    };
+    let before = files();
+    let late = upload(&session, &rt.id, &deb("late", "1"), None, false).unwrap();
     assert_eq!(kind(session.export_feed(&rt.id, &target, &control())), ErrorKind::Conflict);
+    assert_eq!(files(), before);
+    session.delete_package(&late.id).unwrap();
     let written = std::fs::read(target.join("stationdb-tool_2.0-1_amd64.deb")).unwrap();
     assert_eq!(written, deb_with("stationdb-tool", "1:2.0-1", 30_000));
     if Command::new("apt-get").arg("--version").output().is_err() {
@@ -201,5 +210,39 @@ fn an_empty_feed_is_exported_as_one() {
     upload(&session, &rt.id, &deb_with("t", "1", 50_000), None, false).unwrap();
     let dir = tempfile::tempdir().unwrap();
     assert_eq!(kind(session.export_feed(&rt.id, dir.path(), &stopped)), ErrorKind::Cancelled);
-    assert!(!dir.path().join("Release").exists(), "an export that was cut off is none");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "an export that was cut off leaves nothing");
+    assert_eq!(session.export_feed(&rt.id, dir.path(), &control()).unwrap(), 1);
+    let file = dir.path().join("file");
+    std::fs::write(&file, "a file").unwrap();
+    assert_eq!(kind(session.export_feed(&rt.id, &file, &control())), ErrorKind::Io);
+    assert_eq!(kind(session.export_feed("none", &dir.path().join("other"), &control())), ErrorKind::NotFound);
+    assert!(!dir.path().join("other").exists());
+}
+
+#[test]
+fn an_odd_package_does_not_cost_apt_the_others() {
+    let (_disk, _store, session) = fresh();
+    let rt = feed(&session, Platform::ni_linux_rt());
+    upload(&session, &rt.id, &deb("stationdb-tool", "1"), Some("a b%3a~+#.deb"), false).unwrap();
+    for (at, field) in ["Depends: a (>= ", "Breaks: x |", "Provides: [y]", "Description-md5: 0", "My Field: 1", "#x: 1"]
+        .into_iter()
+        .enumerate()
+    {
+        let text = format!("Package: odd{at}\nVersion: a b\nArchitecture: *\nMaintainer: x\n{field}\n");
+        let control_tar = gz(&tarball(&[("control", text.as_bytes())]));
+        let bytes = gz(&tarball(&[("debian-binary", b"2.0\n"), ("control.tar.gz", &control_tar), ("data.tar", b"")]));
+        upload(&session, &rt.id, &bytes, None, false).unwrap();
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let target = dir.path().join("feed");
+    session.export_feed(&rt.id, &target, &control()).unwrap();
+    if Command::new("apt-get").arg("--version").output().is_err() {
+        eprintln!("skipped: apt-get is not installed");
+        return;
+    }
+    let apt = Apt::new(dir.path().join("root"), &target);
+    apt.update();
+    let policy = apt.run("apt-cache", &["policy", "stationdb-tool"]);
+    assert!(policy.contains("Candidate: 1"), "{policy}");
+    apt.run("apt-get", &["download", "stationdb-tool"]);
 }

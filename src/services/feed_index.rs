@@ -1,6 +1,7 @@
 //! The index files of a feed, and the feed as a directory that package managers accept.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use md5::{Digest, Md5};
@@ -8,15 +9,17 @@ use sha2::Sha256;
 
 use super::content::{self, DiskWriter};
 use super::feeds::{feed, packages};
-use crate::disk::{Disk, Mode, RealDisk, write_new_file};
+use crate::disk::{Disk, Mode, RealDisk};
 use crate::error::{Error, Result};
 use crate::model::{Feed, PackageRecord};
-use crate::session::Access;
+use crate::packages::{index_relations, is_relation_field};
+use crate::session::{Access, View};
 use crate::value::Control;
 use crate::value::id::hex;
 
-/// Fields of a stanza that are measured, whatever the control file says.
-const MEASURED: [&str; 7] = ["Filename", "Size", "MD5sum", "SHA1", "SHA256", "SHA256sum", "SHA512"];
+/// Fields that belong to the index alone: measured, or left out, whatever the control file says.
+const OF_THE_INDEX: [&str; 8] =
+    ["Filename", "Size", "MD5sum", "SHA1", "SHA256", "SHA256sum", "SHA512", "Description-md5"];
 /// Fields that come first in a stanza.
 const FIRST: [&str; 3] = ["Package", "Version", "Architecture"];
 
@@ -31,9 +34,13 @@ fn stanza(record: &PackageRecord) -> String {
     let mut out = String::new();
     let first = FIRST.iter().filter_map(|name| attributes.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)));
     let is_one_of = |key: &str, names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(key));
-    let rest = attributes.iter().filter(|(key, _)| !is_one_of(key, &FIRST) && !is_one_of(key, &MEASURED));
+    let rest = attributes.iter().filter(|(key, _)| !is_one_of(key, &FIRST) && !is_one_of(key, &OF_THE_INDEX));
     for (key, value) in first.chain(rest) {
-        field(&mut out, key, value);
+        match is_relation_field(key).then(|| index_relations(value)) {
+            None => field(&mut out, key, value),
+            Some(Some(relations)) => field(&mut out, key, &relations),
+            Some(None) => {}
+        }
     }
     field(&mut out, "Filename", &record.package.file_name);
     field(&mut out, "Size", &record.content.size().to_string());
@@ -51,7 +58,7 @@ fn field(out: &mut String, key: &str, value: &str) {
     out.push_str(key);
     out.push(':');
     for (position, line) in value.split('\n').enumerate() {
-        let line = line.replace('\r', " ");
+        let line = line.replace(|c: char| c.is_control() && c != '\t', " ");
         match (position, line.trim().is_empty()) {
             (0, true) => {}
             (0, false) => {
@@ -108,25 +115,61 @@ pub(super) fn export<A: Access>(access: &A, feed_id: &str, directory: &Path, con
                 directory.display()
             )));
         }
+        let mut target = Target { disk: &*disk, written: Vec::new() };
+        let result = target.write(view, &feed, &records, control, &attempt);
+        if result.is_err() {
+            // What was written alone is no feed, and would be in the way of the next attempt.
+            target.written.iter().for_each(|name| drop(disk.remove_file(name)));
+        }
+        result.map(|()| records.len() as u64)
+    })
+}
+
+/// The directory of an export, and the files that were made in it.
+struct Target<'d> {
+    disk: &'d dyn Disk,
+    written: Vec<String>,
+}
+
+impl Target<'_> {
+    fn write(
+        &mut self,
+        view: &View<'_>,
+        feed: &Feed,
+        records: &[PackageRecord],
+        control: &Control,
+        attempt: &dyn Fn(io::Error) -> Error,
+    ) -> Result<()> {
         let total = records.iter().map(|record| record.content.size()).fold(0, u64::saturating_add);
         let mut done = 0;
-        for record in &records {
-            let file = disk.open(&record.package.file_name, Mode::CreateNew).map_err(attempt)?;
-            let mut target = DiskWriter { file, at: 0 };
+        for record in records {
+            let mut target = self.file(&record.package.file_name).map_err(attempt)?;
             // The progress of the whole is reported here; the part only listens to the end of the work.
             done += content::open(view, &record.content)?.copy_to(&mut target, &control.without_progress())?;
             target.file.sync_all().map_err(attempt)?;
             control.report(done, Some(total), "bytes");
         }
-        let text = packages_text(&records);
+        let text = packages_text(records);
         let compressed = crate::packages::gzip(text.as_bytes())?;
         let files = [("Packages", text.as_bytes()), ("Packages.gz", compressed.as_slice())];
         for (name, bytes) in files {
-            write_new_file(&*disk, name, bytes).map_err(attempt)?;
+            self.index(name, bytes).map_err(attempt)?;
         }
         // Last, so that an export that was cut off has none.
-        let release = release_text(&feed, &records, view.now(), &files);
-        write_new_file(&*disk, "Release", release.as_bytes()).map_err(attempt)?;
-        Ok(records.len() as u64)
-    })
+        let release = release_text(feed, records, view.now(), &files);
+        self.index("Release", release.as_bytes()).map_err(attempt)
+    }
+
+    fn file(&mut self, name: &str) -> io::Result<DiskWriter> {
+        let file = self.disk.open(name, Mode::CreateNew)?;
+        self.written.push(name.to_owned());
+        Ok(DiskWriter { file, at: 0 })
+    }
+
+    fn index(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let mut target = self.file(name)?;
+        target.write_all(bytes)?;
+        target.file.sync_all()?;
+        self.disk.sync_dir("")
+    }
 }

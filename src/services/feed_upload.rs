@@ -1,10 +1,11 @@
 //! Uploading packages: the bytes first, then what they say, then one commit.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use super::content::{self, DiskReader};
 use super::feeds::{feed, feed_not_found, touch};
+use crate::blobs::ContentReader;
 use crate::disk::{Disk, Mode, RealDisk};
 use crate::error::{Error, Result};
 use crate::model::package::{BY_FILE_NAME, BY_IDENTITY};
@@ -66,11 +67,35 @@ fn extensions(platform: &Platform, vendor_prefix: &str) -> Vec<String> {
 /// The last component of a given name.
 fn file_name(given: &str) -> Result<String> {
     let name = given.rsplit(['/', '\\']).next().unwrap_or_default();
-    let refused = name.is_empty() || matches!(name, "." | "..") || name.contains('\0');
-    if refused || name.len() > limits::PACKAGE_NAME_BYTES {
-        return Err(Error::invalid(format!("{given:?} is no file name for a package")).at_member("fileName"));
+    if !is_file_name(name) {
+        return Err(Error::invalid(format!(
+            "{given:?} is no file name for a package, which has 1 to {} bytes without control characters",
+            limits::PACKAGE_FILE_NAME_BYTES
+        ))
+        .at_member("fileName"));
     }
     Ok(name.to_owned())
+}
+
+/// Whether an exported feed can have a file of this name, and its index a line with it.
+fn is_file_name(name: &str) -> bool {
+    let refused = |c: char| matches!(c, '/' | '\\') || c.is_control();
+    let fits = (1..=limits::PACKAGE_FILE_NAME_BYTES).contains(&name.len());
+    // Package managers drop blanks in front of the name in the index.
+    fits && !matches!(name, "." | "..") && name.trim() == name && !name.contains(refused)
+}
+
+/// Content that is read as long as the caller wants it to be.
+struct Controlled<'c> {
+    content: ContentReader,
+    control: &'c Control,
+}
+
+impl Read for Controlled<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.control.check().map_err(io::Error::other)?;
+        self.content.read(buffer)
+    }
 }
 
 pub(super) fn from_reader<A: Access>(
@@ -84,7 +109,7 @@ pub(super) fn from_reader<A: Access>(
     let (feed, name) = check(access, feed_id, name)?;
     let prefix = access.context().settings().vendor_prefix.clone();
     let new = content::store(access, source, control)?;
-    let inspected = inspect(&mut new.reader()?)?;
+    let inspected = inspect(&mut Controlled { content: new.reader()?, control })?;
     let windows = feed.platform == Platform::windows();
     if windows && inspected.container == Container::GzippedTar {
         return Err(crate::packages::invalid("a gzipped tar is no package for Windows"));
@@ -99,7 +124,7 @@ pub(super) fn from_reader<A: Access>(
             };
             let canonical = inspected.canonical_name(&extension);
             // Made of what the package says of itself, which may be anything.
-            if canonical.contains(['/', '\\', '\0']) {
+            if !is_file_name(&canonical) {
                 return Err(crate::packages::invalid(format_args!("{canonical:?} cannot be its file name")));
             }
             canonical

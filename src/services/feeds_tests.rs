@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::disk::{MemoryDisk, walk};
 use crate::store::{Store, StoreOptions};
+use crate::value::limits;
 use crate::*;
 
 fn open(disk: &Arc<MemoryDisk>) -> Store {
@@ -207,7 +208,7 @@ fn metadata_comes_from_the_package_and_bytes_come_back() {
 
 #[test]
 fn names_must_fit_the_platform_and_content_must_be_a_package() {
-    let (disk, _store, session) = fresh();
+    let (disk, store, session) = fresh();
     let rt = feed(&session, Platform::ni_linux_rt());
     let windows = feed(&session, Platform::windows());
     let good = deb("t", "1");
@@ -215,17 +216,23 @@ fn names_must_fit_the_platform_and_content_must_be_a_package() {
         let error = upload(&session, &feed.id, b"anything", Some(name), false).unwrap_err();
         assert_eq!(error.api_error().name.as_deref(), Some("Feeds.InvalidExtension"), "{name}");
     }
-    for name in ["", "/", "a/", "a\\", "..", "a\0.deb"] {
+    let long = |len: usize| format!("{}.deb", "n".repeat(len - 4));
+    let too_long = long(limits::PACKAGE_FILE_NAME_BYTES + 1);
+    for name in ["", "/", "a/", "a\\", "..", "a\0.deb", "a\nb.deb", " a.deb", &too_long] {
         assert_eq!(kind(upload(&session, &rt.id, &good, Some(name), false)), ErrorKind::InvalidArgument, "{name:?}");
     }
+    let longest = upload(&session, &rt.id, &good, Some(&long(limits::PACKAGE_FILE_NAME_BYTES)), false).unwrap();
+    session.delete_package(&longest.id).unwrap();
     for content in [b"".as_slice(), b"not a package", &good[..good.len() / 2]] {
         let error = upload(&session, &rt.id, content, Some("t.deb"), false).unwrap_err();
         assert_eq!(error.api_error().name.as_deref(), Some("Feeds.InvalidPackage"));
     }
     assert_eq!(kind(upload(&session, &windows.id, &ipk("t", "1"), Some("t.nipkg"), false)), ErrorKind::InvalidArgument);
-    let evil = deb("../../evil", "1");
-    assert_eq!(kind(upload(&session, &rt.id, &evil, None, false)), ErrorKind::InvalidArgument);
+    for evil in [deb("../../evil", "1"), deb("t", &"1".repeat(300))] {
+        assert_eq!(kind(upload(&session, &rt.id, &evil, None, false)), ErrorKind::InvalidArgument);
+    }
     assert!(session.query_packages(&rt.id).unwrap().packages.is_empty());
+    store.maintain(&control()).unwrap();
     assert!(walk(&*disk, "files").unwrap().is_empty());
     // The content decides what it is; a path is reduced to its last component; letter case of extensions is free.
     assert_eq!(upload(&session, &rt.id, &ipk("a", "1"), Some("C:\\x\\a.DEB"), false).unwrap().file_name, "a.DEB");
@@ -322,6 +329,50 @@ fn the_index_names_what_was_measured_and_cannot_be_forged() {
     let compressed = session.packages_index_gz(&rt.id).unwrap();
     std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(&*compressed), &mut inflated).unwrap();
     assert_eq!(inflated, text);
+}
+
+/// A package says of itself what it likes; the other packages of the feed must not pay for it.
+#[test]
+fn odd_fields_of_one_package_do_not_cost_the_others_their_index() {
+    let (_disk, _store, session) = fresh();
+    let rt = feed(&session, Platform::ni_linux_rt());
+    let text = "Package: odd\nVersion: 1\nArchitecture: amd64\nDepends: a (>= \nConflicts: b,, c |\n d\nBreaks: [x]\n\
+        Description-md5: 0\nXB-Eula: a\x01b\nXB-foo: 1\nXC-Foo: 2\n";
+    let odd = gz(&tarball(&[
+        ("debian-binary", b"2.0\n"),
+        ("control.tar.gz", &gz(&tarball(&[("control", text.as_bytes())]))),
+        ("data.tar.gz", b"x"),
+    ]));
+    let package = upload(&session, &rt.id, &odd, None, false).unwrap();
+    assert_eq!(package.metadata.depends.as_deref(), Some(["a (>=".to_owned()].as_slice()));
+    assert_eq!(package.metadata.attributes["Breaks"], "[x]", "the package shows what it says");
+    let text = session.packages_index(&rt.id).unwrap();
+    let names: Vec<&str> = text.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name).collect();
+    for (name, is_there) in [("Depends", false), ("Breaks", false), ("Description-md5", false), ("Conflicts", true)] {
+        assert_eq!(names.contains(&name), is_there, "{name}: {text}");
+    }
+    assert!(text.contains("\nConflicts: b, c | d\n") && text.contains("\nEula: a b\n"), "{text}");
+    assert_eq!(names.iter().filter(|name| name.eq_ignore_ascii_case("foo")).count(), 1, "{text}");
+}
+
+#[test]
+fn an_upload_stops_while_the_package_is_read() {
+    let (disk, store, session) = fresh();
+    let rt = feed(&session, Platform::ni_linux_rt());
+    let bytes = deb_with("t", "1", 400_000);
+    let stopping = control();
+    let (flag, len) = (stopping.clone(), bytes.len() as u64);
+    // All bytes have come, and what is left is to read what they say.
+    let stopping = stopping.with_progress(move |progress| {
+        if progress.done == len {
+            flag.cancel();
+        }
+    });
+    let error = session.upload_package_content(&rt.id, &mut &*bytes, None, false, &stopping).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
+    store.maintain(&control()).unwrap();
+    assert!(walk(&*disk, "files").unwrap().is_empty());
+    assert!(session.query_packages(&rt.id).unwrap().packages.is_empty());
 }
 
 #[test]

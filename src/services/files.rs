@@ -42,7 +42,8 @@ use crate::value::{Action, Control, limits};
 /// # }
 /// ```
 pub trait FileService {
-    /// Which operations there are, and in which versions.
+    /// Which operations there are, and in which versions. Other services tell the same of themselves, so where several traits
+    /// are in scope it is called as `FileService::api_info(&session)`.
     ///
     /// # Errors
     /// None of its own.
@@ -91,7 +92,8 @@ pub trait FileService {
     /// `NotFound`; `Corrupt` when a byte is not what was uploaded; what `target` fails with; what `control` says.
     fn download_file(&self, id: &str, target: &mut dyn Write, control: &Control) -> Result<u64>;
 
-    /// Opens the content of a file for ranged reads. The handle reads on when the file is deleted.
+    /// Opens the content of a file for ranged reads. The handle reads on when the file is deleted, as long as the store is
+    /// open.
     ///
     /// # Errors
     /// `NotFound`; `Corrupt` when the content is not there.

@@ -84,6 +84,8 @@ pub const PACKAGE_RATIO: usize = 200;
 pub const PACKAGE_CONTROL_TEXT_BYTES: usize = 1024 * 1024;
 /// Bytes of a member name.
 pub const PACKAGE_NAME_BYTES: usize = 4 * 1024;
+/// Bytes of the file name of a package in its feed: what the usual file systems take.
+pub const PACKAGE_FILE_NAME_BYTES: usize = 255;
 /// Bytes of one field of a control file.
 pub const PACKAGE_FIELD_BYTES: usize = 64 * 1024;
 /// Decompressed bytes of a control archive that are allowed whatever the ratio: a tar of one small file is mostly zeros.
