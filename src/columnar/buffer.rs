@@ -129,6 +129,15 @@ fn damaged() -> Error {
     Error::corrupt("a buffered append of a table is damaged; run verify, and restore the table from a backup")
 }
 
+/// Checks the bytes that [`encode_batch`] wrote against their checksum.
+///
+/// # Errors
+/// `Corrupt` when they are not what was written.
+pub fn check_batch(bytes: &[u8]) -> Result<()> {
+    let stored = bytes.get(16..HEADER).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
+    if bytes.starts_with(MAGIC) && stored == Some(checksum(bytes)) { Ok(()) } else { Err(damaged()) }
+}
+
 /// Reads back what [`encode_batch`] wrote for a table with this schema.
 ///
 /// # Errors
@@ -139,9 +148,7 @@ pub fn decode_batch(schema: &TableSchema, bytes: &[u8]) -> Result<RecordBatch> {
     let word = |at: usize| {
         header.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes).ok_or_else(damaged)
     };
-    if header.get(..4) != Some(MAGIC) || word(16)? != checksum(bytes) {
-        return Err(damaged());
-    }
+    check_batch(bytes)?;
     if header.get(4) != Some(&VERSION) {
         return Err(Error::new(
             crate::error::ErrorKind::NewerFormat,

@@ -35,7 +35,7 @@ mod ipc_tests;
 #[cfg(test)]
 mod tests;
 
-pub use buffer::{decode_batch, encode_batch};
+pub use buffer::{check_batch, decode_batch, encode_batch};
 pub use coerce::coerce_batch;
 pub use count::count_rows;
 pub use decimate::{Decimation, decimate};

@@ -7,7 +7,7 @@ use super::cursor::Inner;
 use super::error::from_redb;
 use super::runs::{self, Manifest, Merged, Rows};
 use super::turn::Finished;
-use super::{Change, Cursor, Space, Turn};
+use super::{Change, Cursor, SUMS_KEY, Space, Sums, Turn};
 use crate::disk::{Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -122,6 +122,19 @@ impl RecordFile {
             from_redb("compact", error)
         })
     }
+
+    /// Reads every page from the medium and compares its checksum; false when the bookkeeping had to be mended. Needs that
+    /// nothing reads.
+    ///
+    /// # Errors
+    /// `Corrupt` when a page is damaged.
+    pub(crate) fn check_pages(&mut self) -> Result<bool> {
+        let database = self.database.as_mut().ok_or_else(closed)?;
+        database.check_integrity().map_err(|error| {
+            let error: redb::Error = error.into();
+            from_redb("verify its pages", error)
+        })
+    }
 }
 
 impl Drop for RecordFile {
@@ -184,6 +197,11 @@ impl Snapshot {
     /// The number of keys of the index space from `from` (included) to `to` (excluded).
     pub(super) fn count_entries(&self, from: &[u8], to: &[u8], most: u64) -> Result<u64> {
         runs::count(Rows::Snapshot(self.table(Space::Index)?), None, &self.runs.ids(), from..to, most)
+    }
+
+    /// The sums of all collections; `None` when their row is missing or damaged.
+    pub(crate) fn sums(&self) -> Result<Option<Sums>> {
+        Ok(self.get(Space::Meta, SUMS_KEY)?.and_then(|row| Sums::read(&row)))
     }
 
     /// The number of sorted runs.

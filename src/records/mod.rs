@@ -13,6 +13,7 @@ mod error;
 mod file;
 mod runs;
 mod space;
+mod sums;
 mod turn;
 
 pub(crate) use change::Change;
@@ -20,6 +21,7 @@ pub(crate) use cursor::Cursor;
 pub(crate) use entries::Entries;
 pub(crate) use file::{RecordFile, RecordFileOptions, Snapshot};
 pub(crate) use space::Space;
+pub(crate) use sums::{Collection, KEY as SUMS_KEY, Sum, Sums};
 pub(crate) use turn::Turn;
 
 use crate::error::Result;

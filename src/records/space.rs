@@ -1,4 +1,4 @@
-//! The key spaces of the record file, one redb table each.
+//! The key spaces of the record file, one redb table each. Their order is on disk: new ones come last.
 
 use redb::TableDefinition;
 
@@ -85,5 +85,15 @@ impl Space {
 
     pub(super) fn position(self) -> usize {
         self as usize
+    }
+
+    /// The number of the space on disk; it is never given to another.
+    pub(super) fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The space with this number.
+    pub(super) fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|space| space.number() == number)
     }
 }

@@ -6,7 +6,7 @@ use super::cursor::Inner;
 use super::entries::SortedEntries;
 use super::error::from_redb;
 use super::runs::{self, Manifest, Memory, Merged, Rows, Work};
-use super::{Change, Cursor, Entries, Space};
+use super::{Change, Cursor, Entries, SUMS_KEY, Space, Sums};
 use crate::error::{Error, Result};
 
 type Table<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
@@ -17,6 +17,8 @@ pub(crate) struct Turn<'t> {
     runs: Manifest,
     /// Changes of the index space, which become a run when the turn is finished.
     entries: Memory,
+    /// What the turn changes of the sums, which is written when the turn is finished.
+    sums: Sums,
 }
 
 /// That a turn is finished: everything that it changed is in its transaction.
@@ -35,7 +37,7 @@ impl<'t> Turn<'t> {
             .map(|space| transaction.open_table(space.definition()))
             .collect::<std::result::Result<Vec<_>, _>>()
             .map_err(|error| from_redb("open its tables for writing", error))?;
-        let mut turn = Self { tables, runs: Manifest::default(), entries: Memory::new() };
+        let mut turn = Self { tables, runs: Manifest::default(), entries: Memory::new(), sums: Sums::default() };
         turn.runs = runs::read_manifest(turn.table(Space::Index)?)?;
         Ok(turn)
     }
@@ -88,13 +90,15 @@ impl<'t> Turn<'t> {
                 Change::Delete { space: Space::Index, key } => single.change_key(&key, true, None),
                 Change::Put { space, key, value } => {
                     let table = self.tables.get_mut(space.position()).ok_or_else(|| no_space(space))?;
-                    table
+                    let old = table
                         .insert(key.as_slice(), value.as_slice())
                         .map_err(|error| from_redb("write a value", error))?;
+                    self.sums.replace(space, &key, old.as_ref().map(|old| old.value()), Some(&value));
                 }
                 Change::Delete { space, key } => {
                     let table = self.tables.get_mut(space.position()).ok_or_else(|| no_space(space))?;
-                    table.remove(key.as_slice()).map_err(|error| from_redb("remove a value", error))?;
+                    let old = table.remove(key.as_slice()).map_err(|error| from_redb("remove a value", error))?;
+                    self.sums.replace(space, &key, old.as_ref().map(|old| old.value()), None);
                 }
             }
         }
@@ -124,7 +128,24 @@ impl<'t> Turn<'t> {
             let table = self.tables.get_mut(Space::Index.position()).ok_or_else(|| no_space(Space::Index))?;
             runs::flush(table, &mut self.runs, entries)?;
         }
+        self.write_sums()?;
         Ok(Finished(()))
+    }
+
+    /// Adds what the turn changed to the row of the sums. A row that is damaged stays as it is, for verification to tell.
+    fn write_sums(&mut self) -> Result<()> {
+        if self.sums.is_empty() {
+            return Ok(());
+        }
+        let table = self.tables.get_mut(Space::Meta.position()).ok_or_else(|| no_space(Space::Meta))?;
+        let stored = match table.get(SUMS_KEY).map_err(|error| from_redb("read a value", error))? {
+            Some(row) => Sums::read(row.value()),
+            None => Some(Sums::default()),
+        };
+        let Some(mut sums) = stored else { return Ok(()) };
+        sums.join(&self.sums);
+        table.insert(SUMS_KEY, sums.to_row().as_slice()).map_err(|error| from_redb("write a value", error))?;
+        Ok(())
     }
 
     /// Goes on merging the runs of the index space, a bounded part of it; whether there is more to do.

@@ -181,12 +181,23 @@ impl Engine {
 
     /// Gives unused pages of the record file back; nobody else holds the engine.
     pub(crate) fn compact(&mut self) -> Result<()> {
+        self.without_readers(RecordFile::compact).map(|_| ())
+    }
+
+    /// Reads every page of the record file and compares its checksum; false when something was mended. Nobody else holds the
+    /// engine.
+    pub(crate) fn check_pages(&mut self) -> Result<bool> {
+        self.without_readers(RecordFile::check_pages)
+    }
+
+    fn without_readers<T>(&mut self, f: impl FnOnce(&mut RecordFile) -> Result<T>) -> Result<T> {
         let sequence = self.sequence.load(Ordering::SeqCst);
         // The published snapshot is a reader too: it makes room, and a new one is published after.
         let held = self.published.get_mut().unwrap_or_else(PoisonError::into_inner);
         *held = Arc::new(Snapshot::empty(sequence));
-        self.records.compact()?;
-        self.publish()
+        let outcome = f(&mut self.records);
+        self.publish()?;
+        outcome
     }
 
     /// Refuses when the disk is almost full. What is left then belongs to deletes and maintenance.

@@ -10,10 +10,12 @@ use serde::Serialize;
 
 use super::format;
 use super::open::Store;
-use super::verify::Finding;
+use super::scrub;
+use super::scrub_indexes::index_entries;
+use super::verify::{Finding, VerifyReport};
 use crate::disk::{Disk, Mode, RealDisk, SharedDisk, copy_file, parent, walk};
 use crate::error::{Error, Result};
-use crate::records::{Change, RecordFile, RecordFileOptions, Source, Space};
+use crate::records::{Change, Collection, RecordFile, RecordFileOptions, Snapshot, Source, Space};
 use crate::session::guarded;
 use crate::value::{Control, limits};
 
@@ -36,7 +38,8 @@ pub struct BackupReport {
     pub files_kept: u64,
     /// Bytes of the files copied.
     pub file_bytes: u64,
-    /// What a restore found damaged in its copy; everything else is there and answers.
+    /// What was found damaged: by a backup in the records that it copied, by a restore in its copy. Everything else is there
+    /// and answers.
     pub findings: Vec<Finding>,
 }
 
@@ -89,9 +92,15 @@ impl Store {
         let options = RecordFileOptions { cache_bytes: limits::RECORD_CACHE_BYTES, quick_repair: true };
         RecordFile::create(target, options, &[])?;
         {
-            let copy = RecordFile::open(target, options)?;
-            for space in Space::ALL {
+            let mut copy = RecordFile::open(target, options)?;
+            // The entries of the indexes follow from the records, so the copy's are whole whatever became of the source's.
+            for space in Space::ALL.into_iter().filter(|space| *space != Space::Index) {
                 copy_space(Source::Snapshot(&snapshot), &copy, space, control, &mut report)?;
+            }
+            report.findings = differences(&snapshot, &copy)?;
+            // This file is nobody's yet: what its pages hold is read once more from the medium.
+            if !copy.check_pages()? {
+                return Err(Error::corrupt("the records of the backup are not what was written; use another medium"));
             }
         }
         let blobs = crate::services::named_content_paths(&snapshot)?;
@@ -155,7 +164,17 @@ fn copy_space(
                 done = true;
                 break;
             };
+            // The copy's sums are of what the copy holds.
+            if Collection::of(space, &key).is_none() {
+                continue;
+            }
             bytes += key.len() + value.len();
+            if space == Space::Records {
+                for (key, value) in index_entries(&key, &value) {
+                    bytes += key.len() + value.len();
+                    batch.push(Change::Put { space: Space::Index, key, value });
+                }
+            }
             batch.push(Change::Put { space, key, value });
         }
         report.keys += batch.len() as u64;
@@ -163,6 +182,17 @@ fn copy_space(
         copy.write(|turn| turn.apply(batch))?;
     }
     Ok(())
+}
+
+/// What the copy holds that the commits of the source did not write, or the other way round.
+fn differences(source: &Snapshot, copy: &RecordFile) -> Result<Vec<Finding>> {
+    let mut report = VerifyReport::default();
+    match (source.sums()?, copy.snapshot(0)?.sums()?) {
+        (Some(written), Some(copied)) => scrub::compare_sums(&written, &copied, &mut report),
+        (None, _) => scrub::tell_no_sums(&mut report),
+        (_, None) => return Err(Error::corrupt("the records of the backup have no sums; back up again")),
+    }
+    Ok(report.findings)
 }
 
 pub(super) fn copy_files(

@@ -91,6 +91,21 @@ fn check(text: &str) -> Result<()> {
     Ok(())
 }
 
+/// Checks that FORMAT is still that of the store with this seed.
+///
+/// # Errors
+/// `Corrupt` when it is not; `Io`.
+pub(super) fn check_seed(disk: &SharedDisk, seed: u64) -> Result<()> {
+    let text = read(disk)?;
+    check(&text).map_err(|error| Error::corrupt(error.message()))?;
+    let stored = text.lines().find_map(|line| line.strip_prefix("store "));
+    if stored.and_then(|stored| u64::from_str_radix(stored, 16).ok()) == Some(seed) {
+        Ok(())
+    } else {
+        Err(Error::corrupt("the store that FORMAT names is not this one"))
+    }
+}
+
 /// Writes FORMAT: the last step of a creation.
 pub(super) fn write(disk: &SharedDisk, seed: u64) -> Result<()> {
     write_text(disk, &format!("{MAGIC}\nformat {VERSION}\nrevision {REVISION}\nstore {seed:016x}\n"))

@@ -6,6 +6,8 @@ mod lock;
 mod maintain;
 mod open;
 mod restore;
+mod scrub;
+mod scrub_indexes;
 mod verify;
 
 pub use backup::{BackupReport, CompactReport};
@@ -13,5 +15,7 @@ pub use maintain::MaintenanceReport;
 pub use open::{Store, StoreOptions};
 pub use verify::{Finding, VerifyLevel, VerifyReport};
 
+#[cfg(test)]
+mod scrub_tests;
 #[cfg(test)]
 mod tests;

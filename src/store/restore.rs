@@ -7,7 +7,6 @@ use std::path::Path;
 
 use super::backup::{BackupReport, MARKER, copy_files, copy_one, failed, prepare_target};
 use super::open::{Store, StoreOptions};
-use super::verify::VerifyLevel;
 use super::{format, lock};
 use crate::disk::{RealDisk, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
@@ -70,7 +69,7 @@ fn restore_to(source: &SharedDisk, target: &SharedDisk, control: &Control) -> Re
 
     // Nothing expires here: how long upload sessions wait is the business of who opens the store later.
     let options = StoreOptions::default().maintenance_thread(false).upload_session_days(None);
-    let store = options.open_on(target.clone())?;
+    let mut store = options.open_on(target.clone())?;
     {
         let snapshot = store.engine().snapshot();
         report.sequence = snapshot.sequence;
@@ -78,7 +77,7 @@ fn restore_to(source: &SharedDisk, target: &SharedDisk, control: &Control) -> Re
             report.keys += Source::Snapshot(&snapshot).len(space)?;
         }
     }
-    report.findings = store.verify(VerifyLevel::Checksums, control)?.findings;
+    report.findings = store.verify_pages(control)?.findings;
     store.close()?;
     Ok(report)
 }

@@ -116,6 +116,8 @@ pub const FILE_SEARCH_DEPTH: usize = 32;
 
 /// Items of one batch call of the work item, test plan and asset services.
 pub const BATCH_ITEMS: usize = 1_000;
+/// Findings that the report of a verification lists; further ones are counted.
+pub const FINDINGS: usize = 1_000;
 /// Operations that share one commit.
 pub const GROUP_OPERATIONS: usize = 1_024;
 /// Cache of the record file.

@@ -1,0 +1,262 @@
+//! The scrub of the record file: every entry against its checksum and its key, every collection against the sums that the
+//! commits kept, and the indexes against the records, both ways.
+//!
+//! It reads one snapshot, so writers do not disturb it and it does not disturb them. What it finds is named by collection and
+//! key range; what cannot be read is gone around from the other end of the collection.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::scrub_indexes;
+use super::verify::{RECORD_FILE, RESTORE, VerifyReport};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::registry;
+use crate::records::{Collection, Snapshot, Source, Space, Sum, Sums, envelope};
+use crate::session::guarded;
+use crate::value::Control;
+use crate::value::id::hex;
+
+/// Entries between two looks at the control.
+const STEP: u64 = 1024;
+
+/// Walks all spaces of a snapshot.
+///
+/// # Errors
+/// What `control` says; damage is not an error but a finding.
+pub(super) fn scrub(snapshot: &Snapshot, control: &Control, report: &mut VerifyReport) -> Result<()> {
+    let source = Source::Snapshot(snapshot);
+    let sums = match guarded("reading the sums", || snapshot.sums()) {
+        Ok(sums) => sums,
+        Err(error) if is_damage(&error) => None,
+        Err(error) => return Err(error),
+    };
+    if sums.is_none() {
+        tell_no_sums(report);
+    }
+    let spaces = || Space::ALL.into_iter().filter(|space| *space != Space::Index);
+    let total = spaces().map(|space| source.len(space).unwrap_or(0)).sum();
+    let mut scrub =
+        Scrub { source, control, report, wanted: BTreeMap::new(), suspects: BTreeSet::new(), seen: 0, total };
+    for space in spaces() {
+        scrub.space(space, sums.as_ref())?;
+    }
+    let Scrub { wanted, suspects, .. } = scrub;
+    scrub_indexes::compare(source, control, &wanted, &suspects, report)
+}
+
+/// Tells that there is nothing to compare the collections with.
+pub(super) fn tell_no_sums(report: &mut VerifyReport) {
+    report.find(RECORD_FILE, "the sums of all collections", "their row is missing or damaged", RESTORE);
+}
+
+/// Tells the collections of a copy that are not what the source's commits wrote.
+pub(super) fn compare_sums(written: &Sums, copied: &Sums, report: &mut VerifyReport) {
+    for collection in written.collections().chain(copied.collections()).collect::<BTreeSet<_>>() {
+        let (written, copied) = (written.get(collection), copied.get(collection));
+        if written != copied {
+            report.find(RECORD_FILE, name(collection), difference(copied, written), RESTORE);
+        }
+    }
+}
+
+fn difference(found: Sum, written: Sum) -> String {
+    if found.entries == written.entries {
+        "the entries are not those that were written".to_owned()
+    } else {
+        format!("{} entries were found where {} were written", found.entries, written.entries)
+    }
+}
+
+/// Whether an error is about bytes, so that the scrub tells it and goes on.
+pub(super) fn is_damage(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io)
+}
+
+/// The name of a kind in findings.
+pub(super) fn kind_name(code: u8) -> String {
+    registry::by_code(code).map_or_else(|| format!("unknown kind {code}"), |known| known.kind.name.to_owned())
+}
+
+fn name(collection: Collection) -> String {
+    match collection.space {
+        Space::Records => format!("records of {}", kind_name(collection.kind)),
+        Space::RecordState => format!("changing parts of {}", kind_name(collection.kind)),
+        space => format!("space {}", space.name()),
+    }
+}
+
+struct Scrub<'s> {
+    source: Source<'s>,
+    control: &'s Control,
+    report: &'s mut VerifyReport,
+    /// The index entries that the records ask for, by kind and index.
+    wanted: BTreeMap<[u8; 2], Sum>,
+    /// Kinds of which records are not all there, or not as they were written.
+    suspects: BTreeSet<u8>,
+    seen: u64,
+    total: u64,
+}
+
+/// What a walk saw of a collection.
+#[derive(Default)]
+struct Seen {
+    sum: Sum,
+    first: Vec<u8>,
+    last: Vec<u8>,
+}
+
+/// Where a walk could not go on.
+struct Stop {
+    /// The last key before.
+    at: Option<Vec<u8>>,
+    error: Error,
+}
+
+impl Scrub<'_> {
+    fn space(&mut self, space: Space, sums: Option<&Sums>) -> Result<()> {
+        let mut seen = BTreeMap::new();
+        let mut gap = None;
+        if let Some(stop) = self.walk(space, None, &mut seen)? {
+            let behind = self.walk(space, Some(stop.at.as_deref().unwrap_or_default()), &mut seen)?;
+            let behind = behind.and_then(|stop| stop.at);
+            let bound = |key: &Option<Vec<u8>>| key.as_deref().map_or_else(|| "its end".to_owned(), hex);
+            let place = format!("space {}, keys between {} and {}", space.name(), bound(&stop.at), bound(&behind));
+            self.report.find(RECORD_FILE, place, stop.error.message(), RESTORE);
+            let kind = |key: &Option<Vec<u8>>, end: u8| key.as_deref().map_or(end, |key| kind_of(space, key));
+            gap = Some(kind(&stop.at, 0)..=kind(&behind, u8::MAX));
+        }
+        if let (Space::Records, Some(gap)) = (space, &gap) {
+            self.suspects.extend(gap.clone());
+        }
+        let Some(sums) = sums else { return Ok(()) };
+        let known: BTreeSet<Collection> =
+            sums.collections().filter(|known| known.space == space).chain(seen.keys().copied()).collect();
+        let mut differs = false;
+        for collection in known {
+            // What lies in a gap was told already.
+            if gap.as_ref().is_some_and(|gap| gap.contains(&collection.kind)) {
+                continue;
+            }
+            let (found, written) = (seen.remove(&collection).unwrap_or_default(), sums.get(collection));
+            if found.sum != written {
+                differs = true;
+                self.tell_difference(collection, &found, written);
+            }
+        }
+        let counted = self.source.len(space)?;
+        let found = sums.collections().filter(|known| known.space == space).map(|known| sums.get(known).entries);
+        // The row of the sums itself has no sum.
+        let found = found.fold(u64::from(space == Space::Meta), u64::wrapping_add);
+        if !differs && gap.is_none() && counted != found {
+            let problem = format!("{found} entries were found where {counted} are counted");
+            self.report.find(RECORD_FILE, format!("space {}", space.name()), problem, RESTORE);
+        }
+        Ok(())
+    }
+
+    fn tell_difference(&mut self, collection: Collection, found: &Seen, written: Sum) {
+        if collection.space == Space::Records {
+            self.suspects.insert(collection.kind);
+        }
+        let range = match found.sum.entries {
+            0 => "no key".to_owned(),
+            _ => format!("keys {} to {}", hex(&found.first), hex(&found.last)),
+        };
+        let problem = difference(found.sum, written);
+        self.report.find(RECORD_FILE, format!("{}, {range}", name(collection)), problem, RESTORE);
+    }
+
+    /// Walks a space forward, or backward down to what `until` names; answers where damage stopped it.
+    fn walk(
+        &mut self,
+        space: Space,
+        until: Option<&[u8]>,
+        seen: &mut BTreeMap<Collection, Seen>,
+    ) -> Result<Option<Stop>> {
+        let mut at: Option<Vec<u8>> = None;
+        let walked = guarded("verifying the records", || {
+            let mut cursor = self.source.cursor(space, &[], None)?;
+            while let Some((key, value)) = cursor.visit(until.is_some(), |key, value| (key.to_vec(), value.to_vec()))? {
+                if until.is_some_and(|until| key.as_slice() <= until) {
+                    break;
+                }
+                let is_ordered = at.as_ref().is_none_or(|at| if until.is_some() { key < *at } else { key > *at });
+                if !is_ordered {
+                    return Err(Error::corrupt(format!("the key {} is out of order", hex(&key))));
+                }
+                self.look(space, &key, &value, seen)?;
+                at = Some(key);
+            }
+            Ok(())
+        });
+        match walked {
+            Ok(()) => Ok(None),
+            Err(error) if is_damage(&error) => Ok(Some(Stop { at, error })),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Looks at one entry.
+    fn look(&mut self, space: Space, key: &[u8], value: &[u8], seen: &mut BTreeMap<Collection, Seen>) -> Result<()> {
+        if self.seen.is_multiple_of(STEP) {
+            self.control.check()?;
+            self.control.report(self.seen, Some(self.total), "entries");
+        }
+        self.seen += 1;
+        let Some(collection) = Collection::of(space, key) else { return Ok(()) };
+        let part = seen.entry(collection).or_default();
+        if part.first.is_empty() || key < part.first.as_slice() {
+            part.first = key.to_vec();
+        }
+        if key > part.last.as_slice() {
+            part.last = key.to_vec();
+        }
+        part.sum.add(key, value);
+        // A walk goes along the leaves; whoever reads goes down from the root.
+        let problem = match self.source.get(space, key) {
+            Ok(Some(found)) if found == value => self.problem(space, key, value),
+            Ok(_) => Some("it is not found by its key".to_owned()),
+            Err(error) if is_damage(&error) => Some(error.message().to_owned()),
+            Err(error) => return Err(error),
+        };
+        if let Some(problem) = problem {
+            self.report.find(RECORD_FILE, format!("{}, key {}", name(collection), hex(key)), problem, RESTORE);
+        }
+        Ok(())
+    }
+
+    /// What is wrong with an entry by itself.
+    fn problem(&mut self, space: Space, key: &[u8], value: &[u8]) -> Option<String> {
+        let checked = match space {
+            Space::Records => {
+                self.report.records += 1;
+                self.record(key, value)
+            }
+            Space::RecordState => envelope::open(key, kind_of(space, key), value).map(|_| ()),
+            Space::UploadChunks => envelope::open(key, 0, value).map(|_| ()),
+            Space::TableBuffer => crate::columnar::check_batch(value),
+            Space::Log => {
+                self.report.log_entries += 1;
+                crate::session::changes::read_log_row(key, value).map(|_| ())
+            }
+            _ => Ok(()),
+        };
+        checked.err().map(|error| error.message().to_owned())
+    }
+
+    fn record(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let code = kind_of(Space::Records, key);
+        let payload = envelope::open(key, code, value)?;
+        let registered = registry::by_code(code).ok_or_else(|| Error::corrupt("no build knows its kind"))?;
+        for (index, entry, value) in (registered.entries)(payload)? {
+            self.wanted
+                .entry([code, index])
+                .or_default()
+                .add(&scrub_indexes::entry_key(code, index, &entry, key), &value);
+        }
+        Ok(())
+    }
+}
+
+fn kind_of(space: Space, key: &[u8]) -> u8 {
+    Collection::of(space, key).map_or(0, |collection| collection.kind)
+}

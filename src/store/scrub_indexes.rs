@@ -1,0 +1,190 @@
+//! The indexes against the records: entries that are missing, wrong, or of no record.
+//!
+//! First the sums are compared, for each index of each kind. Only where they differ are the entries looked at one by one, from
+//! the records to the index and from the index to the records.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::scrub::{is_damage, kind_name};
+use super::verify::{REBUILD, RECORD_FILE, RESTORE, VerifyReport};
+use crate::error::{Error, Result};
+use crate::model::registry::{self, Registered};
+use crate::records::{Source, Space, Sum, envelope};
+use crate::session::guarded;
+use crate::value::Control;
+use crate::value::id::hex;
+use crate::value::key::after_prefix;
+
+/// The key of an index entry of the record under `key`.
+pub(super) fn entry_key(code: u8, index: u8, entry: &[u8], key: &[u8]) -> Vec<u8> {
+    [&[code, index], entry, key.get(1..).unwrap_or_default()].concat()
+}
+
+/// Compares the entries of the indexes with those that the records ask for. `suspects` are the kinds whose records are not
+/// all there.
+pub(super) fn compare(
+    source: Source<'_>,
+    control: &Control,
+    wanted: &BTreeMap<[u8; 2], Sum>,
+    suspects: &BTreeSet<u8>,
+    report: &mut VerifyReport,
+) -> Result<()> {
+    let mut indexes = Indexes { source, control, suspects, gone: BTreeSet::new(), report };
+    let mut found = BTreeMap::new();
+    let mut unread = BTreeSet::new();
+    if let Some(error) = indexes.sum(&[], None, &mut found)? {
+        found.clear();
+        // What can be read is compared all the same.
+        for head in wanted.keys() {
+            if let Some(error) = indexes.sum(head, after_prefix(head).as_deref(), &mut found)? {
+                indexes.report.find(RECORD_FILE, name(*head), error.message(), REBUILD);
+                unread.insert(*head);
+            }
+        }
+        if unread.is_empty() {
+            indexes.report.find(RECORD_FILE, "the indexes", error.message(), REBUILD);
+        }
+    }
+    let entries: u64 = found.values().map(|sum: &Sum| sum.entries).sum();
+    indexes.report.index_entries = entries;
+    for head in wanted.keys().chain(found.keys()).copied().collect::<BTreeSet<_>>() {
+        if !unread.contains(&head) && found.get(&head) != wanted.get(&head) {
+            let told = indexes.tell_missing(head)? + indexes.tell_surplus(head)?;
+            if told == 0 {
+                indexes.report.find(RECORD_FILE, name(head), "the entries are not those of the records", REBUILD);
+            }
+        }
+    }
+    let is_counted = guarded("counting the indexes", || source.len(Space::Index)).is_ok_and(|len| len == entries);
+    if unread.is_empty() && !is_counted {
+        indexes.report.find(RECORD_FILE, "the indexes", "the entries are not as many as are counted", REBUILD);
+    }
+    Ok(())
+}
+
+fn name([code, index]: [u8; 2]) -> String {
+    format!("index {index} of {}", kind_name(code))
+}
+
+struct Indexes<'s> {
+    source: Source<'s>,
+    control: &'s Control,
+    suspects: &'s BTreeSet<u8>,
+    /// Keys of records that are told to be gone; each index of their kind names them again.
+    gone: BTreeSet<Vec<u8>>,
+    report: &'s mut VerifyReport,
+}
+
+impl Indexes<'_> {
+    /// Sums the entries of a range by kind and index; answers the damage that stopped it.
+    fn sum(&self, from: &[u8], to: Option<&[u8]>, found: &mut BTreeMap<[u8; 2], Sum>) -> Result<Option<Error>> {
+        let walked = guarded("verifying the indexes", || {
+            let mut cursor = self.source.cursor(Space::Index, from, to)?;
+            let mut entries = 0u64;
+            let mut add = |key: &[u8], value: &[u8]| {
+                let head = key.first_chunk::<2>().copied().unwrap_or_default();
+                found.entry(head).or_default().add(key, value);
+            };
+            while cursor.visit(false, &mut add)?.is_some() {
+                entries += 1;
+                if entries.is_multiple_of(4096) {
+                    self.control.check()?;
+                }
+            }
+            Ok(())
+        });
+        match walked {
+            Ok(()) => Ok(None),
+            Err(error) if is_damage(&error) => Ok(Some(error)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Runs a walk that may meet damage which was told before.
+    fn walk(&mut self, f: impl FnOnce(&mut Self) -> Result<u64>) -> Result<u64> {
+        match guarded("verifying the indexes", || f(self)) {
+            Err(error) if is_damage(&error) => Ok(0),
+            other => other,
+        }
+    }
+
+    /// Tells the entries that the records ask for and that are not there, or not as they should be.
+    fn tell_missing(&mut self, head: [u8; 2]) -> Result<u64> {
+        self.walk(|this| {
+            let [code, wanted] = head;
+            let mut told = 0;
+            let mut records = this.source.cursor(Space::Records, &[code], after_prefix(&[code]).as_deref())?;
+            while let Some((key, value)) = records.next()? {
+                this.control.check()?;
+                let Some(entries) = entries(&key, &value) else { continue };
+                for (index, entry, value) in entries.into_iter().filter(|(index, ..)| *index == wanted) {
+                    let full = entry_key(code, index, &entry, &key);
+                    let problem = match this.source.get(Space::Index, &full)? {
+                        None => "an index entry of a record is missing",
+                        Some(found) if found != value => "an index entry of a record is not what it should be",
+                        Some(_) => continue,
+                    };
+                    told += 1;
+                    this.report.find(RECORD_FILE, format!("{}, entry {}", name(head), hex(&full)), problem, REBUILD);
+                }
+            }
+            Ok(told)
+        })
+    }
+
+    /// Tells the entries that no record asks for; where the record is gone, that it is.
+    fn tell_surplus(&mut self, head: [u8; 2]) -> Result<u64> {
+        let Some(registered) = registry::by_code(head[0]) else { return Ok(0) };
+        self.walk(|this| {
+            let mut told = 0;
+            let mut cursor = this.source.cursor(Space::Index, &head, after_prefix(&head).as_deref())?;
+            while let Some((full, _)) = cursor.next()? {
+                this.control.check()?;
+                let Some(key) = record_key(registered, &full) else { continue };
+                let is_wanted = match this.source.get(Space::Records, &key)? {
+                    // A record that cannot be read was told as such.
+                    Some(value) => entries(&key, &value).is_none_or(|entries| {
+                        let mut keys = entries.iter().filter(|(index, ..)| *index == head[1]);
+                        keys.any(|(index, entry, _)| entry_key(head[0], *index, entry, &key) == full)
+                    }),
+                    None if this.suspects.contains(&head[0]) => {
+                        told += 1;
+                        if this.gone.insert(key.clone()) {
+                            let place = format!("records of {}, key {}", kind_name(head[0]), hex(&key));
+                            let problem = format!("the record is gone: {} names it", name(head));
+                            this.report.find(RECORD_FILE, place, problem, RESTORE);
+                        }
+                        true
+                    }
+                    None => false,
+                };
+                if !is_wanted {
+                    told += 1;
+                    let place = format!("{}, entry {}", name(head), hex(&full));
+                    this.report.find(RECORD_FILE, place, "an index entry belongs to no record", REBUILD);
+                }
+            }
+            Ok(told)
+        })
+    }
+}
+
+/// Keys and values of the index entries that the record in a row asks for; none when it cannot be read.
+pub(super) fn index_entries(key: &[u8], value: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let code = key.first().copied().unwrap_or_default();
+    let keyed = |(index, entry, value): (u8, Vec<u8>, Vec<u8>)| (entry_key(code, index, &entry, key), value);
+    entries(key, value).unwrap_or_default().into_iter().map(keyed).collect()
+}
+
+/// The entries of the record in a row; `None` when it cannot be read.
+fn entries(key: &[u8], value: &[u8]) -> Option<Vec<(u8, Vec<u8>, Vec<u8>)>> {
+    let code = key.first().copied()?;
+    let payload = envelope::open(key, code, value).ok()?;
+    (registry::by_code(code)?.entries)(payload).ok()
+}
+
+/// The key of the record that an index entry belongs to.
+fn record_key(registered: &Registered, full: &[u8]) -> Option<Vec<u8>> {
+    let at = full.len().checked_sub(registered.kind.id.key_len())?;
+    Some([&[registered.kind.code], full.get(at..)?].concat())
+}
