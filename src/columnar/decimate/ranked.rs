@@ -283,18 +283,31 @@ fn extremes_of(
         }
         for edge in open {
             let at = edge.rows.start / BLOCK_ROWS;
-            let wins = match view.run(edge.run)?.summary(column)? {
-                Some(ColumnSummary::Int(levels)) => {
-                    levels.blocks().get(at).is_some_and(|block| could_win(best, block, Level::Int, edge.first_rank))
-                }
-                Some(ColumnSummary::Float(levels)) => {
-                    levels.blocks().get(at).is_some_and(|block| could_win(best, block, Level::Float, edge.first_rank))
-                }
-                None => true,
-            };
-            if wins {
-                edges.push(edge);
+            let rows = edge.rows.clone();
+            macro_rules! parts {
+                ($levels:expr, $level:path) => {{
+                    let value = |found: Option<(Level, u64, Source)>| match found {
+                        Some(($level(value), ..)) => Some(value),
+                        _ => None,
+                    };
+                    match $levels.blocks().get(at) {
+                        Some(block) if could_win(best, block, $level, edge.first_rank) => {
+                            $levels.candidates(&rows, value(best.min), value(best.max))
+                        }
+                        _ => Vec::new(),
+                    }
+                }};
             }
+            let parts = match view.run(edge.run)?.summary(column)? {
+                Some(ColumnSummary::Int(levels)) => parts!(levels, Level::Int),
+                Some(ColumnSummary::Float(levels)) => parts!(levels, Level::Float),
+                None => vec![rows.clone()],
+            };
+            edges.extend(parts.into_iter().map(|part| Edge {
+                first_rank: edge.first_rank + (part.start - rows.start) as u64,
+                rows: part,
+                ..edge
+            }));
         }
     }
     Ok(bests)

@@ -11,6 +11,39 @@ use crate::model::table_data::DataType;
 
 /// Blocks under one entry of the coarse level.
 const FAN: usize = 64;
+/// Rows of one part of a block.
+const PART_ROWS: usize = 64;
+const PARTS: usize = BLOCK_ROWS / PART_ROWS;
+pub(super) const PARTS_BYTES: usize = 2 * PARTS;
+
+/// Of each part of a block the step of its smallest value, then of each the step of its largest: the range of the block's
+/// values is 256 steps. A part without usable values has the last step and the first.
+pub type Parts = [u8; PARTS_BYTES];
+
+/// A type of summary values.
+pub trait Scale: Sample {
+    /// The nearest float; of two values the greater never has the lesser one.
+    fn nearest(self) -> f64;
+}
+
+impl Scale for i64 {
+    fn nearest(self) -> f64 {
+        self as f64
+    }
+}
+
+impl Scale for f64 {
+    fn nearest(self) -> f64 {
+        self
+    }
+}
+
+/// The step of a value in the range of a block. Never falls while values grow, however the floats are rounded: so a lesser
+/// step is a lesser value.
+fn step<T: Scale>(value: T, min: T, max: T) -> u8 {
+    let (low, width) = (min.nearest(), max.nearest() - min.nearest());
+    if width > 0.0 && width.is_finite() { ((value.nearest() - low) / width * 256.0) as u8 } else { 0 }
+}
 
 /// What is known of one block of rows of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,12 +84,13 @@ struct Coarse<T> {
 #[derive(Clone, Debug)]
 pub struct Levels<T> {
     blocks: Vec<Block<T>>,
+    parts: Vec<Parts>,
     coarse: Vec<Coarse<T>>,
 }
 
-impl<T: Sample> Levels<T> {
-    pub(super) fn new(blocks: Vec<Block<T>>) -> Self {
-        let mut levels = Self { blocks, coarse: Vec::new() };
+impl<T: Scale> Levels<T> {
+    pub(super) fn new(blocks: Vec<Block<T>>, parts: Vec<Parts>) -> Self {
+        let mut levels = Self { blocks, parts, coarse: Vec::new() };
         levels.coarse = (0..levels.blocks.len().div_ceil(FAN))
             .map(|number| {
                 let range = number * FAN..((number + 1) * FAN).min(levels.blocks.len());
@@ -81,6 +115,42 @@ impl<T: Sample> Levels<T> {
     #[must_use]
     pub fn blocks(&self) -> &[Block<T>] {
         &self.blocks
+    }
+
+    /// The parts of `rows`, all of one block, that can hold a smallest value up to `least` or a largest from `greatest` on,
+    /// and are not beaten by other parts of `rows`.
+    #[must_use]
+    pub fn candidates(&self, rows: &Range<usize>, least: Option<T>, greatest: Option<T>) -> Vec<Range<usize>> {
+        let at = rows.start / BLOCK_ROWS;
+        let first = at * BLOCK_ROWS;
+        let (Some(block), Some(parts)) = (self.blocks.get(at), self.parts.get(at)) else {
+            return vec![rows.clone()];
+        };
+        let (lows, highs) = parts.split_at(PARTS);
+        let within = |part: usize| {
+            let (from, to) = (first + part * PART_ROWS, first + (part + 1) * PART_ROWS);
+            (from.max(rows.start)..to.min(rows.end), rows.start <= from && to <= rows.end)
+        };
+        let steps = || lows.iter().zip(highs).enumerate().map(|(part, (low, high))| (within(part), *low, *high));
+        // Nothing here is below what is known to be smaller than the whole block.
+        let (asks_min, asks_max) =
+            (!least.is_some_and(|value| value < block.min), !greatest.is_some_and(|value| value > block.max));
+        let mut low = least.map_or(u8::MAX, |value| step(value, block.min, block.max));
+        let mut high = greatest.map_or(0, |value| step(value, block.min, block.max));
+        for (_, part_low, part_high) in steps().filter(|((_, is_whole), ..)| *is_whole) {
+            (low, high) = (low.min(part_low), high.max(part_high));
+        }
+        let mut out: Vec<Range<usize>> = Vec::new();
+        for ((part, _), part_low, part_high) in steps() {
+            if part.is_empty() || !((asks_min && part_low <= low) || (asks_max && part_high >= high)) {
+                continue;
+            }
+            match out.last_mut() {
+                Some(last) if last.end == part.start => last.end = part.end,
+                _ => out.push(part),
+            }
+        }
+        out
     }
 
     fn fine(&self, range: Range<usize>) -> Option<(usize, usize)> {
@@ -186,17 +256,45 @@ pub(super) enum Builder {
 }
 
 pub(super) struct BlockBuilder<T> {
-    done: Vec<Block<T>>,
+    done: Column<T>,
     current: Block<T>,
+    /// Smallest and largest value of each part of the current block.
+    parts: [(T, T); PARTS],
+}
+
+/// What is known of the rows of one column.
+pub struct Column<T> {
+    /// The blocks.
+    pub blocks: Vec<Block<T>>,
+    /// Their parts.
+    pub parts: Vec<Parts>,
 }
 
 fn empty<T: Sample>() -> Block<T> {
     Block { min: T::GREATEST, max: T::LEAST, min_at: 0, max_at: 0, rows: 0, nulls: 0, nans: 0 }
 }
 
-impl<T: Sample> BlockBuilder<T> {
+impl<T: Scale> BlockBuilder<T> {
     fn new() -> Self {
-        Self { done: Vec::new(), current: empty() }
+        let done = Column { blocks: Vec::new(), parts: Vec::new() };
+        Self { done, current: empty(), parts: [(T::GREATEST, T::LEAST); PARTS] }
+    }
+
+    /// Completes the current block.
+    fn close(&mut self) {
+        let block = std::mem::replace(&mut self.current, empty());
+        let mut parts = [0; PARTS_BYTES];
+        let (lows, highs) = parts.split_at_mut(PARTS);
+        for ((low, high), (min, max)) in lows.iter_mut().zip(highs).zip(&self.parts) {
+            // Without a usable value the least is greater than the greatest.
+            (*low, *high) = match *min <= *max {
+                true => (step(*min, block.min, block.max), step(*max, block.min, block.max)),
+                false => (u8::MAX, 0),
+            };
+        }
+        self.parts = [(T::GREATEST, T::LEAST); PARTS];
+        self.done.blocks.push(block);
+        self.done.parts.push(parts);
     }
 
     fn push<N: Sample>(&mut self, values: &[N], array: &dyn Array, widen: impl Fn(N) -> T) {
@@ -216,6 +314,21 @@ impl<T: Sample> BlockBuilder<T> {
                 let nans = piece.iter().enumerate().filter(|(at, value)| **value != **value && valid(*at)).count();
                 (nulls, nans, extremes_where(piece, valid))
             };
+            let mut at = 0;
+            while at < len {
+                let part = (filled + at) / PART_ROWS;
+                let to = len.min((part + 1) * PART_ROWS - filled);
+                let values = piece.get(at..to).unwrap_or_default();
+                let found = match array.null_count() {
+                    0 => extremes(values),
+                    _ => extremes_where(values, |row| valid(at + row)),
+                };
+                if let (Some(found), Some((min, max))) = (found, self.parts.get_mut(part)) {
+                    let (low, high) = (widen(found.min), widen(found.max));
+                    (*min, *max) = (if low < *min { low } else { *min }, if high > *max { high } else { *max });
+                }
+                at = to;
+            }
             let usable = self.current.is_usable();
             let block = &mut self.current;
             if let Some(found) = found {
@@ -231,18 +344,24 @@ impl<T: Sample> BlockBuilder<T> {
             block.nulls += nulls as u16;
             block.nans += nans as u16;
             if usize::from(block.rows) == BLOCK_ROWS {
-                self.done.push(*block);
-                *block = empty();
+                self.close();
             }
             from += len;
         }
     }
 
-    fn finish(mut self) -> Vec<Block<T>> {
+    fn finish(mut self) -> Column<T> {
         if self.current.rows > 0 {
-            self.done.push(self.current);
+            self.close();
         }
         self.done
+    }
+}
+
+impl<T> Column<T> {
+    fn append(&mut self, other: Self) {
+        self.blocks.extend(other.blocks);
+        self.parts.extend(other.parts);
     }
 }
 
@@ -308,28 +427,28 @@ impl Summarizer {
 /// The blocks of a numeric column on their way into a file.
 pub enum Blocks {
     /// Of an integer or timestamp column.
-    Int(Vec<Block<i64>>),
+    Int(Column<i64>),
     /// Of a float column.
-    Float(Vec<Block<f64>>),
+    Float(Column<f64>),
 }
 
 impl Blocks {
     /// Where the first smallest and the first largest value of each block stand in it.
     pub fn positions(&self) -> Vec<[usize; 2]> {
-        fn of<T>(blocks: &[Block<T>]) -> Vec<[usize; 2]> {
-            blocks.iter().map(|block| [usize::from(block.min_at), usize::from(block.max_at)]).collect()
+        fn of<T>(column: &Column<T>) -> Vec<[usize; 2]> {
+            column.blocks.iter().map(|block| [usize::from(block.min_at), usize::from(block.max_at)]).collect()
         }
         match self {
-            Self::Int(blocks) => of(blocks),
-            Self::Float(blocks) => of(blocks),
+            Self::Int(column) => of(column),
+            Self::Float(column) => of(column),
         }
     }
 
     /// Adds the blocks of the rows that follow; all blocks before must be full.
     pub fn append(&mut self, other: Self) {
         match (self, other) {
-            (Self::Int(blocks), Self::Int(others)) => blocks.extend(others),
-            (Self::Float(blocks), Self::Float(others)) => blocks.extend(others),
+            (Self::Int(column), Self::Int(other)) => column.append(other),
+            (Self::Float(column), Self::Float(other)) => column.append(other),
             // Both come from one column.
             (Self::Int(_), Self::Float(_)) | (Self::Float(_), Self::Int(_)) => {}
         }

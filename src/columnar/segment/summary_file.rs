@@ -1,7 +1,8 @@
 //! The summary file of a segment, byte for byte.
 //!
 //! Body: the append ordinals of the rows, if they are not in order (u32 offsets from the segment's first ordinal), then
-//! the blocks of each numeric column (min, max as 8 bytes, min_at, max_at, rows, nulls, nans as u16: 26 bytes each).
+//! the blocks of each numeric column (min, max as 8 bytes, min_at, max_at, rows, nulls, nans as u16: 26 bytes each), and
+//! behind them the parts of these blocks (32 bytes each).
 //! Footer: `SDSM`, version u16, ordinal flag u8, zero u8, row count u64, column count u32; for each column its position
 //! u32, kind u8 (0 integer, 1 float), offset u64, block count u32; then where in the Parquet file the rows of the extremes
 //! of each row group begin (count u32, u64 each), the CRC-32s of the body's 16 KiB blocks (count u32, values) and those of
@@ -13,7 +14,7 @@ use std::io::Write;
 use super::BLOCK_ROWS;
 use super::checked::{CheckedFile, HashingFile};
 use super::meta::SegmentMeta;
-use super::summary::{Block, Blocks, ColumnSummary, Levels};
+use super::summary::{Block, Blocks, ColumnSummary, Levels, PARTS_BYTES, Parts};
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
 
@@ -71,19 +72,21 @@ pub(super) fn write_rest(file: &mut HashingFile, rest: &Rest<'_>) -> std::io::Re
         footer.push(u8::from(matches!(blocks, Blocks::Float(_))));
         footer.extend_from_slice(&file.len().to_le_bytes());
         let count = match blocks {
-            Blocks::Int(blocks) => {
-                for b in blocks {
+            Blocks::Int(column) => {
+                for b in &column.blocks {
                     let values = [b.min.to_le_bytes(), b.max.to_le_bytes()];
                     put_block(&mut body, values, [b.min_at, b.max_at, b.rows, b.nulls, b.nans]);
                 }
-                blocks.len()
+                body.extend(column.parts.iter().flatten());
+                column.blocks.len()
             }
-            Blocks::Float(blocks) => {
-                for b in blocks {
+            Blocks::Float(column) => {
+                for b in &column.blocks {
                     let values = [b.min.to_le_bytes(), b.max.to_le_bytes()];
                     put_block(&mut body, values, [b.min_at, b.max_at, b.rows, b.nulls, b.nans]);
                 }
-                blocks.len()
+                body.extend(column.parts.iter().flatten());
+                column.blocks.len()
             }
         };
         footer.extend_from_slice(&(count as u32).to_le_bytes());
@@ -163,12 +166,17 @@ impl SummaryFile {
 
     /// Reads the blocks of one column.
     pub(super) fn column(&self, section: &Section) -> Result<ColumnSummary> {
-        let bytes = self.body.read(section.offset, section.block_count as usize * BLOCK_BYTES)?;
-        let (chunks, _) = bytes.as_chunks::<BLOCK_BYTES>();
+        let count = section.block_count as usize;
+        let bytes = self.body.read(section.offset, count * (BLOCK_BYTES + PARTS_BYTES))?;
+        let (blocks, parts) = bytes.split_at_checked(count * BLOCK_BYTES).unwrap_or_default();
+        let (blocks, _) = blocks.as_chunks::<BLOCK_BYTES>();
+        let parts: Vec<Parts> = parts.as_chunks::<PARTS_BYTES>().0.to_vec();
         Ok(if section.is_float {
-            ColumnSummary::Float(Levels::new(chunks.iter().filter_map(|c| block(c, f64::from_le_bytes)).collect()))
+            let blocks = blocks.iter().filter_map(|bytes| block(bytes, f64::from_le_bytes)).collect();
+            ColumnSummary::Float(Levels::new(blocks, parts))
         } else {
-            ColumnSummary::Int(Levels::new(chunks.iter().filter_map(|c| block(c, i64::from_le_bytes)).collect()))
+            let blocks = blocks.iter().filter_map(|bytes| block(bytes, i64::from_le_bytes)).collect();
+            ColumnSummary::Int(Levels::new(blocks, parts))
         })
     }
 

@@ -243,3 +243,73 @@ fn rows_of_extremes_are_those_of_the_summary() {
 fn positions<T>(block: &Block<T>) -> (bool, [usize; 2]) {
     (block.is_usable(), [usize::from(block.min_at), usize::from(block.max_at)])
 }
+
+#[test]
+fn parts_hold_whatever_can_win() {
+    /// The first row of the least value in `rows`, by an order, if it is not behind `known`.
+    fn winner(values: &[Option<f64>], rows: &Range<usize>, known: Option<f64>, sign: f64) -> Option<usize> {
+        let mut best: Option<(f64, usize)> = None;
+        for row in rows.clone() {
+            let Some(value) = values[row].map(|value| value * sign).filter(|value| !value.is_nan()) else { continue };
+            if best.is_none_or(|(least, _)| value < least) {
+                best = Some((value, row));
+            }
+        }
+        best.filter(|(value, _)| known.is_none_or(|known| *value <= known * sign)).map(|(_, row)| row)
+    }
+    let mut skipped = 0;
+    for (round, shapes) in [[0u8, 1, 2, 3, 3, 5], [5, 3, 4, 1, 2, 0], [3, 4, 4, 2, 4, 4]].into_iter().enumerate() {
+        for nulls in 0..4 {
+            let shapes = shapes.map(|values| Shape { values, nulls });
+            let (segment, batch) = segment(arrays(&shapes));
+            for column in 0..6 {
+                let number = cast(&plain(batch.column(column)), &arrow::datatypes::DataType::Float64).unwrap();
+                let number = number.as_any().downcast_ref::<Float64Array>().unwrap();
+                let values: Vec<Option<f64>> = number.iter().collect();
+                for draw in 0..60 {
+                    let salt = (round * 1000 + nulls as usize * 100 + column) as u64;
+                    let block = hash(draw, salt) as usize % (ROWS / BLOCK_ROWS + 1) * BLOCK_ROWS;
+                    let end = ROWS.min(block + BLOCK_ROWS);
+                    let (a, b) = (hash(draw, salt + 1) as usize, hash(draw, salt + 2) as usize);
+                    let cut = block + a % (end - block);
+                    let rows = [block..cut, cut..end, block..end][b % 3].clone();
+                    if rows.is_empty() {
+                        continue;
+                    }
+                    let some = |salt2: u64| {
+                        let row = hash(draw, salt + salt2) as usize % ROWS;
+                        values[row].filter(|value| !value.is_nan() && hash(draw, salt + 7) % 3 > 0)
+                    };
+                    let (least, greatest) = (some(3), some(4));
+                    let found = match segment.summary(column).unwrap().unwrap() {
+                        ColumnSummary::Int(levels) => {
+                            let int = |value: Option<f64>| value.map(|value| value as i64);
+                            levels.candidates(&rows, int(least), int(greatest))
+                        }
+                        ColumnSummary::Float(levels) => levels.candidates(&rows, least, greatest),
+                    };
+                    assert!(found.windows(2).all(|pair| pair[0].end < pair[1].start));
+                    assert!(
+                        found.iter().all(|part| rows.start <= part.start && part.end <= rows.end && !part.is_empty())
+                    );
+                    for row in [winner(&values, &rows, least, 1.0), winner(&values, &rows, greatest, -1.0)]
+                        .into_iter()
+                        .flatten()
+                    {
+                        assert!(found.iter().any(|part| part.contains(&row)), "{column} {rows:?} {row} {found:?}");
+                    }
+                    skipped += rows.len() - found.iter().map(ExactSizeIterator::len).sum::<usize>();
+                }
+            }
+        }
+    }
+    assert!(skipped > 100_000, "{skipped} rows need not be looked at");
+}
+
+/// Times as whole numbers.
+fn plain(array: &ArrayRef) -> ArrayRef {
+    match array.data_type() {
+        arrow::datatypes::DataType::Timestamp(..) => cast(array, &arrow::datatypes::DataType::Int64).unwrap(),
+        _ => array.clone(),
+    }
+}
