@@ -64,6 +64,8 @@ pub mod faults {
 #[doc(hidden)]
 pub mod fuzz;
 
+/// The Arrow that rows come and go in; callers who take it from here have the same version.
+pub use arrow;
 pub use blobs::ContentReader;
 /// The service traits: what a session and a transaction can do.
 pub mod prelude {

@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
 use super::asset::Asset;
 use super::asset_parts::{
     AssetBusType, AssetDiscoveryType, AssetLocationForCreate, AssetLocationForUpdate, AssetType, ExternalCalibration,
     SelfCalibration, TemperatureSensor,
 };
-use crate::error::ApiError;
-use crate::value::wire::{record, wire_enum};
+use crate::error::{ApiError, Error};
+use crate::value::wire::{fold, record, wire_enum};
 
 record! {
     /// An asset to create. Its identity (bus type, model, vendor, and serial number or system) must be new.
@@ -180,7 +184,8 @@ record! {
     wire pub struct QueryAssetsRequest {
         /// Filter; all assets when absent. There are no substitutions.
         pub filter: Option<String>,
-        /// Members to return; all when absent or empty.
+        /// Members to return; all when absent or empty. On the wire also the text that a public client sends, `new(ID, NAME)`.
+        #[serde(deserialize_with = "projection")]
         pub projection: Option<Vec<AssetField>>,
         /// Matches to jump over.
         pub skip: Option<i64>,
@@ -308,6 +313,39 @@ wire_enum! {
         SupportsSelfReset = "SUPPORTS_SELF_RESET",
         /// `scanCode`.
         ScanCode = "SCAN_CODE",
+    }
+}
+
+/// Reads a projection: an array of names, or the text `new(ID, NAME)`.
+fn projection<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<AssetField>>, D::Error> {
+    let Some(json) = Option::<Value>::deserialize(deserializer)? else { return Ok(None) };
+    let names = match &json {
+        Value::String(text) => names_in(text).map_err(D::Error::custom)?,
+        _ => return serde_json::from_value(json).map(Some).map_err(D::Error::custom),
+    };
+    names.into_iter().map(field_named).collect::<Result<_, _>>().map(Some).map_err(D::Error::custom)
+}
+
+/// The names in `new(ID, NAME)`; blank text has none.
+fn names_in(text: &str) -> Result<Vec<&str>, String> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    let list = text.get(..3).filter(|word| word.eq_ignore_ascii_case("new")).and_then(|_| text.get(3..));
+    let list = list.and_then(|list| list.trim_start().strip_prefix('(')?.strip_suffix(')'));
+    let list =
+        list.ok_or_else(|| format!("{text:?} is no projection; expected an array of names, or new(ID, NAME)"))?;
+    Ok(list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect())
+}
+
+/// A field by the name of its projection, or by that of its member where the two differ.
+fn field_named(name: &str) -> Result<AssetField, String> {
+    match fold(name).as_str() {
+        "fileids" => Ok(AssetField::FilesIds),
+        "lastupdatedtimestamp" => Ok(AssetField::LastUpdate),
+        "supportsselftest" => Ok(AssetField::SupportsSelfReset),
+        _ => name.parse().map_err(|error: Error| error.message().to_owned()),
     }
 }
 

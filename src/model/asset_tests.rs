@@ -255,6 +255,32 @@ fn a_projection_keeps_exactly_the_listed_members() {
 }
 
 #[test]
+fn a_projection_is_read_as_an_array_and_as_the_text_that_a_public_client_sends() {
+    use AssetField::{FilesIds, Id, IsNiAsset, LastUpdate, ModelName};
+    let read = |json: serde_json::Value| {
+        serde_json::from_value::<super::super::QueryAssetsRequest>(json!({"projection": json}))
+            .map(|query| query.projection)
+    };
+    for (json, expected) in [
+        (json!(["ID", "MODEL_NAME"]), vec![Id, ModelName]),
+        (json!("new(ID,MODEL_NAME)"), vec![Id, ModelName]),
+        (
+            json!(" New ( id , modelName, fileIds, lastUpdatedTimestamp,isNIAsset ) "),
+            vec![Id, ModelName, FilesIds, LastUpdate, IsNiAsset],
+        ),
+        (json!("new()"), vec![]),
+        (json!(""), vec![]),
+    ] {
+        assert_eq!(read(json.clone()).unwrap(), Some(expected), "{json}");
+    }
+    assert_eq!(read(json!(null)).unwrap(), None);
+    for bad in [json!("ID"), json!("new(ID"), json!("new(COLOUR)"), json!(["COLOUR"]), json!(7), json!("né")] {
+        let error = read(bad.clone()).unwrap_err().to_string();
+        assert!(error.starts_with("member `projection"), "{bad}: {error}");
+    }
+}
+
+#[test]
 fn paths_and_index_numbers_are_unique() {
     let mut paths: Vec<&str> = Asset::fields().iter().map(|field| field.decl.path).collect();
     paths.sort_unstable();

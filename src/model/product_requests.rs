@@ -66,6 +66,7 @@ record! {
     /// A product to create.
     wire pub struct CreateProductRequest {
         /// Names the product in the whole store; required.
+        #[serde(skip_serializing_if = "String::is_empty")]
         pub part_number: String,
         /// Shared by the part numbers that are revisions of one product.
         pub name: Option<String>,
@@ -84,6 +85,7 @@ record! {
     /// A change of a product; members that are absent stay as they are.
     wire pub struct UpdateProductRequest {
         /// Id of the product; required.
+        #[serde(skip_serializing_if = "String::is_empty")]
         pub id: String,
         /// New name.
         pub name: Option<String>,

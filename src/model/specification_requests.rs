@@ -14,8 +14,10 @@ record! {
     /// A specification to create.
     wire pub struct CreateSpecificationRequest {
         /// The product that it belongs to; required, its existence is not checked.
+        #[serde(skip_serializing_if = "String::is_empty")]
         pub product_id: String,
         /// The user's own id; required, new within product and workspace.
+        #[serde(skip_serializing_if = "String::is_empty")]
         pub spec_id: String,
         /// What it asks for; required.
         pub r#type: Option<SpecificationType>,
@@ -44,14 +46,18 @@ record! {
     /// A change of a specification; optional members that are absent stay as they are.
     wire pub struct UpdateSpecificationRequest {
         /// Global id; required.
+        #[serde(skip_serializing_if = "String::is_empty")]
         pub id: String,
         /// The product that it belongs to; required.
+        #[serde(skip_serializing_if = "String::is_empty")]
         pub product_id: String,
         /// The user's own id; required.
+        #[serde(skip_serializing_if = "String::is_empty")]
         pub spec_id: String,
         /// What it asks for; required.
         pub r#type: Option<SpecificationType>,
         /// Id of the workspace; required.
+        #[serde(skip_serializing_if = "String::is_empty")]
         pub workspace: String,
         /// The version that the change was made for; required.
         pub version: Option<i64>,

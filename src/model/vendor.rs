@@ -84,10 +84,14 @@ impl VendorPrefix {
                         members.entry(Self::NEUTRAL_MEMBER).or_insert(flag);
                     }
                 }
-                if let Some(Value::Array(names)) = members.get_mut("projection") {
-                    for name in names.iter_mut().filter(|name| name.as_str() == Some(&projection)) {
-                        *name = Self::NEUTRAL_PROJECTION.into();
+                match members.get_mut("projection") {
+                    Some(Value::Array(names)) => {
+                        for name in names.iter_mut().filter(|name| name.as_str() == Some(&projection)) {
+                            *name = Self::NEUTRAL_PROJECTION.into();
+                        }
                     }
+                    Some(Value::String(text)) => *text = text.replace(&projection, Self::NEUTRAL_PROJECTION),
+                    _ => {}
                 }
             });
         }
@@ -160,6 +164,9 @@ mod tests {
         let query: QueryAssetsRequest =
             serde_json::from_value(vendor.read(json!({"projection": ["IS_ACME_ASSET", "ID"]}))).unwrap();
         assert_eq!(query.projection, Some(vec![AssetField::IsVendorAsset, AssetField::Id]));
+        let text: QueryAssetsRequest =
+            serde_json::from_value(vendor.read(json!({"projection": "new(IS_ACME_ASSET,ID)"}))).unwrap();
+        assert_eq!(text.projection, query.projection);
         for bad in ["", "1A", "A-B", "Ä"] {
             assert!(VendorPrefix::new(bad).is_err());
         }

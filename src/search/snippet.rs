@@ -25,7 +25,7 @@ const SNIPPET_SOURCE_BYTES: usize = 256 * 1024;
 
 /// The best piece of `text`, a text of `field`; `None` when nothing that gives score is in it.
 pub fn highlight(query: &Node, field: usize, text: &str) -> Option<Snippet> {
-    let text = cut(text, SNIPPET_SOURCE_BYTES);
+    let text = cut(text, SNIPPET_SOURCE_BYTES).trim_end();
     let all: Vec<Word> = words(text).collect();
     let mut found = vec![false; all.len()];
     query.each_positive(&mut |leaf| mark(leaf, field, &all, &mut found));
@@ -111,6 +111,12 @@ mod tests {
         assert_eq!(shown(&text(&["fi"], true), source), ["fine"]);
         assert_eq!(highlight(&text(&["absent"], false), 0, source), None);
         assert_eq!(highlight(&Node::Not(Box::new(text(&["fine"], false))), 0, source), None);
+    }
+
+    #[test]
+    fn what_ends_a_text_is_not_shown() {
+        let snippet = highlight(&text(&["fine"], false), 0, "A fine amplifier\n").unwrap();
+        assert_eq!((snippet.text.as_str(), snippet.is_cut_after), ("A fine amplifier", false));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use super::batch;
 use crate::error::{Error, Result};
 use crate::model::asset::asset_index;
 use crate::model::{
@@ -40,8 +41,7 @@ fn check_free(draft: &Draft<'_>, asset: &Asset) -> Result<()> {
             "another asset has the same bus type, model, vendor and serial number (or system, without one)",
         )
         .with_name("AssetPerformanceManagement.AssetExists", None)
-        .with_args([other.clone()])
-        .with_resource(Asset::KIND.name, other)),
+        .with_args([other])),
         None => Ok(()),
     }
 }
@@ -57,7 +57,7 @@ pub(super) fn create(draft: &mut Draft<'_>, request: CreateAssetRequest) -> Resu
 }
 
 pub(super) fn update(draft: &mut Draft<'_>, request: UpdateAssetRequest) -> Result<Asset> {
-    let mut asset = match request.id.as_deref().filter(|id| !id.is_empty()) {
+    let asset = match request.id.as_deref().filter(|id| !id.is_empty()) {
         Some(id) => draft.get::<Asset>(id)?.ok_or_else(|| not_found(id))?,
         None => {
             let identification = request.identification();
@@ -66,9 +66,13 @@ pub(super) fn update(draft: &mut Draft<'_>, request: UpdateAssetRequest) -> Resu
             asset.ok_or_else(|| not_found(identification.serial_number.as_deref().unwrap_or_default()))?
         }
     };
-    let workspace = asset.workspace.clone();
     let id = asset.id().to_owned();
-    asset.update(request, draft.now()).map_err(|error| error.with_resource(Asset::KIND.name, id))?;
+    amend(draft, asset, request).map_err(batch::about(Asset::KIND.name, id))
+}
+
+fn amend(draft: &mut Draft<'_>, mut asset: Asset, request: UpdateAssetRequest) -> Result<Asset> {
+    let workspace = asset.workspace.clone();
+    asset.update(request, draft.now())?;
     let mut asset = asset.without_computed();
     // Without a serial number, a move to another system may run into the identity of another asset there; out of every
     // system, the asset has no identity any more, and keeps its id.

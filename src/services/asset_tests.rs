@@ -71,6 +71,10 @@ fn creates_are_strict_about_identity() {
     assert_eq!(answer.failed.unwrap().len(), 6);
     let error = answer.error.unwrap();
     assert_eq!((error.code, error.inner_errors.len()), (Some(-251_040), 6));
+    let named = |inner: &crate::ApiError| inner.resource_type.as_deref() == Some("Asset") && !inner.args.is_empty();
+    assert!(error.inner_errors.iter().all(named), "{error:?}");
+    let ids: Vec<_> = error.inner_errors.iter().map(|inner| inner.resource_id.as_deref().unwrap()).collect();
+    assert_eq!(ids, ["DMM 1", "DMM  1 ", "DMM 1", "DMM 4", "DMM 3", "DMM 3"]);
     let answer = create(&session, vec![incomplete]);
     assert_eq!((answer.assets, answer.failed.unwrap().len()), (Some(vec![]), 1));
     assert_eq!(create(&session, vec![]).assets, Some(vec![]));

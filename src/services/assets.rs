@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 use crate::model::{
     Asset, AssetOrderBy, AssetSummary, AssetUtilizationHistoryResponse, CreateAssetRequest, CreateAssetsPartialSuccess,
     DeleteAssetsResponse, LinkFilesPartialSuccessResponse, QueryAssetUtilizationHistoryRequest, QueryAssetsRequest,
-    QueryAssetsResponse, StartUtilizationPartialSuccess, StartUtilizationRequest, SystemConnection, UpdateAssetRequest,
-    UpdateAssetsPartialSuccess, UpdateUtilizationPartialSuccess, VendorPrefix,
+    QueryAssetsResponse, Resource, StartUtilizationPartialSuccess, StartUtilizationRequest, SystemConnection,
+    UpdateAssetRequest, UpdateAssetsPartialSuccess, UpdateUtilizationPartialSuccess, VendorPrefix,
 };
 use crate::session::{Access, OrderTerm, Plan, Query, Settings, What};
 use crate::value::{Env, limits};
@@ -192,8 +192,10 @@ impl<A: Access> AssetService for A {
         batch::check_len("assets", assets.len(), limits::BATCH_ITEMS)?;
         self.write(move |draft| {
             let env = draft.view().env();
-            let mut outcome = batch::run(Umbrella::FILES_AND_ASSETS, assets, |_, request| {
-                asset_store::create(draft, request).map(|asset| asset.read_at(&env))
+            let mut outcome = batch::run(Umbrella::FILES_AND_ASSETS, assets, |position, request| {
+                let name = request.name.clone();
+                let created = asset_store::create(draft, request).map(|asset| asset.read_at(&env));
+                created.map_err(batch::about_new(Asset::KIND.name, name, position))
             })?;
             let failed = outcome.failed_or_none();
             Ok(CreateAssetsPartialSuccess { assets: Some(outcome.succeeded), failed, error: outcome.error })
@@ -230,8 +232,9 @@ impl<A: Access> AssetService for A {
         batch::check_len("assets", assets.len(), limits::BATCH_ITEMS)?;
         self.write(move |draft| {
             let env = draft.view().env();
-            let mut outcome = batch::run(Umbrella::FILES_AND_ASSETS, assets, |_, request| {
-                asset_store::update(draft, request).map(|asset| asset.read_at(&env))
+            let mut outcome = batch::run(Umbrella::FILES_AND_ASSETS, assets, |position, request| {
+                let updated = asset_store::update(draft, request).map(|asset| asset.read_at(&env));
+                updated.map_err(batch::about_unnamed(Asset::KIND.name, None, position))
             })?;
             let failed = outcome.failed_or_none();
             Ok(UpdateAssetsPartialSuccess { assets: Some(outcome.succeeded), failed, error: outcome.error })
@@ -242,7 +245,8 @@ impl<A: Access> AssetService for A {
         batch::check_len("asset ids", ids.len(), limits::BATCH_ITEMS)?;
         self.write(move |draft| {
             let mut outcome = batch::run(Umbrella::FILES_AND_ASSETS, batch::distinct(ids), |_, id| {
-                let asset = draft.delete::<Asset>(&id)?.ok_or_else(|| asset_store::not_found(&id))?;
+                let deleted = draft.delete::<Asset>(&id).map_err(batch::about(Asset::KIND.name, &id))?;
+                let asset = deleted.ok_or_else(|| asset_store::not_found(&id))?;
                 utilization::delete_of_asset(draft, &asset)?;
                 Ok(id)
             })?;

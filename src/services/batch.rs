@@ -3,7 +3,7 @@
 //! Items are judged on their own and in order. A refused item is echoed as it came, with one inner error; a fault that
 //! concerns the disk and not the item fails the whole call.
 
-use crate::error::{ApiError, Error, ErrorKind, Result};
+use crate::error::{ApiError, Error, ErrorKind, Place, Result};
 
 /// The name and code that a service gives to the umbrella of a partial failure.
 #[derive(Clone, Copy, Debug)]
@@ -65,9 +65,7 @@ pub(crate) fn run<I: Clone, S>(
         match f(position, item.clone()) {
             Ok(value) => outcome.succeeded.push(value),
             Err(error) if is_item_error(&error) => {
-                let mut api = error.api_error();
-                api.resource_id.get_or_insert_with(|| position.to_string());
-                inner.push(api);
+                inner.push(inner_error(&error, position));
                 outcome.failed.push(item);
             }
             Err(error) => return Err(error),
@@ -77,6 +75,38 @@ pub(crate) fn run<I: Clone, S>(
         outcome.error = Some(ApiError::umbrella(umbrella.name, umbrella.code, inner));
     }
     Ok(outcome)
+}
+
+/// The wire form of the error about the item at `position`: resource and values behind the message are always filled.
+fn inner_error(error: &Error, position: usize) -> ApiError {
+    let mut api = error.api_error();
+    let id = api.resource_id.get_or_insert_with(|| position.to_string());
+    if api.args.is_empty() {
+        api.args = match error.place() {
+            Some(Place::Member(path)) => vec![path.clone(), error.message().to_owned()],
+            _ => vec![id.clone()],
+        };
+    }
+    api
+}
+
+/// The error about an item that exists, or is said to: it names the item, whatever else stood in its way. A `NotFound`
+/// names what was not found already.
+pub(crate) fn about(kind: &'static str, id: impl Into<String>) -> impl FnOnce(Error) -> Error {
+    move |error| match (error.kind(), error.resource()) {
+        (ErrorKind::NotFound, Some(_)) => error,
+        _ => error.with_resource(kind, id),
+    }
+}
+
+/// The error about an item that is to be created: it has no id yet, so its name or its position stands for it.
+pub(crate) fn about_new(kind: &'static str, name: Option<String>, position: usize) -> impl FnOnce(Error) -> Error {
+    about(kind, name.unwrap_or_else(|| position.to_string()))
+}
+
+/// As [`about_new`], unless the error names an item itself.
+pub(crate) fn about_unnamed(kind: &'static str, name: Option<String>, position: usize) -> impl FnOnce(Error) -> Error {
+    move |error| if error.resource().is_some() { error } else { about_new(kind, name, position)(error) }
 }
 
 /// The ids without repetitions, in order of first appearance.

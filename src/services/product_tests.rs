@@ -39,7 +39,7 @@ fn creates_judge_each_item_on_its_own() {
         (Some("TestMonitorErrorCodes.OneOrMoreErrorsOccurred"), Some(-252_921))
     );
     assert_eq!(error.inner_errors.len(), 3);
-    assert_eq!(error.inner_errors[0].args, ["A"]);
+    assert_eq!(error.inner_errors[0].args[0], "A");
     let answer = session.create_products(vec![request("A")]).unwrap();
     assert_eq!((answer.products.len(), answer.failed.unwrap().len()), (0, 1));
     assert_eq!(session.create_products(vec![]).unwrap(), CreateProductsPartialSuccess::default());
@@ -94,6 +94,22 @@ fn products_are_got_updated_and_deleted_by_id() {
     let answer = session.delete_products(vec![id]).unwrap().unwrap();
     assert_eq!((answer.ids.len(), answer.failed.unwrap().len()), (0, 1));
     create(&session, "A", None);
+}
+
+#[test]
+fn an_inner_error_names_its_item_and_requests_come_back_as_received() {
+    let store = TestStore::new();
+    let session = store.session();
+    let taken = create(&session, "A", None).id.unwrap().to_string();
+    let sent = serde_json::json!([{"partNumber": "A", "name": "Amp"}, {"name": "Nameless"}, {"partNumber": "A"}, {"partNumber": " "}]);
+    let answer = session.create_products(serde_json::from_value(sent.clone()).unwrap()).unwrap();
+    assert_eq!(serde_json::to_value(answer.failed).unwrap(), sent);
+    let inner = answer.error.unwrap().inner_errors;
+    assert!(inner.iter().all(|error| error.resource_type.as_deref() == Some("Product")));
+    let ids: Vec<_> = inner.iter().map(|error| error.resource_id.as_deref().unwrap()).collect();
+    assert_eq!(ids, ["Amp", "Nameless", "2", "3"]);
+    assert_eq!(inner[0].args, ["A", &taken]);
+    assert_eq!(inner[3].args, ["partNumber", "a product needs a part number that is not blank"]);
 }
 
 #[test]

@@ -145,7 +145,10 @@ impl<A: Access> ProductService for A {
 
     fn create_products(&self, products: Vec<CreateProductRequest>) -> Result<CreateProductsPartialSuccess> {
         self.write(move |draft| {
-            let mut outcome = batch::run(Umbrella::PRODUCTS, products, |_, request| create(draft, request))?;
+            let mut outcome = batch::run(Umbrella::PRODUCTS, products, |position, request| {
+                let name = request.name.clone();
+                create(draft, request).map_err(batch::about_new(Product::KIND.name, name, position))
+            })?;
             let failed = outcome.failed_or_none();
             Ok(CreateProductsPartialSuccess { products: outcome.succeeded, failed, error: outcome.error })
         })
@@ -202,9 +205,10 @@ impl<A: Access> ProductService for A {
         self.write(move |draft| {
             let now = draft.now();
             let mut outcome = batch::run(Umbrella::PRODUCTS, products, |_, request| {
-                let mut product = draft.get::<Product>(&request.id)?.ok_or_else(|| not_found(&request.id))?;
+                let id = request.id.clone();
+                let mut product = draft.get::<Product>(&id)?.ok_or_else(|| not_found(&id))?;
                 product.update(request, replace, now);
-                draft.put(&product, What::Updated)?;
+                draft.put(&product, What::Updated).map_err(batch::about(Product::KIND.name, id))?;
                 Ok(product)
             })?;
             let failed = outcome.failed_or_none();
@@ -220,7 +224,8 @@ impl<A: Access> ProductService for A {
     fn delete_products(&self, ids: Vec<String>) -> Result<Option<DeleteProductsPartialSuccess>> {
         self.write(move |draft| {
             let mut outcome = batch::run(Umbrella::PRODUCTS, batch::distinct(ids), |_, id| {
-                draft.delete::<Product>(&id)?.map(|_| id.clone()).ok_or_else(|| not_found(&id))
+                let deleted = draft.delete::<Product>(&id).map_err(batch::about(Product::KIND.name, &id))?;
+                deleted.map(|_| id.clone()).ok_or_else(|| not_found(&id))
             })?;
             let failed = outcome.failed_or_none();
             Ok(outcome.error.map(|error| DeleteProductsPartialSuccess {
@@ -243,8 +248,7 @@ fn create(draft: &mut Draft<'_>, request: CreateProductRequest) -> Result<Produc
             "the part number {part_number:?} belongs to another product; update that one, or choose another number"
         ))
         .with_name("TestMonitor.PartNumberInUse", None)
-        .with_resource(Product::KIND.name, other.to_id(IdForm::Guid))
-        .with_args([part_number]));
+        .with_args([part_number, &other.to_id(IdForm::Guid)]));
     }
     product.id = Some(draft.new_key::<Product>()?.into());
     draft.put(&product, What::Created)?;

@@ -82,6 +82,30 @@ fn creates_judge_each_item_on_its_own() {
 }
 
 #[test]
+fn an_inner_error_names_its_item_and_requests_come_back_as_received() {
+    let store = TestStore::new();
+    let session = store.session();
+    let first = create(&session, vec![request("P", "1")]).created_specs.unwrap().remove(0);
+    let sent = json!([{"specId": "1", "type": "FUNCTIONAL"}, {"productId": "P", "specId": "1", "type": "FUNCTIONAL", "name": "Gain"}]);
+    let answer = create(&session, sent.as_array().unwrap().clone());
+    assert_eq!(serde_json::to_value(answer.failed_specs).unwrap(), sent);
+    let inner = answer.error.unwrap().inner_errors;
+    let seen: Vec<_> =
+        inner.iter().map(|e| (e.resource_type.as_deref().unwrap(), e.resource_id.as_deref().unwrap())).collect();
+    assert_eq!(seen, [("Specification", "0"), ("Specification", "Gain")]);
+    assert_eq!(
+        (inner[0].args[0].as_str(), inner[1].args.as_slice()),
+        ("productId", ["1".to_owned(), first.id.to_string()].as_slice())
+    );
+    let answer = update(&session, vec![json!({"id": first.id, "version": 0}), change(&first, 7, "x")]).unwrap();
+    assert_eq!(serde_json::to_value(&answer.failed_specs.unwrap()[0]).unwrap(), json!({"id": first.id, "version": 0}));
+    for inner in answer.error.unwrap().inner_errors {
+        assert_eq!(inner.resource_id.as_deref(), Some(first.id.as_str()));
+        assert_eq!(inner.args.len(), 2, "{inner:?}");
+    }
+}
+
+#[test]
 fn updates_need_the_stored_version() {
     let store = TestStore::new();
     let session = store.session();

@@ -121,7 +121,10 @@ impl<A: Access> SpecificationService for A {
     fn create_specs(&self, request: CreateSpecificationsRequest) -> Result<CreateSpecificationsPartialSuccess> {
         self.write(move |draft| {
             let specs = request.specs.unwrap_or_default();
-            let mut outcome = batch::run(Umbrella::SKYLINE, specs, |_, request| create(draft, request))?;
+            let mut outcome = batch::run(Umbrella::SKYLINE, specs, |position, request| {
+                let name = request.name.clone();
+                create(draft, request).map_err(batch::about_new(Specification::KIND.name, name, position))
+            })?;
             let failed_specs = outcome.failed_or_none();
             let created_specs = Some(outcome.succeeded);
             Ok(CreateSpecificationsPartialSuccess { created_specs, failed_specs, error: outcome.error })
@@ -155,7 +158,10 @@ impl<A: Access> SpecificationService for A {
             return Ok(None);
         }
         self.write(move |draft| {
-            let mut outcome = batch::run(Umbrella::SKYLINE, specs, |_, request| update(draft, request))?;
+            let mut outcome = batch::run(Umbrella::SKYLINE, specs, |_, request| {
+                let id = request.id.clone();
+                update(draft, request).map_err(batch::about(Specification::KIND.name, id))
+            })?;
             let failed_specs = outcome.failed_or_none();
             let updated_specs = Some(outcome.succeeded);
             Ok(Some(UpdateSpecificationsPartialSuccess { updated_specs, failed_specs, error: outcome.error }))
@@ -165,7 +171,9 @@ impl<A: Access> SpecificationService for A {
     fn delete_specs(&self, ids: Vec<String>) -> Result<Option<DeleteSpecificationsPartialSuccess>> {
         self.write(move |draft| {
             let outcome = batch::run(Umbrella::SKYLINE, batch::distinct(ids), |_, id| {
-                draft.delete::<Specification>(&id)?.map(|_| id.clone()).ok_or_else(|| not_found(&id))
+                let deleted =
+                    draft.delete::<Specification>(&id).map_err(batch::about(Specification::KIND.name, &id))?;
+                deleted.map(|_| id.clone()).ok_or_else(|| not_found(&id))
             })?;
             Ok(outcome.error.map(|error| DeleteSpecificationsPartialSuccess {
                 deleted_spec_ids: outcome.succeeded,
@@ -190,8 +198,7 @@ fn check_free(draft: &Draft<'_>, spec: &Specification) -> Result<()> {
             "the product {product:?} already has a specification {spec_id:?} in this workspace"
         ))
         .with_name("Specification.SpecIdInUse", None)
-        .with_resource(Specification::KIND.name, other)
-        .with_args([spec_id])),
+        .with_args([spec_id, other])),
         None => Ok(()),
     }
 }
@@ -209,8 +216,7 @@ fn create(draft: &mut Draft<'_>, request: CreateSpecificationRequest) -> Result<
 fn update(draft: &mut Draft<'_>, request: UpdateSpecificationRequest) -> Result<UpdatedSpecification> {
     let id = request.id.clone();
     let mut spec = draft.get::<Specification>(&id)?.ok_or_else(|| not_found(&id))?;
-    spec.update(request, draft.now(), draft.user())
-        .map_err(|error| error.with_resource(Specification::KIND.name, id))?;
+    spec.update(request, draft.now(), draft.user())?;
     check_free(draft, &spec)?;
     draft.put(&spec, What::Updated)?;
     Ok(spec.updated())

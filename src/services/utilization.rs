@@ -42,8 +42,11 @@ pub(super) fn start(draft: &mut Draft<'_>, request: StartUtilizationRequest) -> 
         ..Utilization::default()
     };
     let items = request.asset_identifications;
-    let mut outcome = batch::run(Umbrella::FILES_AND_ASSETS, items, |_, identification| {
-        start_one(draft, &template, &identification).map(|()| identification)
+    let mut outcome = batch::run(Umbrella::FILES_AND_ASSETS, items, |position, identification| {
+        let started = start_one(draft, &template, &identification);
+        let serial_number = identification.serial_number.clone();
+        started.map_err(batch::about_unnamed(Asset::KIND.name, serial_number, position))?;
+        Ok(identification)
     })?;
     let failed = outcome.failed_or_none();
     Ok(StartUtilizationPartialSuccess {

@@ -8,7 +8,9 @@
 use std::fmt;
 
 use serde::de::value::StrDeserializer;
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, IntoDeserializer, MapAccess, Visitor};
+use serde::de::{
+    DeserializeSeed, Deserializer, Error as _, IgnoredAny, IntoDeserializer, MapAccess, SeqAccess, Visitor,
+};
 use serde::ser::{Impossible, Serialize, SerializeStruct, Serializer};
 use serde_json::Value;
 
@@ -123,6 +125,17 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for RespellVisitor<V> {
 #[derive(Debug)]
 struct PathError(String);
 
+impl PathError {
+    /// The error as it is seen from what holds the member, key or `[index]`.
+    fn within(self, name: &str) -> Self {
+        Self(match self.0.strip_prefix("member `") {
+            Some(inner) if inner.starts_with('[') => format!("member `{name}{inner}"),
+            Some(inner) => format!("member `{name}.{inner}"),
+            None => format!("member `{name}`: {}", self.0),
+        })
+    }
+}
+
 impl fmt::Display for PathError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -156,13 +169,131 @@ impl<'de> MapAccess<'de> for &mut Members {
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, PathError> {
         let (name, value) = self.current.take().unwrap_or(("", Value::Null));
-        seed.deserialize(value).map_err(|error| {
-            let text = error.to_string();
-            match text.strip_prefix("member `") {
-                Some(inner) => PathError(format!("member `{name}.{inner}")),
-                None => PathError(format!("member `{name}`: {text}")),
-            }
-        })
+        seed.deserialize(Located(value)).map_err(|error| error.within(name))
+    }
+}
+
+/// A JSON value whose faults are told with the index or key that leads to them.
+struct Located(Value);
+
+macro_rules! as_it_is {
+    ($($name:ident)*) => {
+        $(fn $name<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PathError> {
+            self.0.$name(visitor).map_err(PathError::custom)
+        })*
+    };
+}
+
+impl<'de> Deserializer<'de> for Located {
+    type Error = PathError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PathError> {
+        match self.0 {
+            Value::Array(items) => visitor.visit_seq(Items { rest: items.into_iter().enumerate() }),
+            Value::Object(members) => visitor.visit_map(Entries { rest: members.into_iter(), current: None }),
+            scalar => scalar.deserialize_any(visitor).map_err(PathError::custom),
+        }
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PathError> {
+        self.deserialize_any(visitor)
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PathError> {
+        self.deserialize_any(visitor)
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, _len: usize, visitor: V) -> Result<V::Value, PathError> {
+        self.deserialize_any(visitor)
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _len: usize,
+        visitor: V,
+    ) -> Result<V::Value, PathError> {
+        self.deserialize_any(visitor)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, PathError> {
+        self.deserialize_any(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PathError> {
+        if self.0.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, PathError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_unit_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, PathError> {
+        self.0.deserialize_unit_struct(name, visitor).map_err(PathError::custom)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, PathError> {
+        self.0.deserialize_enum(name, variants, visitor).map_err(PathError::custom)
+    }
+
+    // Numbers are read by their own methods, so that they stay numbers whatever features serde_json is built with.
+    as_it_is! {
+        deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128 deserialize_u8
+        deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128 deserialize_f32 deserialize_f64 deserialize_char
+        deserialize_str deserialize_string deserialize_bytes deserialize_byte_buf deserialize_unit
+        deserialize_identifier deserialize_ignored_any
+    }
+}
+
+struct Items {
+    rest: std::iter::Enumerate<std::vec::IntoIter<Value>>,
+}
+
+impl<'de> SeqAccess<'de> for Items {
+    type Error = PathError;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, PathError> {
+        let Some((index, item)) = self.rest.next() else { return Ok(None) };
+        seed.deserialize(Located(item)).map(Some).map_err(|error| error.within(&format!("[{index}]")))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.rest.len())
+    }
+}
+
+struct Entries {
+    rest: serde_json::map::IntoIter,
+    current: Option<(String, Value)>,
+}
+
+impl<'de> MapAccess<'de> for Entries {
+    type Error = PathError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, PathError> {
+        let Some((key, value)) = self.rest.next() else { return Ok(None) };
+        let (key, _) = self.current.insert((key, value));
+        let key: StrDeserializer<'_, PathError> = key.as_str().into_deserializer();
+        seed.deserialize(key).map(Some)
+    }
+
+    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, PathError> {
+        let (key, value) = self.current.take().unwrap_or_default();
+        seed.deserialize(Located(value)).map_err(|error| error.within(&key))
     }
 }
 
@@ -582,6 +713,12 @@ mod tests {
             pub colour: Option<Colour>,
         }
 
+        /// Records in lists in a list.
+        wire pub struct Nested {
+            /// Lists.
+            pub list: Vec<Vec<Outer>>,
+        }
+
         /// Patch.
         patch pub struct Change {
             /// Name.
@@ -618,6 +755,17 @@ mod tests {
     fn a_member_of_the_wrong_type_is_named_with_its_path() {
         let error = super::from_json::<Outer>(br#"{"theInner":{"itemCount":"3"}}"#).unwrap_err();
         assert_eq!(error.place(), Some(&crate::error::Place::Member("theInner.itemCount".into())));
+        for (json, path) in [
+            (r#"{"keyWords":["a",7]}"#, "keyWords[1]"),
+            (r#"{"keyWords":{}}"#, "keyWords"),
+            (r#"{"properties":{"a":"b","c d":null}}"#, "properties.c d"),
+            (r#"{"list":[[{}],[{},{"properties":{"k":[1]}}]]}"#, "list[1][1].properties.k"),
+            (r#"{"list":[[{"the_inner":{"itemCount":9999999999}}]]}"#, "list[0][0].theInner.itemCount"),
+        ] {
+            let error = super::from_json::<Nested>(json.as_bytes()).err();
+            let error = error.or_else(|| super::from_json::<Outer>(json.as_bytes()).err()).unwrap();
+            assert_eq!(error.place(), Some(&crate::error::Place::Member(path.into())), "{error}");
+        }
         assert!(super::from_json::<Outer>(b"[").is_err());
         assert!(super::from_json::<Outer>(br#"{"colour":"GREEN"}"#).unwrap_err().message().contains("DARK_RED, BLUE"));
     }
