@@ -55,6 +55,19 @@ impl RecordFile {
         disk.sync_dir("").map_err(|error| failed("sync the store directory", error))
     }
 
+    /// Whether there is a record file with more rows than [`Self::create`] was given.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub(crate) fn is_used(disk: &SharedDisk, options: RecordFileOptions, first: usize) -> Result<bool> {
+        if !disk.exists(NAME).map_err(|error| Error::io("looking for records.redb", error))? {
+            return Ok(false);
+        }
+        let snapshot = Self::open(disk, options)?.snapshot(0)?;
+        let rows = Space::ALL.iter().try_fold(0, |rows, space| Ok(rows + snapshot.len(*space)?))?;
+        Ok(rows > first as u64)
+    }
+
     /// Opens the record file, repairing it after an unclean stop.
     ///
     /// # Errors

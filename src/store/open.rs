@@ -249,7 +249,13 @@ fn create(disk: &SharedDisk, options: RecordFileOptions, seed: Option<u64>) -> R
     let seed = seed.unwrap_or_else(|| seed_bytes.iter().fold(0, |seed, &byte| seed << 8 | u64::from(byte)));
     let mut key = [0; 32];
     key.iter_mut().zip(token_key).for_each(|(target, byte)| *target = *byte);
-    let identity = Engine::identity_row(seed, key);
-    RecordFile::create(disk, options, &[identity])?;
+    let first = [Engine::identity_row(seed, key)];
+    // A store whose FORMAT was lost looks like a creation that was cut short, and must not be written over.
+    if RecordFile::is_used(disk, options, first.len())? {
+        return Err(Error::corrupt(
+            "FORMAT is missing, and records.redb holds records; restore the store from a backup",
+        ));
+    }
+    RecordFile::create(disk, options, &first)?;
     format::write(disk, seed)
 }

@@ -8,7 +8,7 @@ use stationdb::faults::{Disk, Fault, Mode, Pick, Random, SharedDisk, SimDisk, Su
 use stationdb::{Control, Error, ErrorKind, Store, VerifyLevel};
 
 use crate::files::Files;
-use crate::harness::{History, Scenario, first_seed};
+use crate::harness::{History, Scenario, counted, first_seed};
 use crate::sequence::{Observation, Sequence, Steps};
 
 fn source() -> (Store, Observation) {
@@ -74,6 +74,7 @@ fn every_change_can_be_the_last(
             }
         }
     }
+    counted(images, "images");
     println!("{name}: {} changes, {images} images, {whole} of them whole", target.changes());
     assert!(whole > 0 && whole < images);
 }
@@ -94,6 +95,7 @@ fn the_nth_operation_fails(expected: &Observation, copy: impl Fn(&SimDisk) -> Re
             assert!(whole || outcome.is_err(), "operation {op}: what was acknowledged is incomplete");
         }
     }
+    counted(clean.ops(), "faults");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use stationdb::faults::{Fault, Pick, SimDisk};
 use stationdb::{Error, Store};
 
-use crate::harness::{Extent, History, Problem, Scenario, explore, first_seed, is_night};
+use crate::harness::{Extent, History, Problem, Scenario, counted, explore, first_seed, is_night};
 use crate::scenarios::Records;
 
 /// The first process ends before the operation with this number.
@@ -52,5 +52,6 @@ fn a_creation_that_was_cut_short_is_finished_by_the_next_process() {
         images += explored.images;
         runs += 1;
     }
+    counted(images, "images");
     println!("creation: cut short before {runs} of {ops} operations, {images} images");
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use stationdb::faults::{Disk, Fault, OpKind, Pick, SimDisk, Survival};
 use stationdb::{Error, ErrorKind};
 
-use crate::harness::{History, Scenario, check, first_seed, is_night};
+use crate::harness::{History, Scenario, check, counted, first_seed, is_night};
 use crate::scenarios::Records;
 
 #[test]
@@ -53,6 +53,7 @@ pub fn fills_up(name: &str, scenario: &dyn Scenario) {
                 .unwrap_or_else(|problem| panic!("{name} on {capacity} bytes, then {survival:?}: {problem}"));
         }
     }
+    counted(sizes, "full disks");
     println!("{name}: {sizes} sizes of disk up to {needed} bytes, {refused} too small");
     assert!(refused > 0);
 }
@@ -112,6 +113,7 @@ pub fn operations_fail(name: &str, scenario: &dyn Scenario, one_in: usize) {
             }
         }
     }
+    counted(runs, "faults");
     println!("{name}: {ops} operations, {runs} runs with a fault in {:.1} s; {kinds:?}", begun.elapsed().as_secs_f64());
 }
 

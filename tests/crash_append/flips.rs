@@ -1,14 +1,14 @@
-//! One bit of a cleanly closed store is wrong: it may refuse, it may not notice where nothing is stored, but it never
-//! answers wrongly and never panics.
+//! One bit of a cleanly closed store is wrong, or a whole file is missing, short or another one: the store may refuse, it
+//! may not notice where nothing is stored, but it never answers wrongly and never panics.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use stationdb::faults::{Disk, Mode, Random, SimDisk, Survival};
 use stationdb::{Control, VerifyLevel};
 
-use crate::harness::{History, Problem, Scenario, env, first_seed};
+use crate::harness::{History, Problem, Scenario, counted, env, first_seed};
 
 /// Flips so many bits, each in a copy of its own, spread evenly over the files.
 pub fn one_bit_is_wrong(name: &str, scenario: &dyn Scenario, flips_default: u64) {
@@ -20,6 +20,15 @@ pub fn one_bit_is_wrong(name: &str, scenario: &dyn Scenario, flips_default: u64)
     let files = files_below(&closed, "");
     let mut random = Random::new(first_seed());
     let mut outcomes = BTreeMap::<&str, u64>::new();
+    let mut problems = Vec::new();
+    let mut look = |place: String, image: &SimDisk| {
+        let looked = catch_unwind(AssertUnwindSafe(|| answers(scenario, image, &whole)));
+        match looked {
+            Ok(Ok(outcome)) => *outcomes.entry(outcome).or_default() += 1,
+            Ok(Err(problem)) => problems.push(format!("{place}: {problem}")),
+            Err(_) => problems.push(format!("{place}: a panic left the library")),
+        }
+    };
     let flips = env("STATIONDB_FLIPS", flips_default);
     for flip in 0..flips {
         let image = closed.survivors(0, Survival::All);
@@ -32,29 +41,68 @@ pub fn one_bit_is_wrong(name: &str, scenario: &dyn Scenario, flips_default: u64)
         file.write_all_at(&[byte[0] ^ (1 << bit)], offset).unwrap();
         file.sync_all().unwrap();
         drop(file);
-        let place = format!("{name}: flip {flip}, bit {bit} of byte {offset} of {path} ({len} bytes)");
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            let Ok(store) = scenario.open(image.clone()) else { return Ok("refused to open") };
-            let found = scenario.found(&store, &image);
-            if found.as_ref().is_ok_and(|found| *found == whole) {
-                return Ok("answered rightly");
-            }
-            let report = store.verify(VerifyLevel::Checksums, &Control::default());
-            let reported = !report.as_ref().is_ok_and(stationdb::VerifyReport::is_sound);
-            match found {
-                Err(Problem::Refused(_)) => Ok("refused to answer"),
-                _ if reported => Ok("found by verify"),
-                Ok(found) => Err(format!("silently shows only {found:?}")),
-                Err(Problem::Wrong(problem)) => Err(format!("silently wrong: {problem}")),
-            }
-        }));
-        match outcome {
-            Ok(Ok(outcome)) => *outcomes.entry(outcome).or_default() += 1,
-            Ok(Err(problem)) => panic!("{place}: {problem}"),
-            Err(_) => panic!("{place}: a panic left the library"),
+        look(format!("flip {flip}, bit {bit} of byte {offset} of {path} ({len} bytes)"), &image);
+    }
+    let mut damaged = 0;
+    for (at, (path, len)) in files.iter().enumerate() {
+        let next = &files[(at + 1) % files.len()].0;
+        for damage in [Damage::Missing, Damage::Empty, Damage::Short(random.below(*len)), Damage::Swapped(next)] {
+            let image = closed.survivors(0, Survival::All);
+            damage.strike(&image, path);
+            look(format!("{damage:?}: {path} ({len} bytes)"), &image);
+            damaged += 1;
         }
     }
-    println!("{name}: {flips} flips in {} files in {:.1} s: {outcomes:?}", files.len(), begun.elapsed().as_secs_f64());
+    counted(flips, "flips");
+    counted(damaged, "damaged files");
+    println!(
+        "{name}: {flips} flips and {damaged} damages of {} files in {:.1} s: {outcomes:?}",
+        files.len(),
+        begun.elapsed().as_secs_f64()
+    );
+    assert!(problems.is_empty(), "{name}, seed {}:\n{}", first_seed(), problems.join("\n"));
+}
+
+/// What may happen to a whole file.
+#[derive(Debug)]
+enum Damage<'a> {
+    Missing,
+    Empty,
+    Short(u64),
+    /// It changes places with this one.
+    Swapped(&'a str),
+}
+
+impl Damage<'_> {
+    fn strike(&self, disk: &SimDisk, path: &str) {
+        match self {
+            Self::Missing => disk.remove_file(path).unwrap(),
+            Self::Empty => disk.open(path, Mode::ReadWrite).unwrap().set_len(0).unwrap(),
+            Self::Short(len) => disk.open(path, Mode::ReadWrite).unwrap().set_len(*len).unwrap(),
+            Self::Swapped(other) => {
+                disk.rename(path, "swapped").unwrap();
+                disk.rename(other, path).unwrap();
+                disk.rename("swapped", other).unwrap();
+            }
+        }
+    }
+}
+
+/// Opens a damaged store and tells how it held, or where it was silently wrong.
+fn answers(scenario: &dyn Scenario, image: &SimDisk, whole: &BTreeSet<String>) -> Result<&'static str, String> {
+    let Ok(store) = scenario.open(image.clone()) else { return Ok("refused to open") };
+    let found = scenario.found(&store, image);
+    if found.as_ref().is_ok_and(|found| found == whole) {
+        return Ok("answered rightly");
+    }
+    let report = store.verify(VerifyLevel::Checksums, &Control::default());
+    let reported = !report.as_ref().is_ok_and(stationdb::VerifyReport::is_sound);
+    match found {
+        Err(Problem::Refused(_)) => Ok("refused to answer"),
+        _ if reported => Ok("found by verify"),
+        Ok(found) => Err(format!("silently shows only {found:?}")),
+        Err(Problem::Wrong(problem)) => Err(format!("silently wrong: {problem}")),
+    }
 }
 
 fn files_below(disk: &SimDisk, path: &str) -> Vec<(String, u64)> {

@@ -23,7 +23,17 @@ pub fn first_seed() -> u64 {
 
 /// Whether this is a long run.
 pub fn is_night() -> bool {
-    draws() > 6
+    draws() > 6 || env("STATIONDB_NIGHT", 0) > 0
+}
+
+/// Of the distinct images, one in this many is opened with a crash point at every change of the opening.
+fn recovery_one_in() -> u64 {
+    env("STATIONDB_CRASH_RECOVERY", 40)
+}
+
+/// Tells `.ci/night` how much was looked at; it adds these lines up.
+pub fn counted(number: u64, unit: &str) {
+    println!("counted: {number} {unit}");
 }
 
 /// A number from the environment, to make a run longer or another one.
@@ -191,6 +201,8 @@ pub fn check(scenario: &dyn Scenario, image: &SimDisk, window: &Window, go_on: b
 pub struct Explored {
     pub changes: usize,
     pub images: u64,
+    /// Of these, the ones after a second or third cut.
+    pub recovery_images: u64,
     pub distinct: usize,
     pub failure: Option<String>,
 }
@@ -233,10 +245,13 @@ pub fn explore(scenario: &dyn Scenario, history: &History, extent: Extent) -> Ex
             let outcome = check(scenario, &image, &window, draw % 3 == 0).and_then(|()| {
                 let again =
                     extent.recovery_one_in > 0 && (explored.distinct as u64).is_multiple_of(extent.recovery_one_in);
-                if again { crash_in_recovery(scenario, &fresh, &window, &mut random) } else { Ok(0) }
+                if again { crash_in_recovery(scenario, &fresh, &window, &mut random, true) } else { Ok(0) }
             });
             match outcome {
-                Ok(images) => explored.images += images,
+                Ok(images) => {
+                    explored.images += images;
+                    explored.recovery_images += images;
+                }
                 Err(problem) => {
                     explored.failure = Some(format!("{place}, {survival:?} with seed {seed}: {problem}"));
                     return explored;
@@ -265,12 +280,16 @@ fn survival(draw: u64) -> Survival {
     }
 }
 
+/// Of the images after a second cut, one in this many is opened with a third cut at every change.
+const THIRD_ONE_IN: u64 = 100;
+
 /// Opens an image, and cuts the power again at every change of that open.
 fn crash_in_recovery(
     scenario: &dyn Scenario,
     image: &SimDisk,
     window: &Window,
     random: &mut Random,
+    with_third: bool,
 ) -> Result<u64, String> {
     drop(scenario.open(image.clone()).map_err(|error| format!("the store does not open: {error:?}"))?);
     let mut replay: Replay = image.replay();
@@ -279,9 +298,15 @@ fn crash_in_recovery(
         for draw in [0, 2] {
             let seed = random.next_u64();
             images += 1;
-            check(scenario, &replay.survivors(seed, survival(draw)), window, false).map_err(|problem| {
-                format!("second cut after operation {op} ({kind:?}) of the reopening, seed {seed}: {problem}")
-            })?;
+            let place = |problem| {
+                let cut = if with_third { "second" } else { "third" };
+                format!("{cut} cut after operation {op} ({kind:?}) of the reopening, seed {seed}: {problem}")
+            };
+            check(scenario, &replay.survivors(seed, survival(draw)), window, false).map_err(place)?;
+            if with_third && random.below(THIRD_ONE_IN) == 0 {
+                let cut = replay.survivors(seed, survival(draw));
+                images += crash_in_recovery(scenario, &cut, window, random, false).map_err(place)?;
+            }
         }
     }
     Ok(images)
@@ -301,7 +326,7 @@ fn must_hold_drawing(name: &str, scenario: &dyn Scenario, draws: u64) {
     let history = History::new(SimDisk::new(first_seed()));
     scenario.run(&history).unwrap();
     let begun = Instant::now();
-    let extent = Extent { draws, recovery_one_in: 40, images_max: u64::MAX };
+    let extent = Extent { draws, recovery_one_in: recovery_one_in(), images_max: u64::MAX };
     let explored = explore(scenario, &history, extent);
     let seconds = begun.elapsed().as_secs_f64();
     println!(
@@ -312,6 +337,8 @@ fn must_hold_drawing(name: &str, scenario: &dyn Scenario, draws: u64) {
         explored.images as f64 / seconds,
         first_seed()
     );
+    counted(explored.images - explored.recovery_images, "images");
+    counted(explored.recovery_images, "images of a second cut");
     assert_eq!(explored.failure, None, "{name}");
     assert!(explored.changes > 10, "{name}: the run changed nothing");
 }
