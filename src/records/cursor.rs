@@ -10,9 +10,42 @@ pub(crate) struct Cursor<'a>(pub(super) Inner<'a>);
 
 pub(super) enum Inner<'a> {
     /// A range of a tree.
-    Tree(redb::Range<'a, &'static [u8], &'static [u8]>),
+    Tree(Part<'a>),
+    /// Two ranges, one behind the other.
+    Trees(Box<[Part<'a>; 2]>),
     /// A range of the sorted runs.
     Runs(Merged<'a>),
+}
+
+/// A range of one table, whose keys have `prefix_len` bytes before those of the space.
+pub(super) struct Part<'a> {
+    pub(super) range: redb::Range<'a, &'static [u8], &'static [u8]>,
+    pub(super) prefix_len: usize,
+}
+
+impl Part<'_> {
+    /// The number of entries.
+    pub(super) fn count(mut self) -> Result<u64> {
+        let mut count = 0;
+        while self.visit(false, |_, _| ())?.is_ok() {
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// What `f` makes of the next entry; gives `f` back at the end.
+    pub(super) fn visit<T, F: FnOnce(&[u8], &[u8]) -> T>(
+        &mut self,
+        back: bool,
+        f: F,
+    ) -> Result<std::result::Result<T, F>> {
+        let entry = if back { self.range.next_back() } else { self.range.next() };
+        match entry {
+            None => Ok(Err(f)),
+            Some(Ok((key, value))) => Ok(Ok(f(key.value().get(self.prefix_len..).unwrap_or_default(), value.value()))),
+            Some(Err(error)) => Err(from_redb("read a key range", error)),
+        }
+    }
 }
 
 impl Cursor<'_> {
@@ -23,15 +56,17 @@ impl Cursor<'_> {
 
     /// What `f` makes of the next entry, without copying it.
     pub(crate) fn visit<T>(&mut self, back: bool, f: impl FnOnce(&[u8], &[u8]) -> T) -> Result<Option<T>> {
-        let range = match &mut self.0 {
-            Inner::Tree(range) => range,
-            Inner::Runs(merged) => return merged.visit(back, f),
-        };
-        let entry = if back { range.next_back() } else { range.next() };
-        match entry {
-            None => Ok(None),
-            Some(Ok((key, value))) => Ok(Some(f(key.value(), value.value()))),
-            Some(Err(error)) => Err(from_redb("read a key range", error)),
+        match &mut self.0 {
+            Inner::Tree(part) => Ok(part.visit(back, f)?.ok()),
+            Inner::Trees(parts) => {
+                let [one, other] = parts.as_mut();
+                let (first, second) = if back { (other, one) } else { (one, other) };
+                match first.visit(back, f)? {
+                    Ok(found) => Ok(Some(found)),
+                    Err(f) => Ok(second.visit(back, f)?.ok()),
+                }
+            }
+            Inner::Runs(merged) => merged.visit(back, f),
         }
     }
 }

@@ -99,13 +99,20 @@ impl Bucket {
 pub(crate) struct Entries {
     /// By the first two bytes of the keys: kind and index.
     buckets: RefCell<BTreeMap<[u8; 2], Bucket>>,
+    changes: usize,
 }
 
 impl Entries {
     /// Changes a key; `before` tells whether it is there.
     pub(crate) fn change_key(&mut self, key: &[u8], before: bool, after: Option<&[u8]>) {
         let head = key.first_chunk::<2>().copied().unwrap_or_default();
+        self.changes += 1;
         self.buckets.get_mut().entry(head).or_default().push(key, before, after);
+    }
+
+    /// How often a key was changed.
+    pub(crate) fn changes(&self) -> usize {
+        self.changes
     }
 
     /// The changed keys that start with `prefix`, and whether they are there now.

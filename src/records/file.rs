@@ -1,13 +1,14 @@
 //! Creating, opening, reading and committing the record file.
 
-use redb::{Database, ReadableDatabase, ReadableTableMetadata, WriteTransaction};
+use std::sync::Arc;
+
+use redb::{Database, ReadableDatabase, WriteTransaction};
 
 use super::backend::DiskBackend;
-use super::cursor::Inner;
 use super::error::from_redb;
-use super::runs::{self, Manifest, Merged, Rows};
+use super::space::Table;
 use super::turn::Finished;
-use super::{Change, Cursor, SUMS_KEY, Space, Sums, Turn};
+use super::{Change, Snapshot, Turn};
 use crate::disk::{Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -31,14 +32,6 @@ pub(crate) struct RecordFile {
     options: RecordFileOptions,
 }
 
-/// The state of one commit; cheap to share, readable while later commits happen.
-pub(crate) struct Snapshot {
-    tables: Vec<redb::ReadOnlyTable<&'static [u8], &'static [u8]>>,
-    runs: Manifest,
-    /// Sequence number of the commit.
-    pub(crate) sequence: u64,
-}
-
 impl RecordFile {
     /// Creates an empty record file under a temporary name and renames it, because redb creates in several steps.
     pub(crate) fn create(disk: &SharedDisk, options: RecordFileOptions, first: &[Change]) -> Result<()> {
@@ -49,7 +42,16 @@ impl RecordFile {
         let file = disk.open(NEW_NAME, Mode::CreateNew).map_err(|error| failed("create records.redb.new", error))?;
         let database = open_database(file, options)?;
         let record_file = Self { database: Some(database), options };
-        record_file.write(|turn| turn.apply(first.iter().cloned()))?;
+        let transaction = record_file.begin()?;
+        for table in Table::ALL {
+            transaction.open_table(table.definition()).map_err(|error| from_redb("create its tables", error))?;
+        }
+        let finished = {
+            let mut turn = Turn::open(&transaction, Arc::new(record_file.snapshot(0)?));
+            turn.apply(first.iter().cloned())?;
+            turn.finish()?
+        };
+        Self::commit(transaction, finished)?;
         drop(record_file);
         disk.rename(NEW_NAME, NAME).map_err(|error| failed("rename records.redb.new", error))?;
         disk.sync_dir("").map_err(|error| failed("sync the store directory", error))
@@ -94,14 +96,7 @@ impl RecordFile {
     /// The state of the last commit.
     pub(crate) fn snapshot(&self, sequence: u64) -> Result<Snapshot> {
         let transaction = self.database()?.begin_read().map_err(|error| from_redb("begin a read", error))?;
-        let tables = Space::ALL
-            .iter()
-            .map(|space| transaction.open_table(space.definition()))
-            .collect::<std::result::Result<Vec<_>, _>>()
-            .map_err(|error| from_redb("open its tables for reading", error))?;
-        let mut snapshot = Snapshot { tables, runs: Manifest::default(), sequence };
-        snapshot.runs = runs::read_manifest_of(snapshot.table(Space::Index)?)?;
-        Ok(snapshot)
+        Ok(Snapshot::new(transaction, sequence))
     }
 
     /// Begins a write transaction; waits while another is open.
@@ -120,7 +115,7 @@ impl RecordFile {
     pub(crate) fn write<T>(&self, f: impl FnOnce(&mut Turn<'_>) -> Result<T>) -> Result<T> {
         let transaction = self.begin()?;
         let (value, finished) = {
-            let mut turn = Turn::open(&transaction)?;
+            let mut turn = Turn::open(&transaction, Arc::new(self.snapshot(0)?));
             (f(&mut turn)?, turn.finish()?)
         };
         Self::commit(transaction, finished)?;
@@ -173,66 +168,5 @@ fn open_database(file: Box<dyn crate::disk::DiskFile>, options: RecordFileOption
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(open)) {
         Ok(result) => result,
         Err(_) => Err(Error::new(ErrorKind::Corrupt, "records.redb is damaged and cannot be opened; restore a backup")),
-    }
-}
-
-impl Snapshot {
-    /// A snapshot of nothing, which holds no page: what is published while the file is compacted.
-    pub(crate) fn empty(sequence: u64) -> Self {
-        Self { tables: Vec::new(), runs: Manifest::default(), sequence }
-    }
-
-    fn table(&self, space: Space) -> Result<&redb::ReadOnlyTable<&'static [u8], &'static [u8]>> {
-        self.tables.get(space.position()).ok_or_else(|| Error::corrupt(format!("no space {}", space.name())))
-    }
-
-    pub(super) fn get(&self, space: Space, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        if space == Space::Index {
-            return self.cursor(space, key, Some(&[key, &[0]].concat()))?.visit(false, |_, value| value.to_vec());
-        }
-        let value = self.table(space)?.get(key).map_err(|error| from_redb("read a value", error))?;
-        Ok(value.map(|guard| guard.value().to_vec()))
-    }
-
-    pub(super) fn cursor(&self, space: Space, from: &[u8], to: Option<&[u8]>) -> Result<Cursor<'_>> {
-        let table = self.table(space)?;
-        if space == Space::Index {
-            let merged = Merged::new(Rows::Snapshot(table), None, self.runs.ids(), from, to);
-            return Ok(Cursor(Inner::Runs(merged)));
-        }
-        let range = match to {
-            Some(to) => table.range::<&[u8]>(from..to.max(from)),
-            None => table.range::<&[u8]>(from..),
-        };
-        range.map(|range| Cursor(Inner::Tree(range))).map_err(|error| from_redb("open a key range", error))
-    }
-
-    /// The number of keys of the index space from `from` (included) to `to` (excluded).
-    pub(super) fn count_entries(&self, from: &[u8], to: &[u8], most: u64) -> Result<u64> {
-        runs::count(Rows::Snapshot(self.table(Space::Index)?), None, &self.runs.ids(), from..to, most)
-    }
-
-    /// The sums of all collections; `None` when their row is missing or damaged.
-    pub(crate) fn sums(&self) -> Result<Option<Sums>> {
-        Ok(self.get(Space::Meta, SUMS_KEY)?.and_then(|row| Sums::read(&row)))
-    }
-
-    /// The number of sorted runs.
-    #[cfg(test)]
-    pub(super) fn run_count(&self) -> usize {
-        self.runs.ids().len()
-    }
-
-    pub(super) fn len(&self, space: Space) -> Result<u64> {
-        if space == Space::Index {
-            return Ok(self.runs.len());
-        }
-        self.table(space)?.len().map_err(|error| from_redb("count a space", error))
-    }
-}
-
-impl std::fmt::Debug for Snapshot {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Snapshot").field("sequence", &self.sequence).finish_non_exhaustive()
     }
 }

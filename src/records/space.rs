@@ -1,4 +1,10 @@
-//! The key spaces of the record file, one redb table each. Their order is on disk: new ones come last.
+//! The key spaces of the record file, and the redb tables that they lie in. The order of the spaces is on disk: new ones
+//! come last.
+//!
+//! Each redb table that a commit changes costs it a page and the way to it, so the small spaces that most commits change
+//! share one: a commit writes one page for all of them.
+
+use std::borrow::Cow;
 
 use redb::TableDefinition;
 
@@ -58,33 +64,15 @@ impl Space {
         Self::RecordState,
     ];
 
-    pub(super) fn definition(self) -> TableDefinition<'static, &'static [u8], &'static [u8]> {
-        TableDefinition::new(self.name())
-    }
-
-    /// The name of the redb table.
+    /// Its name, for messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::Records => "records",
-            Self::Index => "index",
-            Self::Log => "log",
             Self::Meta => "meta",
             Self::Counters => "counters",
-            Self::Positions => "positions",
             Self::TableState => "table_state",
-            Self::TableBuffer => "table_buffer",
-            Self::Segments => "segments",
-            Self::SmallBlobs => "small_blobs",
-            Self::Blobs => "blobs",
-            Self::UploadChunks => "upload_chunks",
-            Self::PendingDelete => "pending_delete",
-            Self::Intents => "intents",
             Self::RecordState => "record_state",
+            space => space.place().table.name(),
         }
-    }
-
-    pub(super) fn position(self) -> usize {
-        self as usize
     }
 
     /// The number of the space on disk; it is never given to another.
@@ -95,5 +83,125 @@ impl Space {
     /// The space with this number.
     pub(super) fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|space| space.number() == number)
+    }
+
+    /// Where the space lies.
+    pub(super) fn place(self) -> Place {
+        let (table, prefix) = match self {
+            Self::Records => (Table::Records, None),
+            Self::Index => (Table::Index, None),
+            Self::Log => (Table::Log, None),
+            Self::Positions => (Table::Positions, None),
+            Self::TableBuffer => (Table::TableBuffer, None),
+            Self::Segments => (Table::Segments, None),
+            Self::SmallBlobs => (Table::SmallBlobs, None),
+            Self::Blobs => (Table::Blobs, None),
+            Self::UploadChunks => (Table::UploadChunks, None),
+            Self::PendingDelete => (Table::PendingDelete, None),
+            Self::Intents => (Table::Intents, None),
+            Self::Meta => (Table::State, Some(0)),
+            Self::Counters => (Table::State, Some(2)),
+            Self::TableState => (Table::State, Some(3)),
+            Self::RecordState => (Table::State, Some(4)),
+        };
+        Place { table, prefix }
+    }
+}
+
+/// One redb table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Table {
+    Records,
+    Index,
+    Log,
+    /// Several small spaces, see [`Space::place`].
+    State,
+    Positions,
+    TableBuffer,
+    Segments,
+    SmallBlobs,
+    Blobs,
+    UploadChunks,
+    PendingDelete,
+    Intents,
+}
+
+impl Table {
+    /// The number of tables.
+    pub(super) const COUNT: usize = 12;
+    /// Every table.
+    pub(super) const ALL: [Self; Self::COUNT] = [
+        Self::Records,
+        Self::Index,
+        Self::Log,
+        Self::State,
+        Self::Positions,
+        Self::TableBuffer,
+        Self::Segments,
+        Self::SmallBlobs,
+        Self::Blobs,
+        Self::UploadChunks,
+        Self::PendingDelete,
+        Self::Intents,
+    ];
+
+    pub(super) fn definition(self) -> TableDefinition<'static, &'static [u8], &'static [u8]> {
+        TableDefinition::new(self.name())
+    }
+
+    /// Its name in the file.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Records => "records",
+            Self::Index => "index",
+            Self::Log => "log",
+            Self::State => "state",
+            Self::Positions => "positions",
+            Self::TableBuffer => "table_buffer",
+            Self::Segments => "segments",
+            Self::SmallBlobs => "small_blobs",
+            Self::Blobs => "blobs",
+            Self::UploadChunks => "upload_chunks",
+            Self::PendingDelete => "pending_delete",
+            Self::Intents => "intents",
+        }
+    }
+
+    pub(super) fn position(self) -> usize {
+        self as usize
+    }
+}
+
+/// Where keys lie: a table, and the byte before each of them there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) table: Table,
+    prefix: Option<u8>,
+}
+
+/// The newest rows of the change log; see `recent_log`.
+pub(super) const RECENT_LOG: Place = Place { table: Table::State, prefix: Some(1) };
+
+impl Place {
+    /// A key as it stands in the table.
+    pub(super) fn key(self, key: &[u8]) -> Cow<'_, [u8]> {
+        match self.prefix {
+            None => Cow::Borrowed(key),
+            Some(prefix) => Cow::Owned([&[prefix], key].concat()),
+        }
+    }
+
+    /// The end of a range as it stands in the table.
+    pub(super) fn end(self, to: Option<&[u8]>) -> Option<Cow<'_, [u8]>> {
+        match (self.prefix, to) {
+            (Some(prefix), None) => Some(Cow::Owned(vec![prefix + 1])),
+            (_, to) => to.map(|to| self.key(to)),
+        }
+    }
+
+    /// The bytes that stand before each key in the table.
+    pub(super) fn prefix_len(self) -> usize {
+        usize::from(self.prefix.is_some())
     }
 }

@@ -1,82 +1,173 @@
 //! One open write transaction and its tables.
+//!
+//! A table is opened when it is first written; until then the turn reads it in the snapshot that it began from, which
+//! is the state of the last commit. What must hold: nobody else writes between that snapshot and the end of the turn.
+
+use std::cell::RefCell;
+use std::sync::Arc;
 
 use redb::{ReadableTable, ReadableTableMetadata};
 
-use super::cursor::Inner;
+use super::cursor::{Inner, Part};
 use super::entries::SortedEntries;
 use super::error::from_redb;
-use super::runs::{self, Manifest, Memory, Merged, Rows, Work};
-use super::{Change, Cursor, Entries, SUMS_KEY, Space, Sums};
+use super::recent_log::RecentLog;
+use super::runs::{self, Ahead, Manifest, Memory, Merged, Rows, Work};
+use super::snapshot::range;
+use super::space::{Place, RECENT_LOG, Table};
+use super::{Change, Cursor, Entries, SUMS_KEY, Snapshot, Space, Sums};
 use crate::error::{Error, Result};
 
-type Table<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
+pub(super) type WriteTable<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
 
 /// The tables of one open write transaction: reads see what the turn wrote.
 pub(crate) struct Turn<'t> {
-    tables: Vec<Table<'t>>,
-    runs: Manifest,
+    transaction: &'t redb::WriteTransaction,
+    tables: [Option<WriteTable<'t>>; Table::COUNT],
+    /// The state that the turn began from.
+    base: Arc<Snapshot>,
+    /// The runs, once the turn changed them.
+    runs: Option<Manifest>,
     /// Changes of the index space, which become a run when the turn is finished.
     entries: Memory,
+    /// Merging of runs that goes on in another thread.
+    ahead: RefCell<Option<Ahead>>,
+    log: RecentLog,
     /// What the turn changes of the sums, which is written when the turn is finished.
     sums: Sums,
 }
+
+/// Changes of index entries from which on runs are merged in another thread meanwhile.
+const MANY_ENTRIES: usize = 2_048;
 
 /// That a turn is finished: everything that it changed is in its transaction.
 #[derive(Debug)]
 pub(crate) struct Finished(());
 
-fn no_space(space: Space) -> Error {
-    Error::corrupt(format!("no space {}", space.name()))
+/// A table for writing.
+fn to_write<'s, 't>(
+    transaction: &'t redb::WriteTransaction,
+    tables: &'s mut [Option<WriteTable<'t>>; Table::COUNT],
+    table: Table,
+) -> Result<&'s mut WriteTable<'t>> {
+    let missing = || Error::corrupt(format!("no table {}", table.name()));
+    let place = tables.get_mut(table.position()).ok_or_else(missing)?;
+    if place.is_none() {
+        let opened = transaction.open_table(table.definition());
+        *place = Some(opened.map_err(|error| from_redb("open a table for writing", error))?);
+    }
+    place.as_mut().ok_or_else(missing)
 }
 
 impl<'t> Turn<'t> {
-    /// Opens every space in `transaction`, creating those that are missing.
-    pub(crate) fn open(transaction: &'t redb::WriteTransaction) -> Result<Self> {
-        let tables = Space::ALL
-            .iter()
-            .map(|space| transaction.open_table(space.definition()))
-            .collect::<std::result::Result<Vec<_>, _>>()
-            .map_err(|error| from_redb("open its tables for writing", error))?;
-        let mut turn = Self { tables, runs: Manifest::default(), entries: Memory::new(), sums: Sums::default() };
-        turn.runs = runs::read_manifest(turn.table(Space::Index)?)?;
-        Ok(turn)
+    /// A turn that writes in `transaction` and begins from `base`, the state of the last commit.
+    pub(crate) fn open(transaction: &'t redb::WriteTransaction, base: Arc<Snapshot>) -> Self {
+        Self {
+            transaction,
+            tables: Default::default(),
+            base,
+            runs: None,
+            entries: Memory::new(),
+            ahead: RefCell::default(),
+            log: RecentLog::default(),
+            sums: Sums::default(),
+        }
     }
 
-    fn table(&self, space: Space) -> Result<&Table<'t>> {
-        self.tables.get(space.position()).ok_or_else(|| no_space(space))
+    /// The table if the turn writes it.
+    fn written(&self, table: Table) -> Option<&WriteTable<'t>> {
+        self.tables.get(table.position()).and_then(Option::as_ref)
+    }
+
+    /// The table for writing.
+    fn table_mut(&mut self, table: Table) -> Result<&mut WriteTable<'t>> {
+        to_write(self.transaction, &mut self.tables, table)
+    }
+
+    /// The rows of the indexes and the runs in them.
+    fn runs(&self) -> Result<(Rows<'_>, Vec<u64>)> {
+        let rows = match self.written(Table::Index) {
+            Some(table) => Rows::Turn(table),
+            None => Rows::Snapshot(self.base.table(Table::Index)?),
+        };
+        let ids = match &self.runs {
+            Some(runs) => runs.ids(),
+            None => self.base.runs()?.ids(),
+        };
+        Ok((rows, ids))
     }
 
     pub(super) fn get(&self, space: Space, key: &[u8]) -> Result<Option<Vec<u8>>> {
         if space == Space::Index {
             return self.cursor(space, key, Some(&[key, &[0]].concat()))?.visit(false, |_, value| value.to_vec());
         }
-        let value = self.table(space)?.get(key).map_err(|error| from_redb("read a value", error))?;
+        if space == Space::Log {
+            return self.cursor(space, key, Some(&[key, &[0]].concat()))?.visit(false, |_, value| value.to_vec());
+        }
+        let place = space.place();
+        let Some(table) = self.written(place.table) else { return self.base.get(space, key) };
+        let value = table.get(place.key(key).as_ref()).map_err(|error| from_redb("read a value", error))?;
         Ok(value.map(|guard| guard.value().to_vec()))
     }
 
     pub(super) fn cursor(&self, space: Space, from: &[u8], to: Option<&[u8]>) -> Result<Cursor<'_>> {
-        let table = self.table(space)?;
         if space == Space::Index {
-            let merged = Merged::new(Rows::Turn(table), Some(&self.entries), self.runs.ids(), from, to);
-            return Ok(Cursor(Inner::Runs(merged)));
+            let (rows, ids) = self.runs()?;
+            return Ok(Cursor(Inner::Runs(Merged::new(rows, Some(&self.entries), ids, from, to))));
         }
-        let range = match to {
-            Some(to) => table.range::<&[u8]>(from..to.max(from)),
-            None => table.range::<&[u8]>(from..),
-        };
-        range.map(|range| Cursor(Inner::Tree(range))).map_err(|error| from_redb("open a key range", error))
+        let first = self.part(space.place(), from, to)?;
+        if space == Space::Log {
+            return Ok(Cursor(Inner::Trees(Box::new([first, self.part(RECENT_LOG, from, to)?]))));
+        }
+        Ok(Cursor(Inner::Tree(first)))
+    }
+
+    /// A range of keys of a place.
+    pub(super) fn part(&self, place: Place, from: &[u8], to: Option<&[u8]>) -> Result<Part<'_>> {
+        match self.written(place.table) {
+            Some(table) => range!(table, place, from, to),
+            None => self.base.part(place, from, to),
+        }
     }
 
     /// The number of keys of the index space from `from` (included) to `to` (excluded).
     pub(super) fn count_entries(&self, from: &[u8], to: &[u8], most: u64) -> Result<u64> {
-        runs::count(Rows::Turn(self.table(Space::Index)?), Some(&self.entries), &self.runs.ids(), from..to, most)
+        let (rows, ids) = self.runs()?;
+        runs::count(rows, Some(&self.entries), &ids, from..to, most)
     }
 
     pub(super) fn len(&self, space: Space) -> Result<u64> {
-        if space == Space::Index {
-            return self.count_entries(&[], &[0xff], u64::MAX);
+        match space {
+            Space::Index => self.count_entries(&[], &[0xff], u64::MAX),
+            Space::Log => Ok(self.table_len(Table::Log)? + self.part(RECENT_LOG, &[], None)?.count()?),
+            space if space.place().prefix_len() > 0 => self.part(space.place(), &[], None)?.count(),
+            space => self.table_len(space.place().table),
         }
-        self.table(space)?.len().map_err(|error| from_redb("count a space", error))
+    }
+
+    fn table_len(&self, table: Table) -> Result<u64> {
+        match self.written(table) {
+            Some(table) => table.len().map_err(|error| from_redb("count a space", error)),
+            None => self.base.table_len(table),
+        }
+    }
+
+    /// Sets a key, which counts in the sums of `space`.
+    pub(super) fn insert(&mut self, space: Space, place: Place, key: &[u8], value: &[u8]) -> Result<()> {
+        let table = to_write(self.transaction, &mut self.tables, place.table)?;
+        let old = table.insert(place.key(key).as_ref(), value);
+        let old = old.map_err(|error| from_redb("write a value", error))?;
+        self.sums.replace(space, key, old.as_ref().map(|old| old.value()), Some(value));
+        Ok(())
+    }
+
+    /// Removes a key, which counts in the sums of `space`; whether it was there.
+    pub(super) fn remove(&mut self, space: Space, place: Place, key: &[u8]) -> Result<bool> {
+        let table = to_write(self.transaction, &mut self.tables, place.table)?;
+        let old = table.remove(place.key(key).as_ref());
+        let old = old.map_err(|error| from_redb("remove a value", error))?;
+        self.sums.replace(space, key, old.as_ref().map(|old| old.value()), None);
+        Ok(old.is_some())
     }
 
     /// Applies changes in order.
@@ -88,17 +179,19 @@ impl<'t> Turn<'t> {
                 // Whoever copies a store sets each key of the index space once.
                 Change::Put { space: Space::Index, key, value } => single.change_key(&key, false, Some(&value)),
                 Change::Delete { space: Space::Index, key } => single.change_key(&key, true, None),
-                Change::Put { space, key, value } => {
-                    let table = self.tables.get_mut(space.position()).ok_or_else(|| no_space(space))?;
-                    let old = table
-                        .insert(key.as_slice(), value.as_slice())
-                        .map_err(|error| from_redb("write a value", error))?;
-                    self.sums.replace(space, &key, old.as_ref().map(|old| old.value()), Some(&value));
+                Change::Put { space: Space::Log, key, value } => {
+                    let mut log = std::mem::take(&mut self.log);
+                    log.put(self, &key, &value)?;
+                    self.log = log;
                 }
+                Change::Delete { space: Space::Log, key } => {
+                    let mut log = std::mem::take(&mut self.log);
+                    log.delete(self, &key)?;
+                    self.log = log;
+                }
+                Change::Put { space, key, value } => self.insert(space, space.place(), &key, &value)?,
                 Change::Delete { space, key } => {
-                    let table = self.tables.get_mut(space.position()).ok_or_else(|| no_space(space))?;
-                    let old = table.remove(key.as_slice()).map_err(|error| from_redb("remove a value", error))?;
-                    self.sums.replace(space, &key, old.as_ref().map(|old| old.value()), None);
+                    self.remove(space, space.place(), &key)?;
                 }
             }
         }
@@ -106,11 +199,21 @@ impl<'t> Turn<'t> {
         Ok(())
     }
 
+    /// Tells that so many changes of index entries will be applied: when they are many, runs are merged meanwhile.
+    pub(crate) fn expect_entries(&self, entries: usize) {
+        let mut ahead = self.ahead.borrow_mut();
+        // What cannot be read now is found again when the turn is finished.
+        if entries >= MANY_ENTRIES && ahead.is_none() && self.runs.is_none() {
+            *ahead = Ahead::begin(&self.base).ok();
+        }
+    }
+
     /// Adds a set of changes; sets of like length become one, so that there are few.
     fn add_entries(&mut self, mut newest: SortedEntries) {
         if newest.len() == 0 {
             return;
         }
+        self.expect_entries(newest.len() + self.entries.iter().map(SortedEntries::len).sum::<usize>());
         while let Some(older) = self.entries.pop() {
             if older.len() >= newest.len() * 2 {
                 self.entries.push(older);
@@ -121,12 +224,21 @@ impl<'t> Turn<'t> {
         self.entries.push(newest);
     }
 
+    /// The runs, to be changed.
+    fn take_runs(&mut self) -> Result<Manifest> {
+        match self.runs.take() {
+            Some(runs) => Ok(runs),
+            None => self.base.runs().cloned(),
+        }
+    }
+
     /// Puts what the turn keeps in memory into the transaction, which may then be committed.
     pub(crate) fn finish(mut self) -> Result<Finished> {
         let entries = std::mem::take(&mut self.entries);
         if !entries.is_empty() {
-            let table = self.tables.get_mut(Space::Index.position()).ok_or_else(|| no_space(Space::Index))?;
-            runs::flush(table, &mut self.runs, entries)?;
+            let mut runs = self.take_runs()?;
+            let ahead = self.ahead.take();
+            runs::flush(self.table_mut(Table::Index)?, &mut runs, entries, ahead)?;
         }
         self.write_sums()?;
         Ok(Finished(()))
@@ -137,20 +249,25 @@ impl<'t> Turn<'t> {
         if self.sums.is_empty() {
             return Ok(());
         }
-        let table = self.tables.get_mut(Space::Meta.position()).ok_or_else(|| no_space(Space::Meta))?;
-        let stored = match table.get(SUMS_KEY).map_err(|error| from_redb("read a value", error))? {
+        let place = Space::Meta.place();
+        let key = place.key(SUMS_KEY);
+        let table = to_write(self.transaction, &mut self.tables, place.table)?;
+        let stored = match table.get(key.as_ref()).map_err(|error| from_redb("read a value", error))? {
             Some(row) => Sums::read(row.value()),
             None => Some(Sums::default()),
         };
         let Some(mut sums) = stored else { return Ok(()) };
         sums.join(&self.sums);
-        table.insert(SUMS_KEY, sums.to_row().as_slice()).map_err(|error| from_redb("write a value", error))?;
+        let row = sums.to_row();
+        table.insert(key.as_ref(), row.as_slice()).map_err(|error| from_redb("write a value", error))?;
         Ok(())
     }
 
     /// Goes on merging the runs of the index space, a bounded part of it; whether there is more to do.
     pub(crate) fn settle_indexes(&mut self, entries: u64) -> Result<bool> {
-        let table = self.tables.get_mut(Space::Index.position()).ok_or_else(|| no_space(Space::Index))?;
-        runs::settle(table, &mut self.runs, Work(entries))
+        let mut runs = self.take_runs()?;
+        let is_more = runs::settle(self.table_mut(Table::Index)?, &mut runs, Work(entries))?;
+        self.runs = Some(runs);
+        Ok(is_more)
     }
 }

@@ -1,4 +1,4 @@
-//! What an append costs the disk: one sync, shared by those that wait for it together.
+//! What an append costs the disk: one sync, shared by those that wait for it together, and few pages.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -92,6 +92,25 @@ fn a_small_append_is_one_sync() {
     let count = syncs(&disk) - before;
     assert!((50..=51).contains(&count), "{count} syncs");
     assert_eq!(rows(&session, &id), 51 * ROWS);
+}
+
+/// The pages of an append: its rows, the small state that all commits share, redb's own; now and then the log.
+#[test]
+fn a_small_append_writes_few_pages() {
+    const APPENDS: i64 = 200;
+    let disk = SimDisk::new(1);
+    let store = Store::options().seed(Some(1)).maintenance_thread(false).open_on(Arc::new(disk.clone())).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let id = create(&session);
+    append(&session, &id, 0);
+    let writes = || disk.trace().iter().filter(|entry| entry.kind == OpKind::Write).count();
+    let before = writes();
+    for number in 1..=APPENDS {
+        append(&session, &id, number);
+    }
+    let each = (writes() - before) as f64 / APPENDS as f64;
+    println!("{each} writes an append");
+    assert!(each < 8.0, "{each} writes an append");
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn run_transaction<T>(context: &Arc<Context>, f: impl FnOnce(&Transaction<'_>) -
         let transaction = Transaction {
             context,
             state: RefCell::new(TransactionState {
-                turn: Turn::open(&redb_transaction)?,
+                turn: Turn::open(&redb_transaction, engine.snapshot()),
                 events: Vec::new(),
                 changed: false,
             }),

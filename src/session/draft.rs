@@ -15,7 +15,7 @@ use super::event::{Event, What};
 use super::view::{View, decode, index_prefix, record_key, split_index_key, with_state};
 use crate::error::{Error, Result};
 use crate::model::{Resource, entries, entries_between, entry_value, has_same_entries, index_positions};
-use crate::records::{Change, Entries, Space, envelope};
+use crate::records::{Change, Entries, Source, Space, envelope};
 use crate::value::id::RecordKey;
 use crate::value::{Action, limits, stored};
 
@@ -387,6 +387,9 @@ impl<'v> Draft<'v> {
                     self.entries.change_key(&entry, is_there, Some(&value));
                 }
             }
+        }
+        if let Source::Turn(turn) = self.view.source() {
+            turn.expect_entries(self.entries.changes());
         }
     }
 

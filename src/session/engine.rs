@@ -120,9 +120,12 @@ impl Engine {
     }
 
     /// Makes the last commit visible to readers. Called after its sync, never before.
+    ///
+    /// The next turn begins from what is published, so nobody writes again when it fails.
     pub(super) fn publish(&self) -> Result<()> {
         let sequence = self.sequence.load(Ordering::SeqCst);
-        let snapshot = Arc::new(self.records.snapshot(sequence)?);
+        let snapshot = self.records.snapshot(sequence).inspect_err(|error| self.set_latch(error))?;
+        let snapshot = Arc::new(snapshot);
         {
             let mut live = lock(&self.live);
             live.retain(|snapshot| snapshot.strong_count() > 0);

@@ -218,7 +218,7 @@ fn run_group(
     let transaction = engine.records.begin()?;
     let mut sequence = engine.sequence();
     let finished = {
-        let mut turn = Turn::open(&transaction)?;
+        let mut turn = Turn::open(&transaction, engine.snapshot());
         for (job, answer) in group.iter().zip(answers.iter_mut()) {
             let Some(plan) = lock(&job.plan).take() else { continue };
             let planned = guarded("planning a write", || plan_over(&turn, &job.context, plan));
@@ -316,7 +316,7 @@ pub(crate) fn settle_indexes(session: &Session, entries: u64) -> Result<bool> {
     exclusive(context, || {
         let transaction = engine.records.begin()?;
         let finished = {
-            let mut turn = Turn::open(&transaction)?;
+            let mut turn = Turn::open(&transaction, engine.snapshot());
             if !guarded("merging index entries", || turn.settle_indexes(entries))? {
                 return Ok(false);
             }

@@ -13,7 +13,7 @@ const MAGIC: &str = "stationdb";
 /// The format that this build writes. 0 is unstable: only a build with the same revision opens it.
 pub(super) const VERSION: u32 = 0;
 /// Changed with every change of any byte on disk while the version is 0.
-pub(super) const REVISION: u32 = 6;
+pub(super) const REVISION: u32 = 7;
 
 /// What a directory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,6 @@
 //! Writing runs: those of commits, and the merging of older ones.
 
-use redb::ReadableTable;
-
+use super::ahead::Ahead;
 use super::block::{self, Builder};
 use super::cursor::{Memory, Merged, Rows};
 use super::manifest::{self, Manifest, Merge, Run};
@@ -15,7 +14,7 @@ type Table<'t> = redb::Table<'t, Bytes, Bytes>;
 /// Runs of one level that are merged together.
 const FAN: usize = 6;
 /// Entries that a commit merges for each of its own, at each level: twice what keeps up.
-const PACE: u64 = 2;
+pub(super) const PACE: u64 = 2;
 /// Entries that a commit merges at each level at least; few in tests, so that merges stay open between commits.
 const LEAST: u64 = if cfg!(test) { 16 } else { 2_048 };
 /// Rows of runs that are gone which a commit removes, beside twice as many as it writes.
@@ -43,8 +42,19 @@ fn write_blocks(table: &mut Table<'_>, run: u64, blocks: Vec<(Vec<u8>, Vec<u8>)>
 }
 
 /// Makes a run of the changes in memory, then does a share of the merging, and writes the manifest.
-pub(in crate::records) fn flush(table: &mut Table<'_>, manifest: &mut Manifest, memory: Memory) -> Result<()> {
+///
+/// `ahead` is the merging that another thread does meanwhile; without it, it is done here.
+pub(in crate::records) fn flush(
+    table: &mut Table<'_>,
+    manifest: &mut Manifest,
+    memory: Memory,
+    ahead: Option<Ahead>,
+) -> Result<()> {
     let Some(all) = memory.into_iter().reduce(|older, newer| older.then(&newer)) else { return Ok(()) };
+    let work = |entries: u64| Work(entries.saturating_mul(PACE).max(LEAST));
+    if let Some(ahead) = &ahead {
+        ahead.stop_at(work(all.len() as u64));
+    }
     let mut builder = Builder::default();
     let mut blocks = Vec::new();
     let mut run = Run { id: 0, level: 0, net: 0, entries: 0 };
@@ -61,11 +71,19 @@ pub(in crate::records) fn flush(table: &mut Table<'_>, manifest: &mut Manifest, 
     }
     blocks.extend(builder.finish());
     run.id = manifest.new_id();
-    let work = Work(run.entries.saturating_mul(PACE).max(LEAST));
+    let work = work(run.entries);
     write_blocks(table, run.id, blocks)?;
+    let Some(ahead) = ahead else {
+        manifest.runs.insert(0, run);
+        begin_merges(manifest);
+        return step(table, manifest, work);
+    };
+    let advanced = ahead.finish()?;
     manifest.runs.insert(0, run);
-    begin_merges(manifest);
-    step(table, manifest, work)
+    // What was begun since the turn began has not been advanced.
+    let known: Vec<u64> = advanced.iter().map(|advanced| advanced.merge.output.id).collect();
+    manifest.merges.retain(|merge| !known.contains(&merge.output.id));
+    put(table, manifest, advanced)
 }
 
 /// The unmerged runs of one level that stand side by side, newest first.
@@ -96,51 +114,61 @@ fn begin(manifest: &mut Manifest, inputs: Vec<u64>, level: u8) {
 
 /// Goes on with every merge, removes rows of runs that are gone, and writes the manifest.
 pub(in crate::records) fn step(table: &mut Table<'_>, manifest: &mut Manifest, work: Work) -> Result<()> {
+    let merges = std::mem::take(&mut manifest.merges);
+    let advanced = merges.into_iter().map(|merge| go_on(Rows::Turn(table), merge, || work.0));
+    let advanced = advanced.collect::<Result<Vec<_>>>()?;
+    put(table, manifest, advanced)
+}
+
+/// Writes what merges brought, removes rows of runs that are gone, and writes the manifest.
+fn put(table: &mut Table<'_>, manifest: &mut Manifest, all: Vec<Advanced>) -> Result<()> {
     let mut written = 0;
-    let mut open = Vec::new();
-    for mut merge in std::mem::take(&mut manifest.merges) {
-        let (is_done, blocks) = go_on(table, &mut merge, work.0)?;
-        written += blocks;
+    for Advanced { merge, is_done, blocks } in all {
+        written += blocks.len();
+        write_blocks(table, merge.output.id, blocks)?;
         if is_done {
             finish(manifest, merge);
         } else {
-            open.push(merge);
+            manifest.merges.push(merge);
         }
     }
-    manifest.merges.append(&mut open);
     begin_merges(manifest);
     sweep(table, manifest, SWEEP + 2 * written)?;
     write(table, &manifest::key(), &manifest.to_row())
 }
 
-/// Merges up to `work` entries; whether that was all, and the blocks written.
-fn go_on(table: &mut Table<'_>, merge: &mut Merge, work: u64) -> Result<(bool, usize)> {
+/// A merge that went on, and what it brought.
+pub(super) struct Advanced {
+    pub(super) merge: Merge,
+    is_done: bool,
+    /// Not written yet.
+    blocks: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// Goes on with a merge until `work` entries were read.
+pub(super) fn go_on(rows: Rows<'_>, mut merge: Merge, work: impl Fn() -> u64) -> Result<Advanced> {
     let mut blocks = Vec::new();
     let mut builder = Builder::default();
     let mut is_done = false;
-    {
-        let from = merge.position.as_ref().map(|last| [last.as_slice(), &[0]].concat()).unwrap_or_default();
-        let mut merged = Merged::new(Rows::Turn(table), None, merge.inputs.clone(), &from, None);
-        while merged.consumed < work {
-            let Some(mark) = merged.next_mark(false)? else {
-                is_done = true;
-                break;
-            };
-            let (key, value) = merged.current();
-            if !mark.is_void() {
-                blocks.extend(builder.push(key, mark, value));
-                merge.output.net += mark.net();
-                merge.output.entries += 1;
-            }
-        }
-        if !is_done {
-            merge.position = Some(merged.current().0.to_vec());
+    let from = merge.position.as_ref().map(|last| [last.as_slice(), &[0]].concat()).unwrap_or_default();
+    let mut merged = Merged::new(rows, None, merge.inputs.clone(), &from, None);
+    while merged.consumed < work() {
+        let Some(mark) = merged.next_mark(false)? else {
+            is_done = true;
+            break;
+        };
+        let (key, value) = merged.current();
+        if !mark.is_void() {
+            blocks.extend(builder.push(key, mark, value));
+            merge.output.net += mark.net();
+            merge.output.entries += 1;
         }
     }
+    if !is_done && merged.consumed > 0 {
+        merge.position = Some(merged.current().0.to_vec());
+    }
     blocks.extend(builder.finish());
-    let count = blocks.len();
-    write_blocks(table, merge.output.id, blocks)?;
-    Ok((is_done, count))
+    Ok(Advanced { merge, is_done, blocks })
 }
 
 /// Puts the output where the inputs stood.
@@ -201,14 +229,8 @@ pub(in crate::records) fn settle(table: &mut Table<'_>, manifest: &mut Manifest,
     Ok(true)
 }
 
-/// Reads the manifest of a table that is being written.
-pub(in crate::records) fn read_manifest(table: &Table<'_>) -> Result<Manifest> {
-    let row = table.get(manifest::key().as_slice()).map_err(|error| from_redb("read the indexes", error))?;
-    Manifest::read(row.as_ref().map(|row| row.value()))
-}
-
-/// Reads the manifest of a snapshot.
-pub(in crate::records) fn read_manifest_of(table: &redb::ReadOnlyTable<Bytes, Bytes>) -> Result<Manifest> {
+/// Reads the manifest.
+pub(in crate::records) fn read_manifest(table: &redb::ReadOnlyTable<Bytes, Bytes>) -> Result<Manifest> {
     let row = table.get(manifest::key().as_slice()).map_err(|error| from_redb("read the indexes", error))?;
     Manifest::read(row.as_ref().map(|row| row.value()))
 }

@@ -111,7 +111,7 @@ proptest! {
         let mut older: Option<(Snapshot, Model)> = None;
         for (number, plans) in turns.iter().enumerate() {
             let transaction = file.begin().unwrap();
-            let mut turn = Turn::open(&transaction).unwrap();
+            let mut turn = Turn::open(&transaction, Arc::new(file.snapshot(0).unwrap()));
             for plan in plans {
                 turn.apply(changes(&mut model, plan)).unwrap();
                 for (from, to) in &ranges {

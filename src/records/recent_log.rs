@@ -1,0 +1,125 @@
+//! The newest rows of the change log, which stand beside the small spaces that each commit changes.
+//!
+//! A small commit would write a page of the log, and the way to it, for a hundred bytes. So its row goes to the page that
+//! it writes anyway, and what has gathered there moves to the log together. What must hold: a row stands in one of the
+//! two places, and the newest rows are newer than all rows of the log.
+
+use super::space::RECENT_LOG;
+use super::{Space, Turn};
+use crate::error::Result;
+
+/// Bytes that the newest rows may take, so that they fit a page with their neighbours.
+const BYTES: usize = 2_048;
+
+/// What a turn knows of the newest rows.
+#[derive(Debug, Default)]
+pub(super) struct RecentLog {
+    /// Their bytes, once they were counted.
+    bytes: Option<usize>,
+    /// Whether rows of this turn go to the log itself: they moved there.
+    is_full: bool,
+}
+
+impl RecentLog {
+    /// Adds the row of a commit.
+    pub(super) fn put(&mut self, turn: &mut Turn<'_>, key: &[u8], value: &[u8]) -> Result<()> {
+        if !self.is_full {
+            let bytes = match self.bytes {
+                Some(bytes) => bytes,
+                None => rows(turn)?.iter().map(|(key, value)| key.len() + value.len()).sum(),
+            };
+            let grown = bytes + key.len() + value.len();
+            if grown <= BYTES {
+                self.bytes = Some(grown);
+                return turn.insert(Space::Log, RECENT_LOG, key, value);
+            }
+            for (key, value) in rows(turn)? {
+                turn.remove(Space::Log, RECENT_LOG, &key)?;
+                turn.insert(Space::Log, Space::Log.place(), &key, &value)?;
+            }
+            self.is_full = true;
+        }
+        turn.insert(Space::Log, Space::Log.place(), key, value)
+    }
+
+    /// Removes a row.
+    pub(super) fn delete(&mut self, turn: &mut Turn<'_>, key: &[u8]) -> Result<()> {
+        if !turn.remove(Space::Log, Space::Log.place(), key)? {
+            turn.remove(Space::Log, RECENT_LOG, key)?;
+            self.bytes = None;
+        }
+        Ok(())
+    }
+}
+
+/// The newest rows.
+fn rows(turn: &Turn<'_>) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    let mut part = turn.part(RECENT_LOG, &[], None)?;
+    let mut rows = Vec::new();
+    while let Ok(row) = part.visit(false, |key, value| (key.to_vec(), value.to_vec()))? {
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use crate::disk::{MemoryDisk, SharedDisk};
+    use crate::records::{Change, RecordFile, RecordFileOptions, Source, Space};
+
+    fn rows(source: Source<'_>, from: &[u8], back: bool) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let mut cursor = source.cursor(Space::Log, from, None).unwrap();
+        let mut rows = Vec::new();
+        while let Some(row) = cursor.visit(back, |key, value| (key.to_vec(), value.to_vec())).unwrap() {
+            rows.push(row);
+        }
+        rows
+    }
+
+    #[test]
+    fn rows_that_move_are_read_in_their_order() {
+        let options = RecordFileOptions { cache_bytes: 1 << 20, quick_repair: false };
+        let disk: SharedDisk = Arc::new(MemoryDisk::new());
+        RecordFile::create(&disk, options, &[]).unwrap();
+        let file = RecordFile::open(&disk, options).unwrap();
+        let mut model = BTreeMap::new();
+        let mut moved = 0;
+        for number in 0..300u64 {
+            // Commits of one row, of several, and now and then one that is large.
+            let group = if number % 7 == 0 { 1 + number % 40 } else { 1 };
+            let len = if number % 50 == 17 { 5_000 } else { 60 + number % 90 };
+            file.write(|turn| {
+                for row in 0..group {
+                    let key = (number * 100 + row).to_be_bytes().to_vec();
+                    let value = vec![number as u8; len as usize];
+                    model.insert(key.clone(), value.clone());
+                    turn.apply([Change::Put { space: Space::Log, key, value }])?;
+                }
+                // The oldest rows are dropped, wherever they stand.
+                while number % 60 == 59 && model.len() > 3 {
+                    let (key, _) = model.pop_first().unwrap();
+                    turn.apply([Change::Delete { space: Space::Log, key }])?;
+                }
+                let expected: Vec<_> = model.clone().into_iter().collect();
+                assert_eq!(rows(Source::Turn(turn), &[], false), expected);
+                Ok(())
+            })
+            .unwrap();
+            let snapshot = file.snapshot(0).unwrap();
+            let source = Source::Snapshot(&snapshot);
+            let mut expected: Vec<_> = model.clone().into_iter().collect();
+            assert_eq!(rows(source, &[], false), expected);
+            assert_eq!(source.len(Space::Log).unwrap(), expected.len() as u64);
+            let (key, value) = expected[expected.len() / 2].clone();
+            assert_eq!(source.get(Space::Log, &key).unwrap(), Some(value));
+            assert_eq!(rows(source, &key, false), expected[expected.len() / 2..]);
+            expected.reverse();
+            assert_eq!(rows(source, &[], true), expected);
+            moved += u64::from(snapshot.table_len(crate::records::space::Table::Log).unwrap() > 0);
+        }
+        assert!(moved > 100, "{moved}");
+    }
+}

@@ -1,0 +1,145 @@
+//! The state of one commit, for reading.
+
+use std::sync::OnceLock;
+
+use redb::{ReadTransaction, ReadableTableMetadata};
+
+use super::cursor::{Inner, Part};
+use super::error::from_redb;
+use super::runs::{self, Manifest, Merged, Rows};
+use super::space::{Place, RECENT_LOG, Table};
+use super::{Cursor, SUMS_KEY, Space, Sums};
+use crate::error::{Error, Result};
+
+pub(super) type ReadTable = redb::ReadOnlyTable<&'static [u8], &'static [u8]>;
+
+/// The state of one commit; cheap to make and to share, readable while later commits happen.
+///
+/// A table is opened when it is first read: most snapshots of a busy store are replaced before anybody reads them.
+pub(crate) struct Snapshot {
+    /// None in a snapshot of nothing.
+    transaction: Option<ReadTransaction>,
+    tables: [OnceLock<ReadTable>; Table::COUNT],
+    runs: OnceLock<Manifest>,
+    /// Sequence number of the commit.
+    pub(crate) sequence: u64,
+}
+
+/// A range of keys of a place.
+macro_rules! range {
+    ($table:expr, $place:expr, $from:expr, $to:expr) => {{
+        let place: Place = $place;
+        let from = place.key($from);
+        let range = match place.end($to) {
+            Some(to) => $table.range::<&[u8]>(from.as_ref()..to.as_ref().max(from.as_ref())),
+            None => $table.range::<&[u8]>(from.as_ref()..),
+        };
+        range
+            .map(|range| Part { range, prefix_len: place.prefix_len() })
+            .map_err(|error| from_redb("open a key range", error))
+    }};
+}
+pub(super) use range;
+
+impl Snapshot {
+    pub(super) fn new(transaction: ReadTransaction, sequence: u64) -> Self {
+        Self { transaction: Some(transaction), tables: Default::default(), runs: OnceLock::new(), sequence }
+    }
+
+    /// A snapshot of nothing, which holds no page: what is published while the file is compacted.
+    pub(crate) fn empty(sequence: u64) -> Self {
+        Self { transaction: None, tables: Default::default(), runs: OnceLock::new(), sequence }
+    }
+
+    pub(super) fn table(&self, table: Table) -> Result<&ReadTable> {
+        let missing = || Error::corrupt(format!("records.redb: there is no table {}", table.name()));
+        let place = self.tables.get(table.position()).ok_or_else(missing)?;
+        if let Some(open) = place.get() {
+            return Ok(open);
+        }
+        let transaction = self.transaction.as_ref().ok_or_else(missing)?;
+        let open = transaction
+            .open_table(table.definition())
+            .map_err(|error| from_redb(&format!("open its table {} for reading", table.name()), error))?;
+        Ok(place.get_or_init(|| open))
+    }
+
+    /// Which runs there are.
+    pub(super) fn runs(&self) -> Result<&Manifest> {
+        if let Some(runs) = self.runs.get() {
+            return Ok(runs);
+        }
+        let runs = runs::read_manifest(self.table(Table::Index)?)?;
+        Ok(self.runs.get_or_init(|| runs))
+    }
+
+    pub(super) fn get(&self, space: Space, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        if space == Space::Index {
+            return self.cursor(space, key, Some(&[key, &[0]].concat()))?.visit(false, |_, value| value.to_vec());
+        }
+        let found = self.get_at(space.place(), key)?;
+        if found.is_none() && space == Space::Log {
+            return self.get_at(RECENT_LOG, key);
+        }
+        Ok(found)
+    }
+
+    fn get_at(&self, place: Place, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let value = self.table(place.table)?.get(place.key(key).as_ref());
+        let value = value.map_err(|error| from_redb("read a value", error))?;
+        Ok(value.map(|guard| guard.value().to_vec()))
+    }
+
+    pub(super) fn cursor(&self, space: Space, from: &[u8], to: Option<&[u8]>) -> Result<Cursor<'_>> {
+        if space == Space::Index {
+            let rows = Rows::Snapshot(self.table(Table::Index)?);
+            return Ok(Cursor(Inner::Runs(Merged::new(rows, None, self.runs()?.ids(), from, to))));
+        }
+        let first = self.part(space.place(), from, to)?;
+        if space == Space::Log {
+            return Ok(Cursor(Inner::Trees(Box::new([first, self.part(RECENT_LOG, from, to)?]))));
+        }
+        Ok(Cursor(Inner::Tree(first)))
+    }
+
+    /// A range of keys of a place.
+    pub(super) fn part(&self, place: Place, from: &[u8], to: Option<&[u8]>) -> Result<Part<'_>> {
+        range!(self.table(place.table)?, place, from, to)
+    }
+
+    /// The number of keys of the index space from `from` (included) to `to` (excluded).
+    pub(super) fn count_entries(&self, from: &[u8], to: &[u8], most: u64) -> Result<u64> {
+        runs::count(Rows::Snapshot(self.table(Table::Index)?), None, &self.runs()?.ids(), from..to, most)
+    }
+
+    /// The sums of all collections; `None` when their row is missing or damaged.
+    pub(crate) fn sums(&self) -> Result<Option<Sums>> {
+        Ok(self.get(Space::Meta, SUMS_KEY)?.and_then(|row| Sums::read(&row)))
+    }
+
+    /// The number of sorted runs.
+    #[cfg(test)]
+    pub(super) fn run_count(&self) -> usize {
+        self.runs().unwrap().ids().len()
+    }
+
+    pub(super) fn len(&self, space: Space) -> Result<u64> {
+        match space {
+            Space::Index => Ok(self.runs()?.len()),
+            Space::Log => Ok(self.table_len(Table::Log)? + self.part(RECENT_LOG, &[], None)?.count()?),
+            space if space.place().prefix_len() > 0 => self.part(space.place(), &[], None)?.count(),
+            space => self.table_len(space.place().table),
+        }
+    }
+
+    /// The number of rows of a table.
+    pub(super) fn table_len(&self, table: Table) -> Result<u64> {
+        self.table(table)?.len().map_err(|error| from_redb("count a space", error))
+    }
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot").field("sequence", &self.sequence).finish_non_exhaustive()
+    }
+}
