@@ -8,7 +8,7 @@ use super::backend::DiskBackend;
 use super::error::from_redb;
 use super::space::Table;
 use super::turn::Finished;
-use super::{Change, Snapshot, Turn};
+use super::{Change, Snapshot, Space, Turn};
 use crate::disk::{Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -67,7 +67,8 @@ impl RecordFile {
         }
         let snapshot = Self::open(disk, options)?.snapshot(0)?;
         let rows = Space::ALL.iter().try_fold(0, |rows, space| Ok(rows + snapshot.len(*space)?))?;
-        Ok(rows > first as u64)
+        // The sums of what it was given are a row as well.
+        Ok(rows > first as u64 + 1)
     }
 
     /// Opens the record file, repairing it after an unclean stop.
