@@ -15,7 +15,14 @@ mod w6;
 mod w7;
 mod words;
 
+use std::alloc::System;
+
 use common::{Res, Scale};
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+
+/// Counts what is allocated, so that memory can be told from what the allocator keeps for later.
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// A workload: its name, and what runs it.
 type Workload = (&'static str, fn(&Scale) -> Res<()>);

@@ -16,30 +16,35 @@ use stationdb::{
     UpdateWorkItemsRequest, WorkItem, WorkItemOrderBy,
 };
 
-use crate::common::{Res, Scale, anonymous_memory_mib, bytes_below, hash, median, quantile, timed};
+use crate::common::{Res, Scale, anonymous_memory_mib, bytes_below, hash, live_memory_mib, median, quantile, timed};
 use items::{BATCH, Items, STATES};
 
 /// Batches of updates.
 const UPDATES: usize = 30;
-/// The greatest anonymous memory seen: overall, and in the step that goes on.
+/// The greatest memory seen, overall and in the step that goes on: resident, and allocated.
 #[derive(Default)]
 struct Memory {
     peak: f64,
     step: f64,
+    live_peak: f64,
+    live_step: f64,
 }
 
 impl Memory {
     fn look(&mut self) {
         self.step = anonymous_memory_mib().map_or(self.step, |mib| mib.max(self.step));
         self.peak = self.peak.max(self.step);
+        self.live_step = self.live_step.max(live_memory_mib());
+        self.live_peak = self.live_peak.max(self.live_step);
     }
 
     /// Tells the greatest of the step that ends.
     fn tell(&mut self, scale: &Scale, step: &str) {
         self.look();
-        let metric = format!("anonymous_memory_{step}");
-        scale.emit("W5", &metric, &[self.step], "MiB", "largest seen in this step, of store and bench together");
-        self.step = 0.0;
+        let note = "largest seen in this step, of store and bench together";
+        scale.emit("W5", &format!("anonymous_memory_{step}"), &[self.step], "MiB", note);
+        scale.emit("W5", &format!("allocated_memory_{step}"), &[self.live_step], "MiB", note);
+        (self.step, self.live_step) = (0.0, 0.0);
     }
 }
 
@@ -95,6 +100,7 @@ pub fn run(scale: &Scale) -> Res<()> {
     load::run(scale, &store, &mut memory)?;
     memory.tell(scale, "load");
     scale.emit("W5", "peak_anonymous_memory", &[memory.peak], "MiB", "of store and bench together");
+    scale.emit("W5", "peak_allocated_memory", &[memory.live_peak], "MiB", "of store and bench together");
     drop((session, store));
     std::fs::remove_dir_all(&directory)?;
     Ok(())

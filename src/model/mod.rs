@@ -47,7 +47,10 @@ pub use condition::{
     condition_summary,
 };
 pub use content::{ContentPart, StoredContent};
-pub use entries::{entries, entries_between, entry_value, has_same_entries, index_positions, split_entry_value};
+pub use entries::{
+    EntryBuffer, entries, entries_between, entry_value_into, has_same_entries, has_same_value, include_positions,
+    index_positions, split_entry_value,
+};
 pub use feed::{
     CreateFeedRequest, Feed, FeedId, Platform, QueryFeedsRequest, QueryFeedsResponse, QueryPackagesResponse,
     UpdateFeedRequest,

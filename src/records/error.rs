@@ -7,6 +7,11 @@ pub(super) fn from_redb(attempt: &str, error: impl Into<redb::Error>) -> Error {
     let error = error.into();
     let kind = match &error {
         redb::Error::Corrupted(_) | redb::Error::RepairAborted => ErrorKind::Corrupt,
+        // Tables are made when the file is, all with one definition.
+        redb::Error::TableDoesNotExist(_)
+        | redb::Error::TableTypeMismatch { .. }
+        | redb::Error::TableIsMultimap(_)
+        | redb::Error::TypeDefinitionChanged { .. } => ErrorKind::Corrupt,
         redb::Error::Io(source) if source.kind() == std::io::ErrorKind::StorageFull => ErrorKind::NoSpace,
         redb::Error::Io(source)
             if matches!(source.kind(), std::io::ErrorKind::InvalidData | std::io::ErrorKind::UnexpectedEof) =>

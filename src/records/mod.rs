@@ -11,6 +11,7 @@ mod entries;
 pub(crate) mod envelope;
 mod error;
 mod file;
+mod read_ahead;
 mod recent_log;
 mod runs;
 mod snapshot;

@@ -64,6 +64,15 @@ impl Snapshot {
         Ok(place.get_or_init(|| open))
     }
 
+    /// Opens every table and reads the list of runs.
+    ///
+    /// # Errors
+    /// `Corrupt` when one is not there or is damaged.
+    pub(crate) fn open_all(&self) -> Result<()> {
+        Table::ALL.into_iter().try_for_each(|table| self.table(table).map(|_| ()))?;
+        self.runs().map(|_| ())
+    }
+
     /// Which runs there are.
     pub(super) fn runs(&self) -> Result<&Manifest> {
         if let Some(runs) = self.runs.get() {
@@ -88,6 +97,13 @@ impl Snapshot {
         let value = self.table(place.table)?.get(place.key(key).as_ref());
         let value = value.map_err(|error| from_redb("read a value", error))?;
         Ok(value.map(|guard| guard.value().to_vec()))
+    }
+
+    /// Reads what the way to a key needs.
+    pub(super) fn touch(&self, space: Space, key: &[u8]) -> Result<()> {
+        let place = space.place();
+        let found = self.table(place.table)?.get(place.key(key).as_ref());
+        found.map(|_| ()).map_err(|error| from_redb("read a value", error))
     }
 
     pub(super) fn cursor(&self, space: Space, from: &[u8], to: Option<&[u8]>) -> Result<Cursor<'_>> {

@@ -11,6 +11,7 @@ use redb::{ReadableTable, ReadableTableMetadata};
 use super::cursor::{Inner, Part};
 use super::entries::SortedEntries;
 use super::error::from_redb;
+use super::read_ahead::ReadAhead;
 use super::recent_log::RecentLog;
 use super::runs::{self, Ahead, Manifest, Memory, Merged, Rows, Work};
 use super::snapshot::range;
@@ -32,6 +33,8 @@ pub(crate) struct Turn<'t> {
     entries: Memory,
     /// Merging of runs that goes on in another thread.
     ahead: RefCell<Option<Ahead>>,
+    /// Records that are read into the cache by other threads.
+    reading: RefCell<Vec<ReadAhead>>,
     log: RecentLog,
     /// What the turn changes of the sums, which is written when the turn is finished.
     sums: Sums,
@@ -39,6 +42,9 @@ pub(crate) struct Turn<'t> {
 
 /// Changes of index entries from which on runs are merged in another thread meanwhile.
 const MANY_ENTRIES: usize = 2_048;
+
+/// Keys from which on they are read by another thread.
+const MANY_READS: usize = 100;
 
 /// That a turn is finished: everything that it changed is in its transaction.
 #[derive(Debug)]
@@ -69,6 +75,7 @@ impl<'t> Turn<'t> {
             runs: None,
             entries: Memory::new(),
             ahead: RefCell::default(),
+            reading: RefCell::default(),
             log: RecentLog::default(),
             sums: Sums::default(),
         }
@@ -197,6 +204,13 @@ impl<'t> Turn<'t> {
         }
         self.add_entries(single.into_sorted());
         Ok(())
+    }
+
+    /// Tells that these keys of a space will be read: when they are many, they are read into the cache meanwhile.
+    pub(crate) fn expect_reads(&self, space: Space, keys: Vec<Vec<u8>>) {
+        if keys.len() >= MANY_READS {
+            self.reading.borrow_mut().push(ReadAhead::begin(&self.base, space, keys));
+        }
     }
 
     /// Tells that so many changes of index entries will be applied: when they are many, runs are merged meanwhile.

@@ -14,7 +14,10 @@ use super::context::Context;
 use super::event::{Event, What};
 use super::view::{View, decode, index_prefix, record_key, split_index_key, with_state};
 use crate::error::{Error, Result};
-use crate::model::{Resource, entries, entries_between, entry_value, has_same_entries, index_positions};
+use crate::model::{
+    EntryBuffer, Resource, entries, entries_between, entry_value_into, has_same_entries, has_same_value,
+    include_positions, index_positions,
+};
 use crate::records::{Change, Entries, Source, Space, envelope};
 use crate::value::id::RecordKey;
 use crate::value::{Action, limits, stored};
@@ -27,7 +30,22 @@ pub struct Draft<'v> {
     entries: Entries,
     events: Vec<Event>,
     /// Where the fields of the indexes stand, by code of the kind.
-    positions: BTreeMap<u8, Arc<[Vec<usize>]>>,
+    positions: BTreeMap<u8, Arc<[Positions]>>,
+    scratch: Scratch,
+}
+
+/// Where the fields of an index stand, and those beside its entries.
+struct Positions {
+    fields: Vec<usize>,
+    included: Vec<usize>,
+}
+
+/// Memory that is used again for each index of each record.
+#[derive(Default)]
+struct Scratch {
+    before: EntryBuffer,
+    after: EntryBuffer,
+    value: Vec<u8>,
 }
 
 /// What the caller knows of the record under a key.
@@ -48,6 +66,7 @@ impl<'v> Draft<'v> {
             entries: Entries::default(),
             events: Vec::new(),
             positions: BTreeMap::new(),
+            scratch: Scratch::default(),
         }
     }
 
@@ -185,6 +204,14 @@ impl<'v> Draft<'v> {
             if self.raw(Space::Records, &record_key(R::KIND, key))?.is_none() {
                 return Ok(key);
             }
+        }
+    }
+
+    /// Tells that the plan will ask for the records with these ids.
+    pub(crate) fn expect_reads<'i, R: Resource>(&self, ids: impl Iterator<Item = &'i str>) {
+        if let Source::Turn(turn) = self.view.source() {
+            let keys = ids.filter_map(|id| RecordKey::parse(R::KIND.id, id));
+            turn.expect_reads(Space::Records, keys.map(|key| record_key(R::KIND, key)).collect());
         }
     }
 
@@ -361,30 +388,37 @@ impl<'v> Draft<'v> {
     }
 
     fn put_indexes<R: Resource>(&mut self, key: RecordKey, old: Option<&R>, new: Option<&R>) {
-        let positions = Arc::clone(self.positions.entry(R::KIND.code).or_insert_with(|| index_positions::<R>().into()));
-        for (index, positions) in R::indexes().iter().zip(positions.iter()) {
-            let head = [R::KIND.code, index.number];
-            let entries = |record: &R| entries_between(record, index, positions, &head, key.as_bytes());
-            let (old_value, value) = (old.map(|old| entry_value(old, index)), new.map(|new| entry_value(new, index)));
+        let positions = self.positions.entry(R::KIND.code).or_insert_with(|| {
+            let both = index_positions::<R>().into_iter().zip(include_positions::<R>());
+            both.map(|(fields, included)| Positions { fields, included }).collect()
+        });
+        let positions = Arc::clone(positions);
+        let Scratch { before, after, value } = &mut self.scratch;
+        for (index, Positions { fields, included }) in R::indexes().iter().zip(positions.iter()) {
             // What stands beside an entry may change where the entry does not.
-            let is_moved = old_value != value;
-            if let (false, Some(old), Some(new)) = (is_moved, old, new) {
-                if has_same_entries(old, new, index, positions) {
+            let mut is_moved = true;
+            if let (Some(old), Some(new)) = (old, new) {
+                is_moved = !has_same_value(old, new, included);
+                if !is_moved && has_same_entries(old, new, index, fields) {
                     continue;
                 }
             }
-            let before = old.map(entries).unwrap_or_default();
-            let after = new.map(entries).unwrap_or_default();
-            for entry in &before {
-                if after.binary_search(entry).is_err() {
-                    self.entries.change_key(entry, true, None);
-                }
+            let head = [R::KIND.code, index.number];
+            let fill = |record: Option<&R>, into: &mut EntryBuffer| match record {
+                Some(record) => entries_between(record, index, fields, &head, key.as_bytes(), into),
+                None => into.clear(),
+            };
+            fill(old, before);
+            fill(new, after);
+            for entry in before.iter().filter(|entry| !after.contains(entry)) {
+                self.entries.change_key(entry, true, None);
             }
-            let Some(value) = value else { continue };
-            for entry in after {
-                let is_there = before.binary_search(&entry).is_ok();
+            let Some(new) = new else { continue };
+            entry_value_into(new, included, value);
+            for entry in after.iter() {
+                let is_there = before.contains(entry);
                 if is_moved || !is_there {
-                    self.entries.change_key(&entry, is_there, Some(&value));
+                    self.entries.change_key(entry, is_there, Some(value));
                 }
             }
         }

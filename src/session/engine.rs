@@ -71,6 +71,8 @@ impl Engine {
     ) -> Result<Self> {
         let (sequence, time_ms, seed, token_key) = guarded("opening the record file", || {
             let snapshot = records.snapshot(0)?;
+            // What is damaged here is told now, and not by the first read that needs it.
+            snapshot.open_all()?;
             let source = Source::Snapshot(&snapshot);
             let (sequence, time_ms) = match source.get(Space::Meta, STATE_KEY)? {
                 Some(bytes) => read_state(&bytes)?,

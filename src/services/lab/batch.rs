@@ -50,6 +50,7 @@ pub(crate) fn amend<M: Amendment>(
         return Ok(nothing());
     }
     access.write(move |draft| {
+        draft.expect_reads::<M::Record>(requests.iter().filter_map(Amendment::id));
         run(Umbrella::SKYLINE, requests, |position, request| {
             let id = request.id().map(str::to_owned);
             amend_one(draft, request, replace)
