@@ -38,8 +38,10 @@ pub enum ErrorKind {
     Locked,
     /// The directory holds something that is not a store.
     NotAStore,
-    /// The store was written by a build with another, newer or unstable, format version.
+    /// The store was written by a build with a newer format version.
     NewerFormat,
+    /// The store has a format that was never promised to be read later: only the build that wrote it opens it.
+    OlderFormat,
     /// Bytes on disk are not what was written.
     Corrupt,
     /// The disk is too full to carry out the call.
@@ -66,7 +68,7 @@ impl ErrorKind {
             Self::DeadlineExceeded => 504,
             Self::Cancelled => 499,
             Self::Locked | Self::NoSpace | Self::Latched | Self::OutcomeUnknown => 503,
-            Self::NotAStore | Self::NewerFormat | Self::Corrupt | Self::Io => 500,
+            Self::NotAStore | Self::NewerFormat | Self::OlderFormat | Self::Corrupt | Self::Io => 500,
         }
     }
 
@@ -84,6 +86,7 @@ impl ErrorKind {
             Self::Locked => "StationDb.Locked",
             Self::NotAStore => "StationDb.NotAStore",
             Self::NewerFormat => "StationDb.NewerFormat",
+            Self::OlderFormat => "StationDb.OlderFormat",
             Self::Corrupt => "StationDb.Corrupt",
             Self::NoSpace => "StationDb.NoSpace",
             Self::Latched => "StationDb.Latched",

@@ -10,10 +10,13 @@ pub(super) const NAME: &str = "FORMAT";
 const NEW_NAME: &str = "FORMAT.new";
 const MAGIC: &str = "stationdb";
 
-/// The format that this build writes. 0 is unstable: only a build with the same revision opens it.
-pub(super) const VERSION: u32 = 0;
-/// Changed with every change of any byte on disk while the version is 0.
-pub(super) const REVISION: u32 = 7;
+/// The format that this build writes, and the newest one that it reads. Format 0 was never promised to be read later.
+///
+/// Raised with any change of stored bytes that an older build could not read, or that it would harm; the change then brings
+/// the upgrade of stores of the format before it. See "Versions" in `docs/format.md`.
+pub(super) const VERSION: u32 = 1;
+/// Told stores of format 0 apart. Builds of then look for it before they refuse.
+const REVISION: u32 = 0;
 
 /// What a directory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +30,8 @@ pub(super) enum Found {
 /// Looks at a directory without changing it.
 ///
 /// # Errors
-/// `NotAStore` when it holds something else, `NewerFormat` when another build wrote it, `Corrupt` when FORMAT is damaged.
+/// `NotAStore` when it holds something else, `NewerFormat` or `OlderFormat` when this build does not read its format,
+/// `Corrupt` when FORMAT is damaged.
 pub(super) fn probe(disk: &SharedDisk) -> Result<Found> {
     let entries = match disk.list("") {
         Ok(entries) => entries,
@@ -79,16 +83,23 @@ fn check(text: &str) -> Result<()> {
     let (Some(version), Some(revision)) = (number("format "), number("revision ")) else {
         return Err(Error::corrupt("FORMAT is damaged; restore the store from a backup"));
     };
-    if version != VERSION || revision != REVISION {
-        return Err(Error::new(
+    match version {
+        0 => Err(Error::new(
+            ErrorKind::OlderFormat,
+            format!(
+                "the store has format 0 revision {revision}, whose stores only the build that wrote them reads; open it with that \
+                 build, take out what is needed (table data as Parquet, files, records as JSON), and bring that into a new store"
+            ),
+        )),
+        newer if newer > VERSION => Err(Error::new(
             ErrorKind::NewerFormat,
             format!(
-                "the store has the format {version} revision {revision}, and this build reads {VERSION} revision {REVISION}; \
-                 open it with the build that wrote it"
+                "the store has format {newer}, and this build reads formats up to {VERSION}; open it with a build that is at \
+                 least as new as the one that wrote it"
             ),
-        ));
+        )),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Checks that FORMAT is still that of the store with this seed.

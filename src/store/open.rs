@@ -53,7 +53,8 @@ impl Store {
     ///
     /// # Errors
     /// `Locked` when another process or handle has it open, naming it; `NotAStore` when the directory holds something
-    /// else; `NewerFormat` when another build wrote it; `Corrupt` when it is damaged; `Io` and `NoSpace`.
+    /// else; `NewerFormat` and `OlderFormat` when this build does not read its format; `Corrupt` when it is damaged; `Io` and
+    /// `NoSpace`.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::options().open(path)
     }

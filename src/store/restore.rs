@@ -22,7 +22,7 @@ impl Store {
     ///
     /// # Errors
     /// `NotAStore` when `from` is no whole backup or `to` holds something; `Locked` when `from` is open as a store;
-    /// `NewerFormat`, `NoSpace`, `Io`; what `control` says.
+    /// `NewerFormat`, `OlderFormat`, `NoSpace`, `Io`; what `control` says.
     pub fn restore(from: impl AsRef<Path>, to: impl AsRef<Path>, control: &Control) -> Result<BackupReport> {
         let (from, to) = (from.as_ref(), to.as_ref());
         let attempt = format!("restoring {} to {}", from.display(), to.display());

@@ -30,7 +30,14 @@ fn another_format_is_refused_by_kind() {
     drop(open(&disk));
     disk.remove_file("FORMAT").unwrap();
     write_file(&disk, "FORMAT", b"stationdb\nformat 7\nrevision 0\nstore 0\n");
-    assert_eq!(StoreOptions::default().open_on(disk.clone()).unwrap_err().kind(), ErrorKind::NewerFormat);
+    let error = StoreOptions::default().open_on(disk.clone()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NewerFormat, "{error}");
+    assert!(error.message().contains("format 7"), "{error}");
+    disk.remove_file("FORMAT").unwrap();
+    write_file(&disk, "FORMAT", b"stationdb\nformat 0\nrevision 4\nstore 0\n");
+    let error = StoreOptions::default().open_on(disk.clone()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OlderFormat, "{error}");
+    assert!(error.message().contains("the build that wrote"), "{error}");
     disk.remove_file("FORMAT").unwrap();
     write_file(&disk, "FORMAT", b"stationdb\ngarbage");
     assert_eq!(StoreOptions::default().open_on(disk.clone()).unwrap_err().kind(), ErrorKind::Corrupt);
