@@ -18,4 +18,6 @@ pub use verify::{Finding, VerifyLevel, VerifyReport};
 #[cfg(test)]
 mod scrub_tests;
 #[cfg(test)]
+mod space_tests;
+#[cfg(test)]
 mod tests;

@@ -1,0 +1,173 @@
+//! What a store takes on disk against what is in it, over churn and after most of it was deleted.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::open::{Store, StoreOptions};
+use super::verify::VerifyLevel;
+use crate::columnar::SegmentMeta;
+use crate::disk::{MemoryDisk, walk};
+use crate::records::{Source, Space};
+use crate::value::{ManualClock, stored};
+use crate::*;
+
+const ROWS: i64 = 500;
+const SMALL: usize = 12_000;
+const LARGE: usize = 60_000;
+
+fn open(disk: &Arc<MemoryDisk>) -> Store {
+    let options = StoreOptions::default().maintenance_thread(false).seed(Some(1)).seal_rows(1_000).log_entries_max(500);
+    options.clock(ManualClock::new(Default::default())).open_on(disk.clone()).unwrap()
+}
+
+/// Bytes on disk and bytes that are in use there.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    /// Length of the record file, and the keys and values in it.
+    records: (u64, u64),
+    /// Length of the files of segments and contents, and of those that are named.
+    files: (u64, u64),
+    /// Keys and values of what is not sealed yet.
+    buffer: u64,
+}
+
+impl Taken {
+    fn of(store: &Store, disk: &MemoryDisk) -> Self {
+        let snapshot = store.engine().snapshot();
+        let source = Source::Snapshot(&snapshot);
+        let (mut live, mut named, mut buffer) = (0, 0, 0);
+        for space in Space::ALL {
+            let mut cursor = source.cursor(space, &[], None).unwrap();
+            while let Some((key, value)) = cursor.next().unwrap() {
+                live += (key.len() + value.len()) as u64;
+                match space {
+                    Space::Segments => {
+                        let meta: SegmentMeta = stored::from_bytes(&value).unwrap();
+                        named += meta.data_bytes + meta.summary_bytes;
+                    }
+                    Space::Blobs => named += u64::from_be_bytes(value.as_slice().try_into().unwrap()),
+                    Space::TableBuffer => buffer += value.len() as u64,
+                    _ => {}
+                }
+            }
+        }
+        let len = |directory: &str| walk(disk, directory).unwrap().iter().map(|(_, len)| len).sum::<u64>();
+        let records = walk(disk, "").unwrap().into_iter().find(|(path, _)| path == "records.redb").unwrap().1;
+        Self { records: (records, live), files: (len("tables") + len("files"), named), buffer }
+    }
+
+    fn assert_bounded(&self, when: &str) {
+        let (file, live) = self.records;
+        assert!(
+            file <= 3 * live,
+            "{when}: records.redb is {:.1} times what is in it: {self:?}",
+            file as f64 / live as f64
+        );
+        let (files, named) = self.files;
+        assert!(
+            files * 10 <= named * 13,
+            "{when}: files take {:.2} times what is named: {self:?}",
+            files as f64 / named as f64
+        );
+        // The record file's own bound is the one above.
+        let (total, in_use) = (file + files, live + named);
+        assert!(total * 10 <= in_use * 13 + self.buffer * 10 + 2 * live * 10, "{when}: {self:?}");
+    }
+}
+
+/// Tables and files in the order in which they came.
+#[derive(Default)]
+struct World {
+    tables: VecDeque<TableId>,
+    files: VecDeque<FileId>,
+    made: usize,
+}
+
+impl World {
+    fn add_table(&mut self, session: &Session) {
+        let column = |name: &str, data_type, column_type| Column {
+            name: name.to_owned(),
+            data_type,
+            column_type,
+            ..Column::default()
+        };
+        let columns =
+            vec![column("t", DataType::Int64, ColumnType::Index), column("v", DataType::Float64, ColumnType::Normal)];
+        let id = session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap();
+        for part in 0..5 {
+            let row = |at: i64| vec![Some(at.to_string()), Some((at as f64 / 3.0).to_string())];
+            let data = (part * ROWS..(part + 1) * ROWS).map(row).collect();
+            let frame = Some(DataFrame { columns: None, data });
+            session.append_table_data(&id, AppendTableDataRequest { frame, end_of_data: None }).unwrap();
+        }
+        self.tables.push_back(id);
+    }
+
+    fn add_file(&mut self, session: &Session, len: usize) {
+        self.made += 1;
+        let content: Vec<u8> = (0..len).map(|at| (at.wrapping_mul(31 + self.made) >> 3) as u8).collect();
+        let request = UploadFileRequest { name: Some(format!("file {}", self.made)), ..Default::default() };
+        self.files.push_back(session.upload_file(&mut content.as_slice(), request, &Control::default()).unwrap());
+    }
+
+    fn delete(&mut self, session: &Session, tables: usize, files: usize) {
+        let gone = self.tables.drain(..tables).map(|id| id.to_string()).collect();
+        session.delete_tables(gone).unwrap();
+        session.delete_files(self.files.drain(..files).map(|id| id.to_string()).collect()).unwrap();
+    }
+}
+
+#[test]
+fn churn_keeps_the_space_in_proportion_and_deletes_give_it_back() {
+    let disk = Arc::new(MemoryDisk::new());
+    let mut store = open(&disk);
+    let mut world = World::default();
+    let session = store.session(Identity::user("ada"));
+    let maintain = |store: &Store| store.maintain(&Control::default()).unwrap();
+    let (mut worst, mut appended) = (0.0f64, 0);
+    for round in 0..24 {
+        for file in 0..8 {
+            world.add_file(&session, if file == 0 { LARGE } else { SMALL });
+        }
+        world.add_table(&session);
+        appended += 5 * ROWS;
+        if round >= 12 {
+            world.delete(&session, 1, 8);
+        }
+        maintain(&store);
+        if round >= 12 {
+            let space = Taken::of(&store, &disk);
+            space.assert_bounded("while everything is replaced");
+            worst = worst.max(space.records.0 as f64 / space.records.1 as f64);
+        }
+    }
+    let full = Taken::of(&store, &disk);
+    println!(
+        "after {appended} rows and {} files: {full:?}; records.redb at most {worst:.2} times what is in it",
+        world.made
+    );
+
+    let (tables, files) = (world.tables.len() * 9 / 10, world.files.len() * 9 / 10);
+    world.delete(&session, tables, files);
+    let before = Taken::of(&store, &disk);
+    assert!(before.files.0 > before.files.1 * 3, "nothing waits to be removed: {before:?}");
+    maintain(&store);
+    let after = Taken::of(&store, &disk);
+    println!("after deleting nine tenths and one pass: {after:?}");
+    assert!(after.files.0 * 10 <= after.files.1 * 13, "{after:?}");
+    // The pages of the record file are there for what comes next: as much again does not make it grow.
+    for _ in 0..60 {
+        world.add_file(&session, SMALL);
+    }
+    assert!(Taken::of(&store, &disk).records.0 <= full.records.0, "free pages were not used again");
+    let gone = world.files.len() - 10;
+    world.delete(&session, 0, gone);
+    maintain(&store);
+    drop(session);
+    // And when nobody else holds the store, they go back to the disk.
+    let report = store.compact().unwrap();
+    let compact = Taken::of(&store, &disk);
+    println!("compacted: {report:?}, {compact:?}");
+    assert!(report.bytes_after < report.bytes_before / 2, "{report:?}");
+    assert!(store.verify(VerifyLevel::Checksums, &Control::default()).unwrap().is_sound());
+}
