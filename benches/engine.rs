@@ -192,6 +192,37 @@ fn records(c: &mut Criterion) {
     group.bench_function("query by scan", |b| b.iter(|| query("name.Contains(@0)", "Burn-in 99", 11)));
 }
 
+/// Filters that nest or go on without end are refused at once, on the small stack of a server's thread.
+fn filters(c: &mut Criterion) {
+    const BYTES: usize = 256 * 1024;
+    const STACK_BYTES: usize = 512 * 1024;
+    let place = place();
+    let mut group = c.benchmark_group("filters");
+    group.sample_size(10);
+    for piece in ["(", "()", "!(", "-(", "name.Contains(", "[", "state==\"NEW\"||("] {
+        let request = QueryWorkItemsRequest {
+            filter: Some(piece.repeat(BYTES / piece.len())),
+            take: Some(0),
+            ..Default::default()
+        };
+        let refuse = || {
+            let (session, request) = (place.session.clone(), request.clone());
+            let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
+                let began = std::time::Instant::now();
+                let answer = session.query_work_items(request);
+                (began.elapsed(), answer.map(|page| page.work_items.len()))
+            });
+            let (took, answer) = thread.unwrap().join().unwrap();
+            assert!(answer.is_err(), "{piece} {answer:?}");
+            took
+        };
+        // The quickest of several: what else the machine does is no matter of this one.
+        let took = (0..10).map(|_| refuse()).min().unwrap();
+        assert!(took.as_millis() < 10, "256 KiB of {piece} took {took:?}");
+        group.bench_function(format!("256 KiB of {piece}"), |b| b.iter(|| black_box(refuse())));
+    }
+}
+
 #[cfg(feature = "search")]
 fn search(c: &mut Criterion) {
     use stationdb::SearchRequest;
@@ -212,5 +243,5 @@ fn search(c: &mut Criterion) {
 #[cfg(not(feature = "search"))]
 fn search(_: &mut Criterion) {}
 
-criterion_group!(benches, append, scan, decimate, records, search);
+criterion_group!(benches, append, scan, decimate, records, filters, search);
 criterion_main!(benches);

@@ -75,6 +75,7 @@ pub struct Filter {
     syntax: Box<syntax::Ast>,
     substitutions: BTreeMap<usize, Constant>,
     conjuncts: Vec<Condition>,
+    fields: Vec<usize>,
     searches: Vec<TextSearch>,
 }
 
@@ -112,7 +113,8 @@ fn build(text: &str, values: &[serde_json::Value], schema: &Schema<'_>, times: &
         }
     }
     let conjuncts = condition::conjuncts(&test, schema);
-    Ok(Filter { test, syntax, substitutions, conjuncts, searches })
+    let fields = fields.into_keys().collect();
+    Ok(Filter { test, syntax, substitutions, conjuncts, fields, searches })
 }
 
 impl Filter {
@@ -133,6 +135,12 @@ impl Filter {
     #[must_use]
     pub fn conjuncts(&self) -> &[Condition] {
         &self.conjuncts
+    }
+
+    /// The positions of the fields that the filter reads from a row.
+    #[must_use]
+    pub fn fields(&self) -> &[usize] {
+        &self.fields
     }
 
     /// The text searches, by the number that [`Filter::matches_with`] asks for.

@@ -14,6 +14,7 @@ mod entries;
 pub(crate) mod feed;
 pub(crate) mod file;
 pub(crate) mod file_requests;
+mod members;
 pub(crate) mod package;
 pub mod product;
 pub mod product_requests;
@@ -62,6 +63,7 @@ pub use file_requests::{
     QueryFilesRequest, SearchFilesRequest, SizeQuery, StringQuery, TotalCountRelation, UpdateMetadataRequest,
     UploadFileRequest, UploadSession, UploadSessionState, UploadedChunk,
 };
+pub use members::members_of;
 pub use package::{Package, PackageId, PackageMetadata, PackageRecord};
 pub use product::{Product, ProductId};
 pub use product_requests::{

@@ -93,6 +93,8 @@ static TEXT: [TextField<Product>; 5] = [
 
 impl Resource for Product {
     const KIND: Kind = Kind { code: 1, name: "Product", service: Service::PRODUCTS, id: IdForm::Guid };
+    const FIELDS_ARE_MEMBERS: bool = true;
+    const NAME_MEMBERS: &'static [&'static str] = &["name", "partNumber"];
 
     fn id(&self) -> &str {
         self.id.as_deref().unwrap_or_default()

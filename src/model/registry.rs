@@ -1,6 +1,7 @@
 //! Every kind of resource, for what looks at records without knowing their type: search, change feed, verification.
 
 use super::entries::{entries, entry_value};
+use super::members::summary_members;
 use super::resource::{Field, Resource};
 use crate::error::Result;
 use crate::value::id::Kind;
@@ -43,6 +44,8 @@ pub struct Registered {
     pub scalars: fn() -> Vec<(&'static str, bool)>,
     /// The document of a record, from the payload of its envelope.
     pub document: fn(&[u8]) -> Result<Document>,
+    /// The document without its texts and scalars.
+    pub summary: fn(&[u8]) -> Result<Document>,
     /// Index number, entry and what stands beside it of everything that the indexes hold of a record, from the payload of
     /// its envelope.
     pub entries: fn(&[u8]) -> Result<Vec<(u8, Vec<u8>, Vec<u8>)>>,
@@ -62,6 +65,7 @@ impl Registered {
                     .collect()
             },
             document: document::<R>,
+            summary: summary::<R>,
             entries: all_entries::<R>,
         }
     }
@@ -101,6 +105,16 @@ fn document<R: Resource>(payload: &[u8]) -> Result<Document> {
         workspace: record.workspace().to_owned(),
         texts,
         scalars: scalars(&record),
+    })
+}
+
+fn summary<R: Resource>(payload: &[u8]) -> Result<Document> {
+    let record = stored::part_from_bytes::<R>(payload, summary_members::<R>())?;
+    Ok(Document {
+        id: record.id().to_owned(),
+        name: record.name().to_owned(),
+        workspace: record.workspace().to_owned(),
+        ..Document::default()
     })
 }
 

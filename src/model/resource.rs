@@ -77,6 +77,13 @@ pub trait Resource: Stored + Clone + Debug + Default + PartialEq + Send + Sync +
         &[]
     }
 
+    /// Whether the getter of each field reads no member but the one that the field's path begins with, and id and workspace
+    /// come from the members called so. Queries then decode only the members that they ask about.
+    const FIELDS_ARE_MEMBERS: bool = false;
+
+    /// The members that the display name comes from, by their wire names.
+    const NAME_MEMBERS: &'static [&'static str] = &["name"];
+
     /// Whether a part of each record changes so often that it is kept in a small row beside the record. No index and
     /// no text may depend on that part.
     const HAS_STATE: bool = false;

@@ -143,6 +143,8 @@ static TEXT: [TextField<Specification>; 7] = [
 
 impl Resource for Specification {
     const KIND: Kind = Kind { code: 2, name: "Specification", service: Service::SPECIFICATIONS, id: IdForm::Guid };
+    const FIELDS_ARE_MEMBERS: bool = true;
+    const NAME_MEMBERS: &'static [&'static str] = &["name", "specId"];
 
     fn id(&self) -> &str {
         self.id.as_deref().unwrap_or_default()

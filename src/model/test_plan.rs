@@ -149,6 +149,7 @@ static TEXT: &[TextField<TestPlan>] = &[
 
 impl Resource for TestPlan {
     const KIND: Kind = Kind { code: 7, name: "test plan", service: Service::TEST_PLANS, id: IdForm::Decimal };
+    const FIELDS_ARE_MEMBERS: bool = true;
 
     fn id(&self) -> &str {
         self.id.as_ref().map_or("", TestPlanId::as_str)

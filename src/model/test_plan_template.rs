@@ -106,6 +106,7 @@ static TEXT: &[TextField<TestPlanTemplate>] = &[
 
 impl Resource for TestPlanTemplate {
     const KIND: Kind = Kind { code: 8, name: "test plan template", service: Service::TEST_PLANS, id: IdForm::Decimal };
+    const FIELDS_ARE_MEMBERS: bool = true;
 
     fn id(&self) -> &str {
         self.id.as_ref().map_or("", TestPlanTemplateId::as_str)

@@ -195,6 +195,7 @@ static TEXT: &[TextField<WorkItem>] = &[
 
 impl Resource for WorkItem {
     const KIND: Kind = Kind { code: 5, name: "work item", service: Service::WORK_ITEMS, id: IdForm::Decimal };
+    const FIELDS_ARE_MEMBERS: bool = true;
 
     fn id(&self) -> &str {
         self.id.as_ref().map_or("", WorkItemId::as_str)

@@ -131,6 +131,7 @@ static TEXT: &[TextField<WorkItemTemplate>] = &[
 
 impl Resource for WorkItemTemplate {
     const KIND: Kind = Kind { code: 6, name: "work item template", service: Service::WORK_ITEMS, id: IdForm::Decimal };
+    const FIELDS_ARE_MEMBERS: bool = true;
 
     fn id(&self) -> &str {
         self.id.as_ref().map_or("", WorkItemTemplateId::as_str)

@@ -48,6 +48,14 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// What `f` makes of the value of a key, which it sees where it lies.
+    pub(crate) fn read<T>(self, space: Space, key: &[u8], f: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
+        match self {
+            Self::Snapshot(snapshot) => snapshot.read(space, key, f),
+            Self::Turn(turn) => turn.read(space, key, f),
+        }
+    }
+
     /// A cursor over the keys from `from` (included) to `to` (excluded; `None` means the end of the space).
     pub(crate) fn cursor(self, space: Space, from: &[u8], to: Option<&[u8]>) -> Result<Cursor<'a>> {
         match self {

@@ -83,20 +83,24 @@ impl Snapshot {
     }
 
     pub(super) fn get(&self, space: Space, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        if space == Space::Index {
-            return self.cursor(space, key, Some(&[key, &[0]].concat()))?.visit(false, |_, value| value.to_vec());
-        }
-        let found = self.get_at(space.place(), key)?;
-        if found.is_none() && space == Space::Log {
-            return self.get_at(RECENT_LOG, key);
-        }
-        Ok(found)
+        self.read(space, key, <[u8]>::to_vec)
     }
 
-    fn get_at(&self, place: Place, key: &[u8]) -> Result<Option<Vec<u8>>> {
+    /// What `f` makes of the value of a key, which it sees where it lies.
+    pub(super) fn read<T>(&self, space: Space, key: &[u8], f: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
+        if space == Space::Index {
+            return self.cursor(space, key, Some(&[key, &[0]].concat()))?.visit(false, |_, value| f(value));
+        }
+        let mut found = self.value_at(space.place(), key)?;
+        if found.is_none() && space == Space::Log {
+            found = self.value_at(RECENT_LOG, key)?;
+        }
+        Ok(found.map(|value| f(value.value())))
+    }
+
+    fn value_at(&self, place: Place, key: &[u8]) -> Result<Option<redb::AccessGuard<'static, &'static [u8]>>> {
         let value = self.table(place.table)?.get(place.key(key).as_ref());
-        let value = value.map_err(|error| from_redb("read a value", error))?;
-        Ok(value.map(|guard| guard.value().to_vec()))
+        value.map_err(|error| from_redb("read a value", error))
     }
 
     /// Reads what the way to a key needs.

@@ -105,16 +105,21 @@ impl<'t> Turn<'t> {
     }
 
     pub(super) fn get(&self, space: Space, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.read(space, key, <[u8]>::to_vec)
+    }
+
+    /// What `f` makes of the value of a key, which it sees where it lies.
+    pub(super) fn read<T>(&self, space: Space, key: &[u8], f: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
         if space == Space::Index {
-            return self.cursor(space, key, Some(&[key, &[0]].concat()))?.visit(false, |_, value| value.to_vec());
+            return self.cursor(space, key, Some(&[key, &[0]].concat()))?.visit(false, |_, value| f(value));
         }
         if space == Space::Log {
-            return self.cursor(space, key, Some(&[key, &[0]].concat()))?.visit(false, |_, value| value.to_vec());
+            return self.cursor(space, key, Some(&[key, &[0]].concat()))?.visit(false, |_, value| f(value));
         }
         let place = space.place();
-        let Some(table) = self.written(place.table) else { return self.base.get(space, key) };
+        let Some(table) = self.written(place.table) else { return self.base.read(space, key, f) };
         let value = table.get(place.key(key).as_ref()).map_err(|error| from_redb("read a value", error))?;
-        Ok(value.map(|guard| guard.value().to_vec()))
+        Ok(value.map(|guard| f(guard.value())))
     }
 
     pub(super) fn cursor(&self, space: Space, from: &[u8], to: Option<&[u8]>) -> Result<Cursor<'_>> {

@@ -4,12 +4,14 @@
 //! postings that cannot reach the page are skipped.
 
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 use tantivy::columnar::StrColumn;
 use tantivy::query::{EnableScoring, Query, Weight};
 use tantivy::{Searcher, SegmentReader};
 
 use super::document::{DocKey, Shape};
+use super::key_columns::KeyColumns;
 use super::request::{After, Facets, Hit, Hits, Request};
 use super::schema::{KIND, KeyNumbers, Keys, WORKSPACE, key_of};
 
@@ -40,6 +42,7 @@ pub fn collect(
     query: &dyn Query,
     request: &Request,
     shape: &Shape,
+    key_columns: &KeyColumns,
     hits: &mut Hits,
 ) -> tantivy::Result<()> {
     let weight = query.weight(EnableScoring::enabled_from_searcher(searcher))?;
@@ -47,7 +50,7 @@ pub fn collect(
     let mut floor = f32::NEG_INFINITY;
     let mut found: Vec<Hit> = Vec::new();
     for reader in searcher.segment_readers() {
-        let mut top = Top::new(reader, request.after.as_ref(), wanted, floor)?;
+        let mut top = Top::new(key_columns.of(searcher, reader)?, request.after.as_ref(), wanted, floor);
         if hits.total.is_some() || hits.facets.is_some() {
             let count = visit_all(&*weight, reader, &mut top, hits.facets.as_mut())?;
             if let Some(total) = &mut hits.total {
@@ -75,7 +78,12 @@ pub fn collect(
 }
 
 /// The keys of all hits, in no order.
-pub fn collect_keys(searcher: &Searcher, query: &dyn Query, shape: &Shape) -> tantivy::Result<Vec<DocKey>> {
+pub fn collect_keys(
+    searcher: &Searcher,
+    query: &dyn Query,
+    shape: &Shape,
+    key_columns: &KeyColumns,
+) -> tantivy::Result<Vec<DocKey>> {
     let weight = query.weight(EnableScoring::disabled_from_searcher(searcher))?;
     let mut found = Vec::new();
     for reader in searcher.segment_readers() {
@@ -84,19 +92,13 @@ pub fn collect_keys(searcher: &Searcher, query: &dyn Query, shape: &Shape) -> ta
         weight.for_each_no_score(reader, &mut |documents| {
             here.extend(documents.iter().filter(|document| alive.is_none_or(|alive| alive.is_alive(**document))));
         })?;
-        push_keys(reader, &here, shape, &mut found)?;
+        push_keys(&*key_columns.of(searcher, reader)?, &here, shape, &mut found)?;
     }
     Ok(found)
 }
 
 /// Appends the keys of documents of one segment.
-pub fn push_keys(
-    reader: &SegmentReader,
-    documents: &[u32],
-    shape: &Shape,
-    found: &mut Vec<DocKey>,
-) -> tantivy::Result<()> {
-    let keys = Keys::of(reader)?;
+pub fn push_keys(keys: &Keys, documents: &[u32], shape: &Shape, found: &mut Vec<DocKey>) -> tantivy::Result<()> {
     for &document in documents {
         found.push(keys.key(document, shape)?);
     }
@@ -156,7 +158,7 @@ fn visit_all(
 
 /// The best hits of one segment.
 struct Top {
-    keys: Keys,
+    keys: Arc<Keys>,
     heap: BinaryHeap<Candidate>,
     wanted: usize,
     floor: f32,
@@ -165,12 +167,12 @@ struct Top {
 }
 
 impl Top {
-    fn new(reader: &SegmentReader, after: Option<&After>, wanted: usize, floor: f32) -> tantivy::Result<Self> {
+    fn new(keys: Arc<Keys>, after: Option<&After>, wanted: usize, floor: f32) -> Self {
         let after = after.map(|after| {
             let (high, low) = after.key.halves();
             (after.score, (u64::from(after.key.kind), high, low))
         });
-        Ok(Self { keys: Keys::of(reader)?, heap: BinaryHeap::new(), wanted, floor, after })
+        Self { keys, heap: BinaryHeap::new(), wanted, floor, after }
     }
 
     fn offer(&mut self, document: u32, score: f32) {

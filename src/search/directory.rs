@@ -3,15 +3,16 @@
 //! Nothing here syncs except [`StoreDirectory::sync`], which checkpoints call. The two files that the engine replaces
 //! (`meta.json`, `.managed.json`) live in memory; a checkpoint writes the first under a name of its own. A file that a
 //! checkpoint names is not removed from the disk before a later one has been recorded. Reads copy into owned memory:
-//! a mapped file that another process cuts short would kill the host. And every read is checked, so that damage that comes
-//! while the index is open is an error and not another answer.
+//! a mapped file that another process cuts short would kill the host. And every byte is checked when it is read from the
+//! disk, so that damage that comes while the index is open is an error and not another answer; what was checked is kept,
+//! within bounds, for all readers of a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -22,9 +23,10 @@ use tantivy::directory::{
     WatchHandle, WritePtr,
 };
 
+use super::blocks::Blocks;
 use super::checkpoint::FileEntry;
 use crate::disk::{DiskFile, Mode, SharedDisk};
-use crate::value::limits::SEARCH_RESIDENT_BYTES;
+use crate::value::limits::{SEARCH_BLOCKS_BYTES, SEARCH_RESIDENT_BYTES};
 
 /// The name under which the engine keeps its list of segments.
 pub const META: &str = "meta.json";
@@ -44,15 +46,33 @@ struct Shared {
     names: Mutex<Names>,
     unlocked: Condvar,
     resident_bytes: Arc<AtomicUsize>,
+    blocks: Arc<Blocks>,
+    next_file: AtomicU64,
 }
 
-/// CRC-32 of each block of a file, once they are known.
-type Sums = Arc<OnceLock<Vec<u32>>>;
+/// What is known of a file, and kept for all who have it open. The engine opens every file anew with each commit.
+struct Known {
+    /// The number of the file among [`Blocks`].
+    number: u64,
+    /// CRC-32 of each block, once they are known.
+    sums: OnceLock<Vec<u32>>,
+    /// All of it, while there is room.
+    whole: OnceLock<OwnedBytes>,
+    resident_bytes: Arc<AtomicUsize>,
+}
+
+impl Drop for Known {
+    fn drop(&mut self) {
+        if let Some(whole) = self.whole.get() {
+            self.resident_bytes.fetch_sub(whole.len(), Ordering::Relaxed);
+        }
+    }
+}
 
 #[derive(Default)]
 struct Names {
     files: BTreeMap<String, FileEntry>,
-    sums: BTreeMap<String, Sums>,
+    known: BTreeMap<String, Arc<Known>>,
     in_memory: BTreeMap<String, Vec<u8>>,
     locks: BTreeSet<PathBuf>,
     /// What the last recorded checkpoint names.
@@ -86,7 +106,21 @@ impl StoreDirectory {
             names: Mutex::new(names),
             unlocked: Condvar::new(),
             resident_bytes: Arc::default(),
+            blocks: Arc::new(Blocks::new(SEARCH_BLOCKS_BYTES)),
+            next_file: AtomicU64::new(0),
         }))
+    }
+
+    fn new_known(&self, sums: OnceLock<Vec<u32>>) -> Arc<Known> {
+        let number = self.0.next_file.fetch_add(1, Ordering::Relaxed);
+        let resident_bytes = Arc::clone(&self.0.resident_bytes);
+        Arc::new(Known { number, sums, whole: OnceLock::new(), resident_bytes })
+    }
+
+    /// Drops the blocks that were checked, so that a test meets what is on the disk.
+    #[cfg(test)]
+    pub fn forget_blocks(&self) {
+        self.0.blocks.clear();
     }
 
     fn names(&self) -> MutexGuard<'_, Names> {
@@ -191,10 +225,11 @@ impl Directory for StoreDirectory {
     fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
         let missing = || OpenReadError::FileDoesNotExist(path.to_owned());
         let name = name_of(path).ok_or_else(missing)?;
-        let (entry, sums) = {
+        let (entry, known) = {
             let mut names = self.names();
             let entry = names.files.get(name).cloned().ok_or_else(missing)?;
-            (entry, Arc::clone(names.sums.entry(name.to_owned()).or_default()))
+            let known = names.known.entry(name.to_owned()).or_insert_with(|| self.new_known(OnceLock::new()));
+            (entry, Arc::clone(known))
         };
         let file = self.0.disk.open(&self.on_disk(name), Mode::Read).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => missing(),
@@ -203,15 +238,7 @@ impl Directory for StoreDirectory {
         let len = usize::try_from(entry.len).map_err(|_| missing())?;
         // Lengths of fields, columns, terms and postings are read by every query, positions by few.
         let is_hot = ["fieldnorm", "fast", "term", "idx"].iter().any(|end| name.ends_with(end));
-        Ok(Arc::new(Handle {
-            file,
-            len,
-            crc: entry.crc,
-            sums,
-            is_hot,
-            whole: OnceLock::new(),
-            resident_bytes: Arc::clone(&self.0.resident_bytes),
-        }))
+        Ok(Arc::new(Handle { file, len, crc: entry.crc, known, is_hot, blocks: Arc::clone(&self.0.blocks) }))
     }
 
     fn delete(&self, path: &Path) -> Result<(), DeleteError> {
@@ -222,7 +249,7 @@ impl Directory for StoreDirectory {
             return Ok(());
         }
         names.files.remove(name).ok_or_else(missing)?;
-        names.sums.remove(name);
+        names.known.remove(name);
         let is_named = names.recorded.contains(name) || names.pinned.contains(name);
         if is_named || !is_gone(self.0.disk.remove_file(&self.on_disk(name))) {
             names.doomed.insert(name.to_owned());
@@ -343,8 +370,9 @@ impl TerminatingWrite for Writer {
     fn terminate_ref(&mut self, _: AntiCallToken) -> io::Result<()> {
         self.drain(true)?;
         let entry = FileEntry { name: self.name.clone(), len: self.written, crc: self.crc.clone().finalize() };
+        let known = self.directory.new_known(OnceLock::from(std::mem::take(&mut self.sums)));
         let mut names = self.directory.names();
-        names.sums.insert(self.name.clone(), Arc::new(OnceLock::from(std::mem::take(&mut self.sums))));
+        names.known.insert(self.name.clone(), known);
         names.files.insert(self.name.clone(), entry);
         Ok(())
     }
@@ -358,10 +386,9 @@ struct Handle {
     file: Box<dyn DiskFile>,
     len: usize,
     crc: u32,
-    sums: Sums,
+    known: Arc<Known>,
     is_hot: bool,
-    whole: OnceLock<OwnedBytes>,
-    resident_bytes: Arc<AtomicUsize>,
+    blocks: Arc<Blocks>,
 }
 
 impl fmt::Debug for Handle {
@@ -379,7 +406,7 @@ impl Handle {
 
     /// The checksums of the blocks; of a file that an earlier process wrote they are computed at the first read.
     fn sums(&self) -> io::Result<&[u32]> {
-        if let Some(sums) = self.sums.get() {
+        if let Some(sums) = self.known.sums.get() {
             return Ok(sums);
         }
         let (mut sums, mut crc) = (Vec::new(), crc32fast::Hasher::new());
@@ -393,11 +420,43 @@ impl Handle {
         if crc.finalize() != self.crc {
             return Err(damaged());
         }
-        Ok(self.sums.get_or_init(|| sums))
+        Ok(self.known.sums.get_or_init(|| sums))
     }
 
-    /// Reads whole blocks, each of which must have its checksum.
+    /// Some bytes; those of a few blocks from what is kept.
     fn read(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
+        /// Longer reads would drive out what others need.
+        const FEW: usize = 8;
+        let blocks = range.start / SUM_BYTES..range.end.div_ceil(SUM_BYTES);
+        if blocks.len() > FEW {
+            return self.read_blocks(range);
+        }
+        let mut bytes = Vec::new();
+        for number in blocks.clone() {
+            let from = number * SUM_BYTES;
+            let block = self.block(number)?;
+            let part = range.start.max(from) - from..(range.end - from).min(block.len());
+            if blocks.len() == 1 {
+                return Ok(block.slice(part));
+            }
+            bytes.extend_from_slice(block.get(part).unwrap_or_default());
+        }
+        Ok(OwnedBytes::new(bytes))
+    }
+
+    /// One block, which has its checksum.
+    fn block(&self, number: usize) -> io::Result<OwnedBytes> {
+        if let Some(block) = self.blocks.get(self.known.number, number) {
+            return Ok(block);
+        }
+        let from = number * SUM_BYTES;
+        let block = self.read_blocks(from..self.len.min(from + SUM_BYTES))?;
+        self.blocks.keep(self.known.number, number, block.clone());
+        Ok(block)
+    }
+
+    /// Reads whole blocks from the disk, each of which must have its checksum.
+    fn read_blocks(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
         let first = range.start / SUM_BYTES;
         let from = first * SUM_BYTES;
         let to = self.len.min(range.end.div_ceil(SUM_BYTES) * SUM_BYTES).max(from);
@@ -422,28 +481,21 @@ impl Handle {
         if !self.is_hot {
             return Ok(None);
         }
-        if let Some(whole) = self.whole.get() {
+        let (whole, resident_bytes) = (&self.known.whole, &self.known.resident_bytes);
+        if let Some(whole) = whole.get() {
             return Ok(Some(whole));
         }
-        let before = self.resident_bytes.fetch_add(self.len, Ordering::Relaxed);
+        let before = resident_bytes.fetch_add(self.len, Ordering::Relaxed);
         if before + self.len > SEARCH_RESIDENT_BYTES {
-            self.resident_bytes.fetch_sub(self.len, Ordering::Relaxed);
+            resident_bytes.fetch_sub(self.len, Ordering::Relaxed);
             return Ok(None);
         }
         let outcome = self.read_whole();
-        let is_stored = outcome.as_ref().is_ok_and(|bytes| self.whole.set(bytes.clone()).is_ok());
+        let is_stored = outcome.as_ref().is_ok_and(|bytes| whole.set(bytes.clone()).is_ok());
         if !is_stored {
-            self.resident_bytes.fetch_sub(self.len, Ordering::Relaxed);
+            resident_bytes.fetch_sub(self.len, Ordering::Relaxed);
         }
-        outcome.map(|_| self.whole.get())
-    }
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        if self.whole.get().is_some() {
-            self.resident_bytes.fetch_sub(self.len, Ordering::Relaxed);
-        }
+        outcome.map(|_| whole.get())
     }
 }
 

@@ -85,6 +85,12 @@ impl Index {
         Ok((Self { place, shape, state: Mutex::new(state), published, walks: Mutex::new(walks) }, opened))
     }
 
+    /// See [`super::directory::StoreDirectory::forget_blocks`].
+    #[cfg(test)]
+    pub fn forget_blocks(&self) {
+        self.state().directory.forget_blocks();
+    }
+
     /// Keeps a view for the further pages of a walk; returns the number of the walk.
     pub fn begin_walk(&self, view: &View) -> u64 {
         let mut walks = self.walks.lock().unwrap_or_else(PoisonError::into_inner);

@@ -24,6 +24,8 @@ mod tree;
 mod words;
 
 #[cfg(feature = "search")]
+mod blocks;
+#[cfg(feature = "search")]
 mod collect;
 #[cfg(feature = "search")]
 mod columns;
@@ -37,6 +39,8 @@ mod directory;
 mod failure;
 #[cfg(feature = "search")]
 mod index;
+#[cfg(feature = "search")]
+mod key_columns;
 #[cfg(feature = "search")]
 mod merge;
 #[cfg(feature = "search")]

@@ -8,6 +8,7 @@ use tantivy::{IndexReader, IndexWriter, ReloadPolicy, Term};
 use super::directory::StoreDirectory;
 use super::document::{Change, Shape};
 use super::failure::failed;
+use super::key_columns::KeyColumns;
 use super::merge::Bounded;
 use super::overlay::Overlay;
 use super::place::Place;
@@ -22,7 +23,7 @@ use crate::value::limits::SEARCH_WRITER_BYTES;
 pub struct State {
     pub directory: StoreDirectory,
     pub engine: tantivy::Index,
-    fields: Fields,
+    fields: Arc<Fields>,
     pub reader: IndexReader,
     pub writer: Option<IndexWriter>,
     pub overlay: Overlay,
@@ -42,6 +43,8 @@ pub struct State {
     pub is_loading: bool,
     /// Words of segments, for looking inside them.
     word_lists: Arc<WordLists>,
+    /// Columns of segments that tell keys.
+    key_columns: Arc<KeyColumns>,
 }
 
 impl State {
@@ -58,7 +61,7 @@ impl State {
         Ok(Self {
             directory,
             engine,
-            fields,
+            fields: Arc::new(fields),
             reader,
             writer: None,
             overlay: Overlay::default(),
@@ -71,6 +74,7 @@ impl State {
             meta_name: None,
             is_loading: false,
             word_lists: Arc::default(),
+            key_columns: Arc::default(),
         })
     }
 
@@ -78,10 +82,11 @@ impl State {
     pub fn view(&self, shape: &Arc<Shape>) -> View {
         View {
             searcher: self.reader.searcher(),
-            fields: self.fields.clone(),
+            fields: Arc::clone(&self.fields),
             shape: Arc::clone(shape),
             overlay: self.overlay.clone(),
             word_lists: Arc::clone(&self.word_lists),
+            key_columns: Arc::clone(&self.key_columns),
             sequence: if self.is_loading { self.committed } else { self.applied },
         }
     }
@@ -103,7 +108,7 @@ impl State {
 
     /// Gives changes to the writer.
     pub fn write(&mut self, changes: &[Change], sequence: u64) -> Result<()> {
-        let fields = self.fields.clone();
+        let fields = Arc::clone(&self.fields);
         if !changes.is_empty() {
             let writer = self.writer()?;
             for change in changes {

@@ -11,6 +11,7 @@ use super::compile::Compiler;
 use super::contains::{candidates, parts};
 use super::document::{Ask, Change, DocKey, Shape};
 use super::failure::{failed, guarded};
+use super::key_columns::KeyColumns;
 use super::overlay::{Chunk, Overlay, Statistics};
 use super::request::{Facets, Hit, Hits, Request, Scope};
 use super::schema::Fields;
@@ -21,10 +22,11 @@ use crate::error::Result;
 #[derive(Clone)]
 pub struct View {
     pub(super) searcher: Searcher,
-    pub(super) fields: Fields,
+    pub(super) fields: Arc<Fields>,
     pub(super) shape: Arc<Shape>,
     pub(super) overlay: Overlay,
     pub(super) word_lists: Arc<WordLists>,
+    pub(super) key_columns: Arc<KeyColumns>,
     pub(super) sequence: u64,
 }
 
@@ -58,7 +60,7 @@ impl View {
         guarded("searching", || {
             let compiler = Compiler { searcher: &self.searcher, fields: &self.fields, shape: &self.shape, failed };
             let query = compiler.request(request, &self.overlay.hidden())?;
-            collect(&self.searcher, &*query, request, &self.shape, &mut hits).map_err(failed)
+            collect(&self.searcher, &*query, request, &self.shape, &self.key_columns, &mut hits).map_err(failed)
         })?;
         self.overlay.search(request, &self.shape, self, &mut hits);
         hits.hits.sort_by(Hit::order);
@@ -75,7 +77,7 @@ impl View {
         let mut keys = guarded("searching", || {
             let compiler = Compiler { searcher: &self.searcher, fields: &self.fields, shape: &self.shape, failed };
             let query = compiler.request(request, &self.overlay.hidden())?;
-            collect_keys(&self.searcher, &*query, &self.shape).map_err(failed)
+            collect_keys(&self.searcher, &*query, &self.shape, &self.key_columns).map_err(failed)
         })?;
         let mut hits = Hits::default();
         self.overlay.search(request, &self.shape, self, &mut hits);
@@ -99,7 +101,8 @@ impl View {
             for reader in self.searcher.segment_readers() {
                 let here = candidates(reader, field, &parts, most, &self.word_lists).map_err(failed)?;
                 let Some(here) = here else { return Ok(None) };
-                push_keys(reader, &here, &self.shape, &mut found).map_err(failed)?;
+                let keys = self.key_columns.of(&self.searcher, reader).map_err(failed)?;
+                push_keys(&keys, &here, &self.shape, &mut found).map_err(failed)?;
             }
             Ok(Some(found))
         })?;

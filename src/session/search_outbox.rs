@@ -15,7 +15,7 @@ use super::context::Context;
 use super::engine::lock;
 use super::event::{Event, What};
 use super::identity::Visibility;
-use super::view::{View, record_key};
+use super::view::{Place, View, record_key};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{REGISTRY, Registered, registry};
 use crate::records::{Snapshot, Source, Space, envelope};
@@ -64,6 +64,12 @@ impl SearchOutbox {
     #[cfg(test)]
     pub(super) fn opened(&self) -> Option<Opened> {
         lock(&self.opened).as_ref().map(|(_, how)| how.clone())
+    }
+
+    /// Drops what the index has checked of its files, so that the next search meets what is on the disk.
+    #[cfg(test)]
+    pub(super) fn forget_blocks(&self) {
+        self.open_index().into_iter().for_each(|index| index.forget_blocks());
     }
 
     fn open_index(&self) -> Option<Arc<Index>> {
@@ -521,19 +527,22 @@ fn texts(shape: &Shape, texts: Vec<(&'static str, f32, String)>) -> Vec<(usize, 
     known.filter_map(|(name, _, text)| Some((shape.field(name)?, text))).collect()
 }
 
-/// A record as search shows it, and its texts by field.
+/// A record as search shows it, and its texts by field where they are wanted.
 pub(super) fn shown(
     outbox: &SearchOutbox,
     shape: &Shape,
     view: &View<'_>,
     key: DocKey,
+    with_texts: bool,
 ) -> Result<Option<(registry::Document, Vec<(usize, String)>)>> {
     let Some(registered) = outbox.by_code(key.kind) else { return Ok(None) };
-    let full_key = record_key(registered.kind, key.key);
-    let Some(bytes) = view.raw(Space::Records, &full_key)? else { return Ok(None) };
-    let payload = envelope::open(&full_key, registered.kind.code, &bytes)?;
-    let mut read = (registered.document)(payload)
-        .map_err(|error: Error| error.with_resource(registered.kind.name, key.key.to_id(registered.kind.id)))?;
+    let place = Place::of(registered.kind, key.key);
+    let read = view.source().read(Space::Records, place.bytes(), |bytes| {
+        let payload = envelope::open(place.bytes(), registered.kind.code, bytes)?;
+        let read = if with_texts { (registered.document)(payload) } else { (registered.summary)(payload) };
+        read.map_err(|error: Error| error.with_resource(registered.kind.name, key.key.to_id(registered.kind.id)))
+    })?;
+    let Some(mut read) = read.transpose()? else { return Ok(None) };
     let texts = texts(shape, std::mem::take(&mut read.texts));
     Ok(Some((read, texts)))
 }

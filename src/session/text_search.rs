@@ -208,7 +208,7 @@ fn answer(view: &View<'_>, index: &Index, ask: &TextSearch, request: &Request, h
     let mut answer = TextAnswer { total: hits.total, ..TextAnswer::default() };
     for hit in &hits.hits {
         // Gone, or moved out of sight, since the walk began.
-        let Some((record, texts)) = shown(&engine.search, shape, view, hit.key)? else { continue };
+        let Some((record, texts)) = shown(&engine.search, shape, view, hit.key, ask.highlight)? else { continue };
         let Some(kind) = shape.kinds.iter().find(|kind| kind.code == hit.key.kind).copied() else { continue };
         if !view.visibility(kind).allows(&record.workspace) {
             continue;

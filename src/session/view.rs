@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::model::{Resource, split_entry_value};
 use crate::records::{Cursor, Source, Space, envelope};
 use crate::value::id::{Kind, RecordKey};
+use crate::value::stored::Members;
 use crate::value::{Action, Env, key, stored};
 
 /// One consistent state of the store, as the caller may see it.
@@ -87,10 +88,24 @@ impl<'a> View<'a> {
 
     /// The record with this key, whoever asks.
     pub(crate) fn any_by_key<R: Resource>(&self, key: RecordKey) -> Result<Option<R>> {
-        let bytes = self.source.get(Space::Records, &record_key(R::KIND, key))?;
+        self.part_by_key(key, Members::ALL)
+    }
+
+    /// The wanted members of the record with this key, whoever asks; the others have their defaults.
+    pub(crate) fn part_by_key<R: Resource>(&self, key: RecordKey, wanted: Members) -> Result<Option<R>> {
         self.touched.set(self.touched.get() + 1);
-        let record = bytes.map(|bytes| decode::<R>(key, &bytes)).transpose()?;
-        record.map(|record| self.complete(key, record)).transpose()
+        self.again(key, wanted)
+    }
+
+    /// A record of which a part was read before; it is not counted again.
+    pub(crate) fn again<R: Resource>(&self, key: RecordKey, wanted: Members) -> Result<Option<R>> {
+        let place = Place::of(R::KIND, key);
+        let record =
+            self.source.read(Space::Records, place.bytes(), |bytes| part_at::<R>(place, key, bytes, wanted))?;
+        match record.transpose()? {
+            Some(record) if R::HAS_STATE => self.complete(key, record).map(Some),
+            record => Ok(record),
+        }
     }
 
     /// The record with its part that is kept beside it.
@@ -173,12 +188,13 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// Calls `f` with key and record of every record of a kind, whoever asks, behind `after` in key order or, backwards,
-    /// before it, until it answers false.
+    /// Calls `f` with key and wanted members of every record of a kind, whoever asks, behind `after` in key order or,
+    /// backwards, before it, until it answers false.
     pub(crate) fn scan_records<R: Resource>(
         &self,
         after: Option<RecordKey>,
         back: bool,
+        wanted: Members,
         mut f: impl FnMut(RecordKey, R) -> Result<bool>,
     ) -> Result<()> {
         let mut from = vec![R::KIND.code];
@@ -191,7 +207,8 @@ impl<'a> View<'a> {
         let mut cursor = self.source.cursor(Space::Records, &from, to.as_deref())?;
         while let Some(found) = cursor.visit(back, |bytes, value| {
             let key = bytes.get(1..).and_then(|bytes| RecordKey::from_bytes(R::KIND.id, bytes));
-            key.map(|key| decode::<R>(key, value).map(|record| (key, record))).transpose()
+            key.map(|key| part_at::<R>(Place::of(R::KIND, key), key, value, wanted).map(|record| (key, record)))
+                .transpose()
         })? {
             self.touched.set(self.touched.get() + 1);
             if self.touched.get().is_multiple_of(1024) {
@@ -223,6 +240,29 @@ impl<'a> View<'a> {
     /// A cursor over the keys of a raw space that start with `prefix`.
     pub(crate) fn cursor(&self, space: Space, prefix: &[u8]) -> Result<Cursor<'a>> {
         self.source.cursor(space, prefix, key::after_prefix(prefix).as_deref())
+    }
+}
+
+/// The key of a record in [`Space::Records`], kept on the stack.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    bytes: [u8; 17],
+    len: usize,
+}
+
+impl Place {
+    /// Where the record with this key stands.
+    pub(crate) fn of(kind: Kind, key: RecordKey) -> Self {
+        let (mut bytes, key) = ([0; 17], key.as_bytes());
+        for (to, from) in bytes.iter_mut().zip(std::iter::once(&kind.code).chain(key)) {
+            *to = *from;
+        }
+        Self { bytes, len: 1 + key.len() }
+    }
+
+    /// The bytes of the key.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
     }
 }
 
@@ -261,7 +301,11 @@ pub(crate) fn with_state<R: Resource>(key: RecordKey, mut record: R, state: Opti
 
 /// The record in an envelope of [`Space::Records`].
 pub(crate) fn decode<R: Resource>(key: RecordKey, bytes: &[u8]) -> Result<R> {
-    let full_key = record_key(R::KIND, key);
-    stored::from_bytes(envelope::open(&full_key, R::KIND.code, bytes)?)
+    part_at(Place::of(R::KIND, key), key, bytes, Members::ALL)
+}
+
+/// The wanted members of the record in an envelope that stands at `place`.
+fn part_at<R: Resource>(place: Place, key: RecordKey, bytes: &[u8], wanted: Members) -> Result<R> {
+    stored::part_from_bytes(envelope::open(place.bytes(), R::KIND.code, bytes)?, wanted)
         .map_err(|error| error.with_resource(R::KIND.name, key.to_id(R::KIND.id)))
 }

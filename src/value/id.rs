@@ -242,6 +242,11 @@ macro_rules! id_type {
             ) -> $crate::value::stored::DecodeResult<Self> {
                 String::take(input).map(Self)
             }
+            fn skip<D: $crate::value::stored::Decoder<Context = ()>>(
+                input: &mut D,
+            ) -> $crate::value::stored::DecodeResult<()> {
+                String::skip(input)
+            }
         }
 
         impl<'a> From<&'a $name> for $crate::value::Val<'a> {

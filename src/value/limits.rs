@@ -124,8 +124,10 @@ pub const GROUP_OPERATIONS: usize = 1_024;
 pub const RECORD_CACHE_BYTES: usize = 64 * 1024 * 1024;
 /// Memory of the text index's writer.
 pub const SEARCH_WRITER_BYTES: usize = 32 * 1024 * 1024;
-/// Memory for files of the text index that are kept whole while a reader has them open.
-pub const SEARCH_RESIDENT_BYTES: usize = 64 * 1024 * 1024;
+/// Memory for files of the text index that are kept whole.
+pub const SEARCH_RESIDENT_BYTES: usize = 48 * 1024 * 1024;
+/// Memory for checked blocks of the other files of the text index.
+pub const SEARCH_BLOCKS_BYTES: usize = 16 * 1024 * 1024;
 /// Documents that searches evaluate in memory before they are committed to the text index.
 pub const SEARCH_OVERLAY_CHANGES: usize = 2_000;
 /// Hits of one page of a search.

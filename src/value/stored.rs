@@ -7,7 +7,10 @@
 
 use std::collections::BTreeMap;
 
+use bincode::config::{Configuration, Limit, LittleEndian, Varint};
 pub use bincode::de::Decoder;
+use bincode::de::DecoderImpl;
+use bincode::de::read::{Reader, SliceReader};
 pub use bincode::enc::Encoder;
 use bincode::{Decode, Encode};
 use chrono::{DateTime, Utc};
@@ -26,6 +29,44 @@ pub trait Stored: Sized {
     fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult;
     /// Reads a value that [`Stored::put`] wrote.
     fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self>;
+
+    /// Steps over a value that [`Stored::put`] wrote.
+    fn skip<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<()> {
+        Self::take(input).map(drop)
+    }
+
+    /// Reads a value, stepping over the members that are not wanted: those have their defaults.
+    fn take_part<D: Decoder<Context = ()>>(input: &mut D, _wanted: Members) -> DecodeResult<Self> {
+        Self::take(input)
+    }
+
+    /// The names of the members, as the struct has them; nothing for what is no struct.
+    fn member_names() -> &'static [&'static str] {
+        &[]
+    }
+}
+
+/// Which members of a struct are wanted, by their place in [`Stored::member_names`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Members(u64);
+
+impl Members {
+    /// All of them.
+    pub const ALL: Self = Self(u64::MAX);
+    /// None of them.
+    pub const NONE: Self = Self(0);
+
+    /// These and the one at `place`; all when there are more than can be told apart.
+    #[must_use]
+    pub fn with(self, place: usize) -> Self {
+        if place < u64::BITS as usize { Self(self.0 | 1 << place) } else { Self::ALL }
+    }
+
+    /// Whether the member at `place` is wanted.
+    #[must_use]
+    pub fn has(self, place: usize) -> bool {
+        place >= u64::BITS as usize || self.0 >> place & 1 == 1
+    }
 }
 
 /// The decode error of a value that no writer of this format can have written.
@@ -38,12 +79,6 @@ struct Wrap<T>(T);
 impl<T: Stored> Encode for Wrap<&T> {
     fn encode<E: Encoder>(&self, encoder: &mut E) -> EncodeResult {
         self.0.put(encoder)
-    }
-}
-
-impl<T: Stored> Decode<()> for Wrap<T> {
-    fn decode<D: Decoder<Context = ()>>(decoder: &mut D) -> DecodeResult<Self> {
-        T::take(decoder).map(Wrap)
     }
 }
 
@@ -69,12 +104,31 @@ pub fn to_bytes<T: Stored>(value: &T) -> Result<Vec<u8>> {
 /// # Errors
 /// `Corrupt` when the bytes are not the stored form of a `T`, or when some are left over.
 pub fn from_bytes<T: Stored>(bytes: &[u8]) -> Result<T> {
-    const LIMIT: usize = 16 * limits::RECORD_BYTES;
+    decode(bytes, |input| T::take(input))
+}
+
+/// Reads what [`to_bytes`] wrote, but only the members that are wanted; the others have their defaults.
+///
+/// # Errors
+/// As [`from_bytes`]; what is stepped over is not looked at closely.
+pub fn part_from_bytes<T: Stored>(bytes: &[u8], wanted: Members) -> Result<T> {
+    if wanted == Members::ALL { from_bytes(bytes) } else { decode(bytes, |input| T::take_part(input, wanted)) }
+}
+
+const LIMIT: usize = 16 * limits::RECORD_BYTES;
+type Config = Configuration<LittleEndian, Varint, Limit<LIMIT>>;
+
+fn decode<'b, T>(
+    bytes: &'b [u8],
+    take: impl FnOnce(&mut DecoderImpl<SliceReader<'b>, Config, ()>) -> DecodeResult<T>,
+) -> Result<T> {
     let config = bincode::config::standard().with_limit::<LIMIT>();
-    let (Wrap(value), used) = bincode::decode_from_slice::<Wrap<T>, _>(bytes, config)
-        .map_err(|error| Error::corrupt("a stored record cannot be decoded").with_source(error))?;
-    if used != bytes.len() {
-        return Err(Error::corrupt(format!("a stored record has {} bytes too many", bytes.len() - used)));
+    let mut input = DecoderImpl::new(SliceReader::new(bytes), config, ());
+    let value =
+        take(&mut input).map_err(|error| Error::corrupt("a stored record cannot be decoded").with_source(error))?;
+    // One byte more than the rest is not there, however long it is.
+    if input.reader().peek_read(1).is_some() {
+        return Err(Error::corrupt("a stored record has bytes after its end"));
     }
     Ok(value)
 }
@@ -99,7 +153,6 @@ impl Stored for String {
         self.as_str().encode(out)
     }
     fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
-        use bincode::de::read::Reader;
         let len = take_len(input)?;
         input.claim_bytes_read(len)?;
         // Copied from where it lies: a text that is longer than what is there allocates nothing.
@@ -107,6 +160,13 @@ impl Stored for String {
         let text = std::str::from_utf8(bytes).map_err(|_| bad("text"))?.to_owned();
         input.reader().consume(len);
         Ok(text)
+    }
+    fn skip<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<()> {
+        let len = take_len(input)?;
+        input.claim_bytes_read(len)?;
+        input.reader().peek_read(len).ok_or_else(|| bad("text"))?;
+        input.reader().consume(len);
+        Ok(())
     }
 }
 
@@ -124,6 +184,13 @@ impl<T: Stored> Stored for Option<T> {
         match u8::take(input)? {
             0 => Ok(None),
             1 => Ok(Some(T::take(input)?)),
+            _ => Err(bad("option")),
+        }
+    }
+    fn skip<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<()> {
+        match u8::take(input)? {
+            0 => Ok(()),
+            1 => T::skip(input),
             _ => Err(bad("option")),
         }
     }
@@ -147,6 +214,9 @@ impl<T: Stored> Stored for Vec<T> {
         }
         Ok(items)
     }
+    fn skip<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<()> {
+        (0..take_len(input)?).try_for_each(|_| T::skip(input))
+    }
 }
 
 impl<V: Stored> Stored for BTreeMap<String, V> {
@@ -166,6 +236,12 @@ impl<V: Stored> Stored for BTreeMap<String, V> {
         }
         Ok(map)
     }
+    fn skip<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<()> {
+        (0..take_len(input)?).try_for_each(|_| {
+            String::skip(input)?;
+            V::skip(input)
+        })
+    }
 }
 
 impl<T: Stored> Stored for Box<T> {
@@ -174,6 +250,9 @@ impl<T: Stored> Stored for Box<T> {
     }
     fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
         T::take(input).map(Box::new)
+    }
+    fn skip<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<()> {
+        T::skip(input)
     }
 }
 
@@ -185,6 +264,10 @@ impl<A: Stored, B: Stored> Stored for (A, B) {
     fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
         Ok((A::take(input)?, B::take(input)?))
     }
+    fn skip<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<()> {
+        A::skip(input)?;
+        B::skip(input)
+    }
 }
 
 impl Stored for DateTime<Utc> {
@@ -193,6 +276,9 @@ impl Stored for DateTime<Utc> {
     }
     fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
         DateTime::from_timestamp_millis(i64::take(input)?).ok_or_else(|| bad("time"))
+    }
+    fn skip<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<()> {
+        i64::skip(input)
     }
 }
 
@@ -203,6 +289,9 @@ impl Stored for serde_json::Value {
     fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
         serde_json::from_str(&String::take(input)?).map_err(|_| bad("JSON value"))
     }
+    fn skip<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<()> {
+        String::skip(input)
+    }
 }
 
 impl Stored for ApiError {
@@ -212,6 +301,9 @@ impl Stored for ApiError {
     }
     fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
         serde_json::from_str(&String::take(input)?).map_err(|_| bad("error record"))
+    }
+    fn skip<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<()> {
+        String::skip(input)
     }
 }
 

@@ -526,6 +526,33 @@ macro_rules! record {
                 let _ = &input;
                 Ok(Self { $($field: $crate::value::Stored::take(input)?),* })
             }
+            fn skip<D: $crate::value::stored::Decoder<Context = ()>>(
+                input: &mut D,
+            ) -> $crate::value::stored::DecodeResult<()> {
+                let _ = &input;
+                $(<$ty as $crate::value::Stored>::skip(input)?;)*
+                Ok(())
+            }
+            fn take_part<D: $crate::value::stored::Decoder<Context = ()>>(
+                input: &mut D,
+                wanted: $crate::value::stored::Members,
+            ) -> $crate::value::stored::DecodeResult<Self> {
+                let mut part = Self::default();
+                let mut place = 0;
+                $(
+                    if wanted.has(place) {
+                        part.$field = $crate::value::Stored::take(input)?;
+                    } else {
+                        <$ty as $crate::value::Stored>::skip(input)?;
+                    }
+                    place += 1;
+                )*
+                let _ = (place, &input);
+                Ok(part)
+            }
+            fn member_names() -> &'static [&'static str] {
+                &[$(stringify!($field)),*]
+            }
         }
 
         $crate::value::wire::record!($($rest)*);

@@ -35,15 +35,20 @@ impl<'a> Rows<'a> {
 
 /// A run, standing at an entry.
 struct Iter<'a> {
-    rows: redb::Range<'a, Bytes, Bytes>,
+    table: Rows<'a>,
+    run: u64,
+    /// The further rows; backwards they are opened when the first block is at its start, which most walks never reach.
+    rows: Option<redb::Range<'a, Bytes, Bytes>>,
+    /// Key of the row behind those that a walk backwards still has before it.
+    behind: Vec<u8>,
     block: Block,
 }
 
 impl<'a> Iter<'a> {
     /// The run at its first entry from `from` on; `None` when there is none.
     fn forward(table: Rows<'a>, run: u64, from: &[u8]) -> Result<Option<Self>> {
-        let rows = table.range(&row_key(run, from), &row_key(run + 1, &[]))?;
-        let mut iter = Self { rows, block: Block::default() };
+        let rows = Some(table.range(&row_key(run, from), &row_key(run + 1, &[]))?);
+        let mut iter = Self { table, run, rows, behind: Vec::new(), block: Block::default() };
         // The row has the block's last entry as its key, so the first row is the one.
         Ok((iter.load(false)? && iter.block.seek_forward(Some(from))?).then_some(iter))
     }
@@ -51,32 +56,28 @@ impl<'a> Iter<'a> {
     /// The run at its last entry before `to`.
     fn back(table: Rows<'a>, run: u64, to: &[u8]) -> Result<Option<Self>> {
         // The block that `to` falls into is the last one to be read.
-        let place = row_key(run, to);
         let end = row_key(run + 1, &[]);
-        let mut behind = table.range(&place, &end)?;
-        let last = match behind.next() {
-            Some(row) => {
-                let (key, _) = row.map_err(|error| from_redb("read the indexes", error))?;
-                let mut after = key.value().to_vec();
-                after.push(0);
-                after
+        let last = table.range(&row_key(run, to), &end)?.next();
+        let mut iter = Self { table, run, rows: None, behind: end, block: Block::default() };
+        if let Some(row) = last {
+            let (key, value) = row.map_err(|error| from_redb("read the indexes", error))?;
+            iter.block.load(key.value(), value.value())?;
+            iter.behind = key.value().to_vec();
+            if iter.block.seek_back(Some(to))? {
+                return Ok(Some(iter));
             }
-            None => end,
-        };
-        let rows = table.range(&row_key(run, &[]), &last)?;
-        let mut iter = Self { rows, block: Block::default() };
-        if !iter.load(true)? {
-            return Ok(None);
         }
-        if iter.block.seek_back(Some(to))? {
-            return Ok(Some(iter));
-        }
-        Ok((iter.load(true)? && iter.block.seek_back(Some(to))?).then_some(iter))
+        // Every entry of the blocks before is before `to`.
+        Ok((iter.load(true)? && iter.block.seek_back(None)?).then_some(iter))
     }
 
     /// Reads the next row from either end; whether there was one.
     fn load(&mut self, back: bool) -> Result<bool> {
-        let row = if back { self.rows.next_back() } else { self.rows.next() };
+        let rows = match &mut self.rows {
+            Some(rows) => rows,
+            None => self.rows.insert(self.table.range(&row_key(self.run, &[]), &self.behind)?),
+        };
+        let row = if back { rows.next_back() } else { rows.next() };
         let Some(row) = row else { return Ok(false) };
         let (key, value) = row.map_err(|error| from_redb("read the indexes", error))?;
         self.block.load(key.value(), value.value())?;

@@ -40,18 +40,20 @@ impl<'q> Ask<'q> {
     }
 }
 
-/// The page, each record with its computed members and then reduced to the parts that were asked for.
-pub(crate) fn page<R: LabRecord>(access: &impl Access, ask: &Ask<'_>, project: impl Fn(R) -> R) -> Result<Page<R>> {
+/// The page, each record with its computed members and then reduced to the parts that were asked for: all of it without
+/// a projection.
+pub(crate) fn page<R: LabRecord, F>(
+    access: &impl Access,
+    ask: &Ask<'_>,
+    projection: Option<&Vec<F>>,
+    project: fn(&R, &[F]) -> R,
+) -> Result<Page<R>> {
     let query = ask.query()?;
     let mut page = access.read(|view| view.query::<R>(&query))?;
-    page.items = page
-        .items
-        .into_iter()
-        .map(|mut record| {
-            record.finish();
-            project(record)
-        })
-        .collect();
+    page.items.iter_mut().for_each(LabRecord::finish);
+    if let Some(fields) = projection.filter(|fields| !fields.is_empty()) {
+        page.items.iter_mut().for_each(|record| *record = project(record, fields));
+    }
     Ok(page)
 }
 

@@ -147,11 +147,7 @@ impl<A: Access> TestPlanService for A {
     }
 
     fn query_test_plans(&self, request: QueryTestPlansRequest) -> Result<PagedTestPlans> {
-        let projection = request.projection.as_deref().unwrap_or_default();
-        let page = query::page::<TestPlan>(self, &plan_ask(&request), |plan| match projection {
-            [] => plan,
-            fields => project_test_plan(&plan, fields),
-        })?;
+        let page = query::page(self, &plan_ask(&request), request.projection.as_ref(), project_test_plan)?;
         Ok(PagedTestPlans {
             test_plans: page.items,
             continuation_token: page.continuation_token,
@@ -198,11 +194,7 @@ impl<A: Access> TestPlanService for A {
     }
 
     fn query_test_plan_templates(&self, request: QueryTestPlanTemplatesRequest) -> Result<PagedTestPlanTemplates> {
-        let projection = request.projection.as_deref().unwrap_or_default();
-        let page = query::page::<TestPlanTemplate>(self, &template_ask(&request), |template| match projection {
-            [] => template,
-            fields => project_test_plan_template(&template, fields),
-        })?;
+        let page = query::page(self, &template_ask(&request), request.projection.as_ref(), project_test_plan_template)?;
         Ok(PagedTestPlanTemplates {
             test_plan_templates: page.items,
             continuation_token: page.continuation_token,

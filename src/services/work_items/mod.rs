@@ -178,11 +178,7 @@ impl<A: Access> WorkItemService for A {
     }
 
     fn query_work_items(&self, request: QueryWorkItemsRequest) -> Result<PagedWorkItems> {
-        let projection = request.projection.as_deref().unwrap_or_default();
-        let page = query::page::<WorkItem>(self, &item_ask(&request), |item| match projection {
-            [] => item,
-            fields => project_work_item(&item, fields),
-        })?;
+        let page = query::page(self, &item_ask(&request), request.projection.as_ref(), project_work_item)?;
         Ok(PagedWorkItems {
             work_items: page.items,
             continuation_token: page.continuation_token,
@@ -245,11 +241,7 @@ impl<A: Access> WorkItemService for A {
     }
 
     fn query_work_item_templates(&self, request: QueryWorkItemTemplatesRequest) -> Result<PagedWorkItemTemplates> {
-        let projection = request.projection.as_deref().unwrap_or_default();
-        let page = query::page::<WorkItemTemplate>(self, &template_ask(&request), |template| match projection {
-            [] => template,
-            fields => project_template(&template, fields),
-        })?;
+        let page = query::page(self, &template_ask(&request), request.projection.as_ref(), project_template)?;
         Ok(PagedWorkItemTemplates {
             work_item_templates: page.items,
             continuation_token: page.continuation_token,

@@ -108,7 +108,7 @@ pub(super) fn count<R: Resource>(
             };
             for key in unsettled {
                 let record = view.any_by_key::<R>(key)?;
-                found += u64::from(record.is_some_and(|record| predicate.matches(&record)));
+                found += u64::from(record.is_some_and(|record| predicate.matches(key, &record)));
             }
             Ok(Some((found, 0)))
         }

@@ -57,16 +57,15 @@ pub(super) fn fingerprint<R: Resource>(query: &Query<'_>) -> Fingerprint {
 }
 
 /// The position behind the last record of a page, whose sort key is `last`; `next` is that of the record that follows.
-pub(super) fn write<R: Resource>(last: &[u8], last_key: Option<RecordKey>, next: &[u8]) -> Vec<u8> {
+pub(super) fn write<R: Resource>(last: &[u8], last_key: RecordKey, next: &[u8]) -> Vec<u8> {
     let mark = if last.len() <= limits::TOKEN_POSITION_BYTES {
         Some(last.to_vec())
     } else {
         mark_between(last, next, R::KIND.id.key_len())
     };
-    match (mark, last_key) {
-        (Some(mark), _) => [&[MARK], mark.as_slice()].concat(),
-        (None, Some(key)) => [&[RECORD], key.as_bytes(), &xxh3_128(last).to_be_bytes()].concat(),
-        (None, None) => [&[MARK], last].concat(),
+    match mark {
+        Some(mark) => [&[MARK], mark.as_slice()].concat(),
+        None => [&[RECORD], last_key.as_bytes(), &xxh3_128(last).to_be_bytes()].concat(),
     }
 }
 

@@ -83,19 +83,24 @@ impl Predicate {
         Ok(Self { filter, conditions, visibility: view.visibility(R::KIND), restrict, env: view.env(), searches })
     }
 
-    pub(super) fn matches<R: Resource>(&self, record: &R) -> bool {
+    /// Whether a record is a match; only the members that [`Predicate::reads`] names need be there.
+    pub(super) fn matches<R: Resource>(&self, key: RecordKey, record: &R) -> bool {
         if !self.visibility.allows(record.workspace()) {
             return false;
         }
         let row = RecordRow { record, env: self.env };
-        let finds = |number: usize| {
-            self.searches.get(number).zip(record.key()).is_some_and(|(found, key)| found.contains(&key))
-        };
+        let finds = |number: usize| self.searches.get(number).is_some_and(|found| found.contains(&key));
         self.restrict.iter().all(|(index, values)| match row.val(*index) {
             Val::Str(text) => values.iter().any(|value| *value == text),
             Val::Strings(items) => items.iter().any(|item| values.contains(item)),
             _ => false,
         }) && self.filter.as_ref().is_none_or(|filter| filter.matches_with(&row, &finds))
+    }
+
+    /// The positions of the fields that are tested.
+    pub(super) fn reads(&self) -> impl Iterator<Item = usize> {
+        let filter = self.filter.iter().flat_map(|filter| filter.fields());
+        filter.copied().chain(self.restrict.iter().map(|(field, _)| *field))
     }
 
     /// The residual condition as text, for plans.

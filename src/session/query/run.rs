@@ -8,36 +8,20 @@ use super::scan::{OrderedScan, Scan};
 use super::walk::{self, OrderedWalk, Walked};
 use super::{OrderTerm, Page, Plan, Query, cells, position};
 use crate::error::Result;
-use crate::model::Resource;
+use crate::model::{Resource, members_of};
 use crate::session::token;
 use crate::session::view::View;
 use crate::value::id::RecordKey;
+use crate::value::stored::Members;
 use crate::value::{Row, key};
 
-/// A candidate that matched, ordered by its sort key.
-struct Hit<R> {
+/// A candidate that matched, ordered by its sort key, which ends with its key.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Hit {
     sort: Vec<u8>,
-    record: R,
-}
-
-impl<R> PartialEq for Hit<R> {
-    fn eq(&self, other: &Self) -> bool {
-        self.sort == other.sort
-    }
-}
-
-impl<R> Eq for Hit<R> {}
-
-impl<R> PartialOrd for Hit<R> {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<R> Ord for Hit<R> {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.sort.cmp(&other.sort)
-    }
+    key: RecordKey,
+    /// Place of its record among those of [`Top`].
+    slot: usize,
 }
 
 /// How records are ordered: fields in key order, then the record key.
@@ -56,6 +40,11 @@ impl Order {
             terms: query.order.iter().map(term).collect::<Result<_>>()?,
             key_descending: query.ties_follow_direction && query.order.first().is_some_and(|term| term.descending),
         })
+    }
+
+    /// The positions of the fields of the order.
+    fn reads(&self) -> impl Iterator<Item = usize> {
+        self.terms.iter().filter_map(|(field, _)| *field)
     }
 
     /// The bytes whose ascending order is the order of the query; no two records share them.
@@ -91,7 +80,7 @@ impl View<'_> {
     /// # Errors
     /// `InvalidArgument` for a faulty filter, substitution or token.
     pub fn query<R: Resource>(&self, query: &Query<'_>) -> Result<Page<R>> {
-        self.query_with_plan(query).map(|(page, _)| page)
+        self.answer(query, false).map(|(page, _)| page)
     }
 
     /// How `query` will be answered, without running it.
@@ -108,6 +97,11 @@ impl View<'_> {
     /// # Errors
     /// As [`View::query`].
     pub fn query_with_plan<R: Resource>(&self, query: &Query<'_>) -> Result<(Page<R>, Plan)> {
+        self.answer(query, true)
+    }
+
+    /// The page, and the plan where it is wanted.
+    fn answer<R: Resource>(&self, query: &Query<'_>, with_plan: bool) -> Result<(Page<R>, Plan)> {
         let predicate = Predicate::compile::<R>(self, query)?;
         let order = Order::compile::<R>(query)?;
         let fingerprint = position::fingerprint::<R>(query);
@@ -116,7 +110,7 @@ impl View<'_> {
             .map(|position| position::read::<R>(self, &order, &predicate, &position))
             .transpose()?;
         let choice = choose::<R>(self, query, &predicate)?;
-        let mut plan = describe::<R>(query, &predicate, &choice);
+        let mut plan = if with_plan { describe::<R>(query, &predicate, &choice) } else { Plan::default() };
         let touched_before = self.records_touched();
 
         let mut entries = 0;
@@ -135,10 +129,13 @@ impl View<'_> {
             // One more than wanted tells whether anything follows.
             keep: wanted.saturating_add(1),
             count_all: query.return_count && indexed_count.is_none(),
+            has_page: query.take > 0,
             order: &order,
             predicate: &predicate,
             after: after.as_deref(),
             heap: BinaryHeap::new(),
+            records: Vec::new(),
+            wanted: Members::ALL,
             count: 0,
         };
         // A page of nothing needs no records when the count is known.
@@ -146,24 +143,44 @@ impl View<'_> {
             entries += candidates::<R>(self, query, &choice.path, &mut top)?;
         }
         let count = indexed_count.unwrap_or(top.count);
+        let is_whole = top.wanted == Members::ALL;
         let mut hits = top.heap.into_sorted_vec();
         let token = match (wanted.checked_sub(1).and_then(|last| hits.get(last)), hits.get(wanted)) {
             (Some(last), Some(next)) if query.take > 0 => {
-                let position = position::write::<R>(&last.sort, last.record.key(), &next.sort);
+                let position = position::write::<R>(&last.sort, last.key, &next.sort);
                 Some(token::seal(token_key, &fingerprint, &position)?)
             }
             _ => None,
         };
         hits.truncate(wanted);
+        hits.drain(..query.skip.min(hits.len()));
+        let items = if is_whole { in_order(&hits, top.records) } else { whole(self, &hits)? };
         plan.records_touched = Some(self.records_touched() - touched_before);
         plan.entries_touched = Some(entries);
-        let page = Page {
-            items: hits.into_iter().skip(query.skip).map(|hit| hit.record).collect(),
-            continuation_token: token,
-            total_count: query.return_count.then_some(count),
-        };
+        let page = Page { items, continuation_token: token, total_count: query.return_count.then_some(count) };
         Ok((page, plan))
     }
+}
+
+/// The records of hits, in their order.
+fn in_order<R: Resource>(hits: &[Hit], mut records: Vec<R>) -> Vec<R> {
+    let first = hits.first().map_or(0, |hit| hit.slot);
+    // Candidates that came in order lie in order.
+    if hits.iter().enumerate().all(|(at, hit)| hit.slot == first + at) {
+        records.truncate(first + hits.len());
+        records.drain(..first.min(records.len()));
+        return records;
+    }
+    hits.iter().filter_map(|hit| records.get_mut(hit.slot).map(std::mem::take)).collect()
+}
+
+/// The records of hits of which only parts were read.
+fn whole<R: Resource>(view: &View<'_>, hits: &[Hit]) -> Result<Vec<R>> {
+    let mut records = Vec::with_capacity(hits.len());
+    for hit in hits {
+        records.push(view.again::<R>(hit.key, Members::ALL)?.ok_or_else(|| walk::missing::<R>(hit.key))?);
+    }
+    Ok(records)
 }
 
 /// The first matches behind the page's start, in order.
@@ -171,29 +188,59 @@ struct Top<'t, R> {
     keep: usize,
     /// Whether every match is counted, so that nothing may be left unread.
     count_all: bool,
+    /// Whether there is a page at all.
+    has_page: bool,
     order: &'t Order,
     predicate: &'t Predicate,
     after: Option<&'t [u8]>,
-    heap: BinaryHeap<Hit<R>>,
+    heap: BinaryHeap<Hit>,
+    /// The records of the hits; none while only parts are read.
+    records: Vec<R>,
+    /// What is read of each candidate.
+    wanted: Members,
     count: u64,
 }
 
 impl<R: Resource> Top<'_, R> {
+    /// From now on candidates are read as far as test and order need it. It pays where most of them are not on the page,
+    /// whose records are then read again.
+    fn read_parts(&mut self) {
+        self.wanted = members_of::<R>(self.predicate.reads().chain(self.order.reads()));
+    }
+
+    /// Forgets what was offered.
+    fn clear(&mut self) {
+        self.heap.clear();
+        self.records.clear();
+        self.count = 0;
+    }
+
     /// Takes a candidate; whether more are of use when they come in order.
-    fn offer(&mut self, record_key: RecordKey, record: R) -> bool {
-        if !self.predicate.matches(&record) {
+    fn offer(&mut self, key: RecordKey, record: R) -> bool {
+        if !self.predicate.matches(key, &record) {
             return true;
         }
         self.count += 1;
-        let sort = self.order.sort_key(&record, record_key, self.predicate);
+        if !self.has_page {
+            return self.count_all;
+        }
+        let sort = self.order.sort_key(&record, key, self.predicate);
         if self.after.is_some_and(|after| sort.as_slice() <= after) {
             return true;
         }
+        let is_whole = self.wanted == Members::ALL;
         if self.heap.len() < self.keep {
-            self.heap.push(Hit { sort, record });
-        } else if self.heap.peek().is_some_and(|worst| sort < worst.sort) {
-            self.heap.pop();
-            self.heap.push(Hit { sort, record });
+            self.heap.push(Hit { sort, key, slot: self.records.len() });
+            if is_whole {
+                self.records.push(record);
+            }
+        } else if let Some(mut worst) = self.heap.peek_mut()
+            && sort < worst.sort
+        {
+            if let (true, Some(place)) = (is_whole, self.records.get_mut(worst.slot)) {
+                *place = record;
+            }
+            *worst = Hit { sort, key, slot: worst.slot };
         }
         self.count_all || self.heap.len() < self.keep
     }
@@ -274,7 +321,14 @@ fn candidates<R: Resource>(view: &View<'_>, query: &Query<'_>, path: &AccessPath
                 _ => None,
             };
             let back = in_order == Some(true);
-            view.scan_records::<R>(after, back, |key, record| Ok(top.offer(key, record) || in_order.is_none()))?;
+            if in_order.is_none() || top.count_all || top.predicate.filter.is_some() {
+                top.read_parts();
+            }
+            view.scan_records::<R>(after, back, top.wanted, |key, record| {
+                #[cfg(test)]
+                agrees(view, top, key, &record)?;
+                Ok(top.offer(key, record) || in_order.is_none())
+            })?;
             Ok(0)
         }
     }
@@ -301,12 +355,17 @@ fn records_of<R: Resource>(
     if in_order == Some(true) {
         keys.reverse();
     }
+    if keys.len() > top.keep && (in_order.is_none() || top.count_all) {
+        top.read_parts();
+    }
     for (number, key) in keys.into_iter().enumerate() {
         if number % 1024 == 1023 {
             view.context().check_deadline()?;
         }
-        match view.any_by_key::<R>(key)? {
+        match view.part_by_key::<R>(key, top.wanted)? {
             Some(record) => {
+                #[cfg(test)]
+                agrees(view, top, key, &record)?;
                 if !top.offer(key, record) && in_order.is_some() {
                     break;
                 }
@@ -315,6 +374,16 @@ fn records_of<R: Resource>(
             None => {}
         }
     }
+    Ok(())
+}
+
+/// Every test of a query also looks whether a part of a record gives the answers of the whole.
+#[cfg(test)]
+fn agrees<R: Resource>(view: &View<'_>, top: &Top<'_, R>, key: RecordKey, part: &R) -> Result<()> {
+    let whole = view.again::<R>(key, Members::ALL)?.unwrap_or_default();
+    assert_eq!(top.predicate.matches(key, part), top.predicate.matches(key, &whole), "{part:?} of {whole:?}");
+    let sort = |record: &R| top.order.sort_key(record, key, top.predicate);
+    assert_eq!(sort(part), sort(&whole), "{part:?} of {whole:?}");
     Ok(())
 }
 
@@ -349,8 +418,7 @@ fn along<R: Resource>(
     let (walked, read) = ordered_walk.run::<R>(view, |key, record| Ok(top.offer(key, record)))?;
     entries += read;
     if let (Walked::OutOfBudget, Some(keys)) = (walked, gathered) {
-        top.heap.clear();
-        top.count = 0;
+        top.clear();
         records_of(view, query, keys, top, true)?;
     }
     Ok(entries)

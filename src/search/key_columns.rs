@@ -1,0 +1,31 @@
+//! The columns that tell the keys of documents, opened once for each segment.
+//!
+//! Opening a column looks its name up and reads its head, which costs more than all of a short query. Segments do not
+//! change, so the columns are opened at the first query; those of segments that are gone are dropped.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tantivy::index::SegmentId;
+use tantivy::{Searcher, SegmentReader};
+
+use super::schema::Keys;
+
+/// The columns that were opened so far.
+#[derive(Default)]
+pub struct KeyColumns(Mutex<HashMap<SegmentId, Arc<Keys>>>);
+
+impl KeyColumns {
+    /// The columns of a segment of a searcher.
+    pub fn of(&self, searcher: &Searcher, reader: &SegmentReader) -> tantivy::Result<Arc<Keys>> {
+        let opened = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(keys) = opened().get(&reader.segment_id()) {
+            return Ok(Arc::clone(keys));
+        }
+        let keys = Arc::new(Keys::of(reader)?);
+        let mut opened = opened();
+        opened.retain(|segment, _| searcher.segment_readers().iter().any(|reader| reader.segment_id() == *segment));
+        opened.insert(reader.segment_id(), Arc::clone(&keys));
+        Ok(keys)
+    }
+}
