@@ -109,7 +109,8 @@ fn document<R: Resource>(payload: &[u8]) -> Result<Document> {
 }
 
 fn summary<R: Resource>(payload: &[u8]) -> Result<Document> {
-    let record = stored::part_from_bytes::<R>(payload, summary_members::<R>())?;
+    let mut record = R::default();
+    stored::fill_from_bytes(&mut record, payload, summary_members::<R>())?;
     Ok(Document {
         id: record.id().to_owned(),
         name: record.name().to_owned(),

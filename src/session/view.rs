@@ -100,11 +100,13 @@ impl<'a> View<'a> {
     /// A record of which a part was read before; it is not counted again.
     pub(crate) fn again<R: Resource>(&self, key: RecordKey, wanted: Members) -> Result<Option<R>> {
         let place = Place::of(R::KIND, key);
-        let record =
-            self.source.read(Space::Records, place.bytes(), |bytes| part_at::<R>(place, key, bytes, wanted))?;
-        match record.transpose()? {
-            Some(record) if R::HAS_STATE => self.complete(key, record).map(Some),
-            record => Ok(record),
+        let mut record = R::default();
+        let fill = |bytes: &[u8]| fill_at(&mut record, place, key, bytes, wanted);
+        match self.source.read(Space::Records, place.bytes(), fill)? {
+            None => Ok(None),
+            Some(Err(error)) => Err(error),
+            Some(Ok(())) if R::HAS_STATE => self.complete(key, record).map(Some),
+            Some(Ok(())) => Ok(Some(record)),
         }
     }
 
@@ -306,6 +308,14 @@ pub(crate) fn decode<R: Resource>(key: RecordKey, bytes: &[u8]) -> Result<R> {
 
 /// The wanted members of the record in an envelope that stands at `place`.
 fn part_at<R: Resource>(place: Place, key: RecordKey, bytes: &[u8], wanted: Members) -> Result<R> {
-    stored::part_from_bytes(envelope::open(place.bytes(), R::KIND.code, bytes)?, wanted)
+    let mut record = R::default();
+    fill_at(&mut record, place, key, bytes, wanted).map(|()| record)
+}
+
+/// Reads the wanted members of the record in an envelope that stands at `place` into `record`.
+fn fill_at<R: Resource>(record: &mut R, place: Place, key: RecordKey, bytes: &[u8], wanted: Members) -> Result<()> {
+    let payload = envelope::open(place.bytes(), R::KIND.code, bytes);
+    payload
+        .and_then(|payload| stored::fill_from_bytes(record, payload, wanted))
         .map_err(|error| error.with_resource(R::KIND.name, key.to_id(R::KIND.id)))
 }

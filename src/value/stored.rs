@@ -35,9 +35,10 @@ pub trait Stored: Sized {
         Self::take(input).map(drop)
     }
 
-    /// Reads a value, stepping over the members that are not wanted: those have their defaults.
-    fn take_part<D: Decoder<Context = ()>>(input: &mut D, _wanted: Members) -> DecodeResult<Self> {
-        Self::take(input)
+    /// Reads a value into this one where it lies, stepping over the members that are not wanted, which stay as they are.
+    fn fill<D: Decoder<Context = ()>>(&mut self, input: &mut D, _wanted: Members) -> DecodeResult<()> {
+        *self = Self::take(input)?;
+        Ok(())
     }
 
     /// The names of the members, as the struct has them; nothing for what is no struct.
@@ -107,12 +108,13 @@ pub fn from_bytes<T: Stored>(bytes: &[u8]) -> Result<T> {
     decode(bytes, |input| T::take(input))
 }
 
-/// Reads what [`to_bytes`] wrote, but only the members that are wanted; the others have their defaults.
+/// Reads what [`to_bytes`] wrote into `value`, but only the members that are wanted; the others stay as they are. A large
+/// record is made where it shall lie.
 ///
 /// # Errors
-/// As [`from_bytes`]; what is stepped over is not looked at closely.
-pub fn part_from_bytes<T: Stored>(bytes: &[u8], wanted: Members) -> Result<T> {
-    if wanted == Members::ALL { from_bytes(bytes) } else { decode(bytes, |input| T::take_part(input, wanted)) }
+/// As [`from_bytes`]; what is stepped over is not looked at closely. The value is then of no use.
+pub fn fill_from_bytes<T: Stored>(value: &mut T, bytes: &[u8], wanted: Members) -> Result<()> {
+    decode(bytes, |input| value.fill(input, wanted))
 }
 
 const LIMIT: usize = 16 * limits::RECORD_BYTES;

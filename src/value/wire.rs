@@ -533,22 +533,22 @@ macro_rules! record {
                 $(<$ty as $crate::value::Stored>::skip(input)?;)*
                 Ok(())
             }
-            fn take_part<D: $crate::value::stored::Decoder<Context = ()>>(
+            fn fill<D: $crate::value::stored::Decoder<Context = ()>>(
+                &mut self,
                 input: &mut D,
                 wanted: $crate::value::stored::Members,
-            ) -> $crate::value::stored::DecodeResult<Self> {
-                let mut part = Self::default();
+            ) -> $crate::value::stored::DecodeResult<()> {
                 let mut place = 0;
                 $(
                     if wanted.has(place) {
-                        part.$field = $crate::value::Stored::take(input)?;
+                        self.$field = $crate::value::Stored::take(input)?;
                     } else {
                         <$ty as $crate::value::Stored>::skip(input)?;
                     }
                     place += 1;
                 )*
-                let _ = (place, &input);
-                Ok(part)
+                let _ = (place, wanted, &input);
+                Ok(())
             }
             fn member_names() -> &'static [&'static str] {
                 &[$(stringify!($field)),*]

@@ -144,6 +144,8 @@ pub(super) struct Block {
     groups: usize,
     values: usize,
     entries: usize,
+    /// Whether every entry adds a key.
+    only_adds: bool,
     /// The keys of the group that was read last, one after the other.
     keys: Vec<u8>,
     group: Vec<Entry>,
@@ -167,11 +169,12 @@ pub(super) fn net(row_key: &[u8], bytes: &[u8]) -> Result<i64> {
 impl Block {
     /// Reads another block, checking it; stands nowhere.
     pub(super) fn load(&mut self, row_key: &[u8], bytes: &[u8]) -> Result<()> {
-        net(row_key, bytes)?;
+        let net = net(row_key, bytes)?;
         self.bytes.clear();
         self.bytes.extend_from_slice(bytes);
         let count = u32_at(bytes, 8).unwrap_or_default() as usize;
         self.groups = count.div_ceil(GROUP);
+        self.only_adds = i64::try_from(count).is_ok_and(|count| count == net);
         self.values = HEADER + self.groups * 4;
         self.entries = self.values + u32_at(bytes, 12).unwrap_or_default() as usize;
         if count == 0 || self.entries > bytes.len() {
@@ -240,6 +243,19 @@ impl Block {
             }
         }
         Ok(low)
+    }
+
+    /// Whether every entry adds a key, so that entries can be counted instead of marks.
+    pub(super) fn only_adds(&self) -> bool {
+        self.only_adds
+    }
+
+    /// The number of entries before `key`.
+    pub(super) fn rank(&mut self, key: &[u8]) -> Result<usize> {
+        let number = self.group_before(key)?;
+        self.read_group(number)?;
+        let is_before = |entry: &Entry| self.keys.get(entry.start..entry.end).is_some_and(|known| known < key);
+        Ok(number * GROUP + self.group.partition_point(is_before))
     }
 
     /// Goes to the first entry, or the first one not before `from`; whether there is one.

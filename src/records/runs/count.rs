@@ -54,6 +54,10 @@ pub(in crate::records) fn count(
 }
 
 fn within(block: &mut Block, from: &[u8], to: &[u8]) -> Result<i64> {
+    if block.only_adds() {
+        let before = block.rank(from)?;
+        return Ok(i64::try_from(block.rank(to)?.saturating_sub(before)).unwrap_or(i64::MAX));
+    }
     let mut net = 0;
     let mut is_there = block.seek_forward(Some(from))?;
     while is_there && block.key() < to {

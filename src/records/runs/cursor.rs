@@ -229,6 +229,14 @@ impl<'a> Merged<'a> {
         Ok(())
     }
 
+    /// Whether a key that comes next is still one of the range.
+    fn is_inside(&self, key: &[u8]) -> bool {
+        match self.back {
+            Some(true) => key >= self.from.as_slice(),
+            _ => self.to.as_deref().is_none_or(|to| key < to),
+        }
+    }
+
     /// Goes to the next key: its mark over all sources; key and value are kept. `None` at the end.
     pub(super) fn next_mark(&mut self, back: bool) -> Result<Option<Mark>> {
         match self.back {
@@ -238,8 +246,7 @@ impl<'a> Merged<'a> {
         let back = self.back == Some(true);
         let Some((_, top)) = self.inputs.last() else { return Ok(None) };
         let key = top.key();
-        let is_inside = if back { key >= self.from.as_slice() } else { self.to.as_deref().is_none_or(|to| key < to) };
-        if !is_inside {
+        if !self.is_inside(key) {
             self.inputs.clear();
             return Ok(None);
         }
@@ -263,6 +270,19 @@ impl<'a> Merged<'a> {
 
     /// What `f` makes of the next entry that is there.
     pub(in crate::records) fn visit<T>(&mut self, back: bool, f: impl FnOnce(&[u8], &[u8]) -> T) -> Result<Option<T>> {
+        // A source that is alone has each key once, so its entries are seen where they lie.
+        while let (true, [(_, only)]) = (self.back.is_some(), self.inputs.as_slice()) {
+            if !self.is_inside(only.key()) {
+                self.inputs.clear();
+                return Ok(None);
+            }
+            if only.mark().after {
+                let made = f(only.key(), only.value()?);
+                self.advance(back)?;
+                return Ok(Some(made));
+            }
+            self.advance(back)?;
+        }
         while let Some(mark) = self.next_mark(back)? {
             if mark.after {
                 return Ok(Some(f(&self.key, &self.value)));

@@ -133,7 +133,7 @@ impl View<'_> {
             order: &order,
             predicate: &predicate,
             after: after.as_deref(),
-            heap: BinaryHeap::new(),
+            heap: BinaryHeap::with_capacity(wanted.saturating_add(1).min(ROOM)),
             records: Vec::new(),
             wanted: Members::ALL,
             count: 0,
@@ -182,6 +182,9 @@ fn whole<R: Resource>(view: &View<'_>, hits: &[Hit]) -> Result<Vec<R>> {
     }
     Ok(records)
 }
+
+/// Hits that room is made for at once: lists of large records that grow are copied, and unsettle the allocator.
+const ROOM: usize = 128;
 
 /// The first matches behind the page's start, in order.
 struct Top<'t, R> {
@@ -232,6 +235,9 @@ impl<R: Resource> Top<'_, R> {
         if self.heap.len() < self.keep {
             self.heap.push(Hit { sort, key, slot: self.records.len() });
             if is_whole {
+                if self.records.is_empty() {
+                    self.records.reserve(self.keep.min(ROOM));
+                }
                 self.records.push(record);
             }
         } else if let Some(mut worst) = self.heap.peek_mut()

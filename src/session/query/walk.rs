@@ -208,34 +208,37 @@ impl OrderedWalk<'_> {
             let mut cursor = view.source().cursor(Space::Index, &from, Some(&to))?;
             loop {
                 let visited = cursor.visit(self.ordered.descending, |bytes, value| {
+                    // Most entries that are not wanted are told by what stands beside them.
+                    self.ordered.scan.admits(value).filter(|workspace| sees(self.visibility, workspace))?;
                     let (entry, key) = split_index_key(R::KIND, bytes)?;
+                    if self.within.is_some_and(|keys| !keys.contains(&key)) {
+                        return None;
+                    }
                     let new_group = turns && entry != group_entry.as_slice();
                     if new_group {
                         group_entry.clear();
                         group_entry.extend_from_slice(entry);
                     }
-                    let wanted =
-                        self.ordered.scan.admits(value).is_some_and(|workspace| sees(self.visibility, workspace))
-                            && self.within.is_none_or(|keys| keys.contains(&key));
-                    Some((new_group, wanted.then_some(key)))
+                    Some((new_group, key))
                 })?;
                 let Some(visited) = visited else { break };
                 entries += 1;
                 if entries % BETWEEN_CHECKS == 0 {
                     view.context().check_deadline()?;
                 }
-                let Some((new_group, key)) = visited else { continue };
-                if new_group {
-                    for key in group.drain(..).rev() {
-                        if !emit(key)? {
-                            return Ok((Walked::Done, entries));
+                if let Some((new_group, key)) = visited {
+                    if new_group {
+                        for key in group.drain(..).rev() {
+                            if !emit(key)? {
+                                return Ok((Walked::Done, entries));
+                            }
                         }
                     }
-                }
-                match key {
-                    Some(key) if turns => group.push(key),
-                    Some(key) if !emit(key)? => return Ok((Walked::Done, entries)),
-                    _ => {}
+                    if turns {
+                        group.push(key);
+                    } else if !emit(key)? {
+                        return Ok((Walked::Done, entries));
+                    }
                 }
                 if entries >= self.budget {
                     return Ok((Walked::OutOfBudget, entries));
