@@ -139,6 +139,25 @@ fn what_a_crash_left_goes_at_open_and_what_a_record_names_stays_whatever_the_row
     assert!(report.findings.iter().any(|finding| finding.problem.contains("belong to no record")), "{report:?}");
 }
 
+/// Between what a reader sees and what it opens a file may be deleted, and maintenance may come by.
+#[test]
+fn a_reader_opens_what_was_there_when_it_began() {
+    let bench = Bench::new(None);
+    let (store, session) = bench.open();
+    let file = put(&session, "a", &bytes(60_000));
+    let read = session.read(|view| {
+        session.delete_file(&file)?;
+        assert_eq!(store.maintain(&control())?.files_removed, 0);
+        let record = view.get::<FileRecord>(&file)?.ok_or_else(|| Error::not_found("file", file.as_str()))?;
+        let mut out = Vec::new();
+        super::content::open(view, &record.content)?.copy_to(&mut out, &control())?;
+        Ok(out)
+    });
+    assert_eq!(read.unwrap(), bytes(60_000));
+    assert_eq!(store.maintain(&control()).unwrap().files_removed, 1);
+    assert_eq!(bench.files(), 0);
+}
+
 #[test]
 fn an_upload_session_expires_after_its_last_chunk_in_the_running_store() {
     let bench = Bench::new(Some(3));

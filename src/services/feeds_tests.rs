@@ -359,16 +359,21 @@ fn odd_fields_of_one_package_do_not_cost_the_others_their_index() {
 fn an_upload_stops_while_the_package_is_read() {
     let (disk, store, session) = fresh();
     let rt = feed(&session, Platform::ni_linux_rt());
+    /// Stops the upload when all its bytes have come, and what they say is still to be read.
+    struct StopsAtEnd<'b>(&'b [u8], Control);
+    impl std::io::Read for StopsAtEnd<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let count = self.0.read(buffer)?;
+            if count == 0 {
+                self.1.cancel();
+            }
+            Ok(count)
+        }
+    }
     let bytes = deb_with("t", "1", 400_000);
     let stopping = control();
-    let (flag, len) = (stopping.clone(), bytes.len() as u64);
-    // All bytes have come, and what is left is to read what they say.
-    let stopping = stopping.with_progress(move |progress| {
-        if progress.done == len {
-            flag.cancel();
-        }
-    });
-    let error = session.upload_package_content(&rt.id, &mut &*bytes, None, false, &stopping).unwrap_err();
+    let mut source = StopsAtEnd(&bytes, stopping.clone());
+    let error = session.upload_package_content(&rt.id, &mut source, None, false, &stopping).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
     store.maintain(&control()).unwrap();
     assert!(walk(&*disk, "files").unwrap().is_empty());
