@@ -27,7 +27,7 @@ pub struct ContentReader {
 #[derive(Debug)]
 enum Source {
     Small(Vec<u8>),
-    Parts(Parts),
+    Parts(Box<Parts>),
 }
 
 /// A row of blobs. One of them is open at a time, since content may have more parts than a process may have open files;
@@ -96,7 +96,7 @@ impl ContentReader {
         for index in (0..parts.rows.len()).rev() {
             parts.open(index)?;
         }
-        Ok(Self { source: Source::Parts(parts), len, at: 0 })
+        Ok(Self { source: Source::Parts(Box::new(parts)), len, at: 0 })
     }
 
     /// Length of the content in bytes.
