@@ -243,6 +243,73 @@ fn a_set_is_looked_for_along_the_order() {
 }
 
 #[test]
+fn a_set_that_lies_far_along_the_order_is_read_instead_and_comes_once() {
+    let store = StoreOptions::default().seed(Some(1)).open_on(Arc::new(MemoryDisk::new())).unwrap();
+    let session = store.session(Identity::user("ada"));
+    // Two of the set at the start of the order, the others at its end, behind more than the walk has patience for.
+    let is_wanted = |n: i64| n < 2 || n >= 1900;
+    session
+        .write(move |draft| {
+            for n in 0..2000 {
+                let key = draft.new_key::<Part>()?;
+                let words = if is_wanted(n) { vec!["hot".to_owned()] } else { Vec::new() };
+                let part = Part { id: key.to_id(IdForm::Guid), words, updated: n * 1000, size: n, ..part(n) };
+                draft.put(&part, What::Created)?;
+            }
+            Ok(())
+        })
+        .unwrap();
+    let mut query = Query {
+        take: 5,
+        filter: Some("words.Contains(\"hot\")"),
+        order: by("updatedAt", false),
+        return_count: true,
+        ..Query::default()
+    };
+    let (page, plan) = run(&session, &query).unwrap();
+    assert_eq!(plan.access, "index updatedAt in order within index words, 1 ranges");
+    assert_eq!(page.items.iter().map(|part| part.size).collect::<Vec<_>>(), [0, 1, 1900, 1901, 1902]);
+    assert_eq!(page.total_count, Some(102));
+    let token = page.continuation_token.unwrap();
+    query.continuation_token = Some(&token);
+    let (page, _) = run(&session, &query).unwrap();
+    assert_eq!(page.items.iter().map(|part| part.size).collect::<Vec<_>>(), [1903, 1904, 1905, 1906, 1907]);
+}
+
+#[test]
+fn ids_come_in_either_direction_behind_an_equality() {
+    let (_store, session) = filled(60);
+    let filter = "state = \"NEW\"";
+    let all = run(&session, &Query { filter: Some(filter), take: 100, ..Query::default() }).unwrap().0.items;
+    for (descending, ties_follow_direction) in [(false, false), (true, false), (true, true)] {
+        let mut walked = Vec::new();
+        let mut token: Option<String> = None;
+        loop {
+            let query = Query {
+                filter: Some(filter),
+                order: by("id", descending),
+                ties_follow_direction,
+                take: 3,
+                continuation_token: token.as_deref(),
+                ..Query::default()
+            };
+            let (page, plan) = run(&session, &query).unwrap();
+            assert_eq!(plan.access, "index state in order");
+            walked.extend(page.items);
+            match page.continuation_token {
+                Some(next) => token = Some(next),
+                None => break,
+            }
+        }
+        let mut expected = all.clone();
+        if descending {
+            expected.reverse();
+        }
+        assert!(walked == expected, "descending {descending}, ties {ties_follow_direction}");
+    }
+}
+
+#[test]
 fn counts_come_from_the_index_alone() {
     let (_store, session) = filled(300);
     for filter in [
