@@ -132,6 +132,19 @@ impl Snapshot {
         runs::count(Rows::Snapshot(self.table(Table::Index)?), None, &self.runs()?.ids(), from..to, most)
     }
 
+    /// The first row of the index space that a walk meets and that its key does not lead to.
+    pub(crate) fn lost_index_row(&self) -> Result<Option<Vec<u8>>> {
+        let failed = |error: redb::StorageError| from_redb("read the indexes", error);
+        let table = self.table(Table::Index)?;
+        for row in table.range::<&[u8]>(..).map_err(failed)? {
+            let (key, _) = row.map_err(failed)?;
+            if table.get(key.value()).map_err(failed)?.is_none() {
+                return Ok(Some(key.value().to_vec()));
+            }
+        }
+        Ok(None)
+    }
+
     /// The sums of all collections; `None` when their row is missing or damaged.
     pub(crate) fn sums(&self) -> Result<Option<Sums>> {
         Ok(self.get(Space::Meta, SUMS_KEY)?.and_then(|row| Sums::read(&row)))

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::scrub_indexes;
-use super::verify::{RECORD_FILE, RESTORE, VerifyReport};
+use super::verify::{REBUILD, RECORD_FILE, RESTORE, VerifyReport};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::registry;
 use crate::records::{Collection, Snapshot, Source, Space, Sum, Sums, envelope};
@@ -40,7 +40,18 @@ pub(super) fn scrub(snapshot: &Snapshot, control: &Control, report: &mut VerifyR
         scrub.space(space, sums.as_ref())?;
     }
     let Scrub { wanted, suspects, .. } = scrub;
-    scrub_indexes::compare(source, control, &wanted, &suspects, report)
+    scrub_indexes::compare(source, control, &wanted, &suspects, report)?;
+    // A walk goes along the leaves; whoever looks something up goes down from the root.
+    match guarded("verifying the indexes", || snapshot.lost_index_row()) {
+        Ok(None) => {}
+        Ok(Some(key)) => {
+            let place = format!("the indexes, row {}", hex(&key));
+            report.find(RECORD_FILE, place, "it is not found by its key", REBUILD);
+        }
+        Err(error) if is_damage(&error) => report.find(RECORD_FILE, "the indexes", error.message(), REBUILD),
+        Err(error) => return Err(error),
+    }
+    Ok(())
 }
 
 /// Tells that there is nothing to compare the collections with.
