@@ -208,6 +208,7 @@ fn check_revision(table: &TableMetadata, wanted: Option<i64>) -> Result<()> {
              modified it, or the current revision was sent; read the table again"
         ))
         .with_name("DataFrame.RevisionMismatch", None)
+        .with_args([wanted.to_string(), next.to_string()])
         .with_resource(TableMetadata::KIND.name, table.id())
         .at_member("metadataRevision")),
         _ => Ok(()),

@@ -1,19 +1,31 @@
-//! The rows of an answer: those of the extremes of blocks from where they are kept whole, all others from the pages.
+//! The rows of an answer, cell by cell from where it costs least: those of the extremes of blocks from where they are kept
+//! whole, values that were seen on the way from there, all others from the pages.
 
-use arrow::array::{RecordBatch, RecordBatchOptions, UInt32Array};
-use arrow::compute::{concat_batches, take_record_batch};
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch, RecordBatchOptions,
+    TimestampMillisecondArray, UInt32Array,
+};
+use arrow::compute::{concat, take};
 
 use super::super::count::in_parallel;
-use super::super::fetch::fetch_rows;
-use super::super::segment::{BLOCK_ROWS, ExtremeRows};
+use super::super::fetch::{fetch_rows, to_ranges};
+use super::super::schema::UTC;
+use super::super::segment::{BLOCK_ROWS, ExtremeRows, PAGE_ROWS};
 use super::super::view::{Locator, Run, TableView};
+use super::Level;
 use crate::error::{Error, Result};
+use crate::model::table_data::DataType;
 use crate::value::Control;
 
 /// Rows of extremes that one thread reads at a time.
-const PIECE_ROWS: usize = 1024;
+const EXTREMES_PIECE: usize = 1024;
 /// What reading one of them costs, in rows of a scan.
-const ROW_WORK: usize = 256;
+const EXTREME_WORK: usize = 256;
+/// Cells that one thread looks up at a time, and what one costs: a part of decoding its page.
+const CELLS_PIECE: usize = 256;
+const CELL_WORK: usize = PAGE_ROWS / 16;
 
 /// The extreme of its block that a row holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,87 +42,165 @@ pub(super) struct Kept {
     pub locator: Locator,
     /// The extreme of the row's block, where a summary named the row.
     pub extreme: Option<Extreme>,
+    /// The value of a column that was seen on the way, and that column.
+    pub known: Option<(usize, Level)>,
 }
 
 impl Kept {
     /// A row of which nothing more is known.
     pub(super) fn row(locator: Locator) -> Self {
-        Self { locator, extreme: None }
+        Self { locator, extreme: None, known: None }
     }
 }
 
-/// A row of an extreme: run, column, block, extreme, so that sorted ones are read front to back.
-type Place = (u32, usize, usize, bool);
+/// A row of an extreme: run, column, block, extreme, so that sorted ones are read front to back; and its position in the
+/// answer.
+type Place = ((u32, usize, usize, bool), usize);
 
-/// The rows in this order, with these columns.
+/// What one thread reads at a time.
+enum Task<'a> {
+    Extremes(&'a [Place]),
+    /// A column of rows of one run, by their positions in the answer.
+    Cells(usize, &'a [usize]),
+}
+
+enum Found {
+    Extremes(Vec<u8>),
+    Cells(ArrayRef),
+}
+
+fn misfit(error: arrow::error::ArrowError) -> Error {
+    Error::corrupt("rows of one table have different columns").with_source(error)
+}
+
+fn defect() -> Error {
+    Error::corrupt("a row of an answer was not found; this is a defect")
+}
+
+/// These rows, which are in order of the index and each there once, with these columns.
 pub(super) fn rows(view: &TableView, kept: &[Kept], columns: &[usize], control: &Control) -> Result<RecordBatch> {
-    let misfit = |error| Error::corrupt("rows of one table have different columns").with_source(error);
-    let mut places: Vec<(Place, usize)> = Vec::new();
-    // Positions in the answer of the rows that have to be looked up.
-    let mut others: Vec<usize> = Vec::new();
-    let layout = ExtremeRows::of(&view.schema).filter(|layout| columns.iter().any(|&column| layout.has(column)));
-    for (at, row) in kept.iter().enumerate() {
-        let extreme = row.extreme.filter(|extreme| layout.is_some() && extreme.column != view.schema.index());
-        match (extreme, view.run(row.locator.run as usize)?) {
-            (Some(Extreme { column, is_max }), Run::Segment(segment)) if segment.has_extreme_rows() => {
-                places.push(((row.locator.run, column, row.locator.row as usize / BLOCK_ROWS, is_max), at));
-            }
-            _ => others.push(at),
+    let layout = ExtremeRows::of(&view.schema);
+    let mut places: Vec<Place> = Vec::new();
+    let mut is_beside = vec![false; kept.len()];
+    for ((at, row), is_beside) in kept.iter().enumerate().zip(&mut is_beside) {
+        if let Some(Extreme { column, is_max }) = row.extreme.filter(|extreme| extreme.column != view.schema.index())
+            && let Run::Segment(segment) = view.run(row.locator.run as usize)?
+            && segment.has_extreme_rows()
+        {
+            places.push(((row.locator.run, column, row.locator.row as usize / BLOCK_ROWS, is_max), at));
+            *is_beside = true;
         }
     }
-    let locators = |positions: &mut dyn Iterator<Item = usize>| -> Vec<Locator> {
-        positions.filter_map(|at| kept.get(at)).map(|row| row.locator).collect()
-    };
-    let Some(layout) = layout.filter(|_| !places.is_empty()) else {
-        return fetch_rows(view, &locators(&mut (0..kept.len())), columns, control);
-    };
+    if places.is_empty() && kept.iter().all(|row| row.known.is_none()) {
+        let locators: Vec<Locator> = kept.iter().map(|row| row.locator).collect();
+        return fetch_rows(view, &locators, columns, control);
+    }
     places.sort_unstable();
-    let bytes = read(view, &places, control)?;
-    let missing: Vec<usize> = columns.iter().copied().filter(|&column| !layout.has(column)).collect();
-    let looked_up = match &missing[..] {
-        [] => None,
-        missing => Some(fetch_rows(view, &locators(&mut places.iter().map(|(_, at)| *at)), missing, control)?),
-    };
-    let mut arrays = Vec::with_capacity(columns.len());
-    for &column in columns {
-        let data_type = view.schema.column(column)?.data_type;
-        let from_pages = || {
-            let at = missing.iter().position(|other| *other == column)?;
-            looked_up.as_ref()?.columns().get(at).cloned()
-        };
-        let array = layout.array(&bytes, column, data_type).or_else(from_pages);
-        arrays.push(array.ok_or_else(|| Error::corrupt("a column of an answer was not read; this is a defect"))?);
+    // Of each column the rows whose value has to be looked up.
+    let has_beside = |column: usize| layout.as_ref().is_some_and(|layout| layout.has(column));
+    let open: Vec<Vec<usize>> = columns
+        .iter()
+        .map(|&column| {
+            let is_known = |row: &Kept| row.known.is_some_and(|(other, _)| other == column);
+            let rows = kept.iter().zip(&is_beside).enumerate();
+            rows.filter(|(_, (row, is_beside))| !(**is_beside && has_beside(column) || is_known(row)))
+                .map(|(at, _)| at)
+                .collect()
+        })
+        .collect();
+    let mut tasks: Vec<Task<'_>> = places
+        .chunk_by(|((run, column, ..), _), ((other, beside, ..), _)| (run, column) == (other, beside))
+        .flat_map(|of_column| of_column.chunks(EXTREMES_PIECE).map(Task::Extremes))
+        .collect();
+    let run_of = |at: &usize| kept.get(*at).map(|row| row.locator.run);
+    for (&column, open) in columns.iter().zip(&open) {
+        let of_runs = open.chunk_by(|a, b| run_of(a) == run_of(b));
+        tasks
+            .extend(of_runs.flat_map(|of_run| of_run.chunks(CELLS_PIECE).map(move |piece| Task::Cells(column, piece))));
     }
-    let schema = view.schema.project(columns);
-    let options = RecordBatchOptions::new().with_row_count(Some(places.len()));
-    let extremes = RecordBatch::try_new_with_options(schema.clone(), arrays, &options).map_err(misfit)?;
-    let rest = fetch_rows(view, &locators(&mut others.iter().copied()), columns, control)?;
-    let whole =
-        if others.is_empty() { extremes } else { concat_batches(&schema, [&extremes, &rest]).map_err(misfit)? };
-    let mut order = vec![0; kept.len()];
-    for (from, to) in places.iter().map(|(_, at)| *at).chain(others).enumerate() {
-        if let Some(slot) = order.get_mut(to) {
-            *slot = from as u32;
+    let work = places.len() * EXTREME_WORK + open.iter().map(Vec::len).sum::<usize>() * CELL_WORK;
+    let mut found = in_parallel(&tasks, work, control, |task| look_up(view, kept, task))?.into_iter();
+    let mut extremes = Vec::new();
+    let mut cells: Vec<ArrayRef> = Vec::new();
+    for found in &mut found {
+        match found {
+            Found::Extremes(bytes) => extremes.extend_from_slice(&bytes),
+            Found::Cells(array) => cells.push(array),
         }
     }
-    take_record_batch(&whole, &UInt32Array::from(order)).map_err(misfit)
+    let mut cells = cells.into_iter();
+    let mut arrays = Vec::with_capacity(columns.len());
+    for (&column, open) in columns.iter().zip(&open) {
+        let data_type = view.schema.column(column)?.data_type;
+        let mut parts: Vec<ArrayRef> = Vec::new();
+        // Positions in the answer, in order of the parts.
+        let mut order: Vec<usize> = Vec::with_capacity(kept.len());
+        if let Some(layout) = layout.as_ref().filter(|layout| layout.has(column)) {
+            parts.extend(layout.array(&extremes, column, data_type));
+            order.extend(places.iter().map(|(_, at)| *at));
+        }
+        let seen = kept.iter().zip(&is_beside).enumerate().filter_map(|(at, (row, is_beside))| {
+            let (_, level) = row.known.filter(|(other, _)| *other == column)?;
+            (!(*is_beside && has_beside(column))).then_some((at, level))
+        });
+        let (positions, levels): (Vec<usize>, Vec<Level>) = seen.unzip();
+        order.extend(positions);
+        parts.extend(of_levels(&levels, data_type));
+        let mut left = open.len();
+        while left > 0 {
+            let array = cells.next().ok_or_else(defect)?;
+            left = left.checked_sub(array.len()).ok_or_else(defect)?;
+            parts.push(array);
+        }
+        order.extend(open);
+        let mut from = vec![0; kept.len()];
+        for (part_row, to) in (0..).zip(order) {
+            *from.get_mut(to).ok_or_else(defect)? = part_row;
+        }
+        let parts: Vec<_> = parts.iter().map(AsRef::as_ref).collect();
+        let whole = concat(&parts).map_err(misfit)?;
+        arrays.push(take(&whole, &UInt32Array::from(from), None).map_err(misfit)?);
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(kept.len()));
+    RecordBatch::try_new_with_options(view.schema.project(columns), arrays, &options).map_err(misfit)
 }
 
-/// The bytes of sorted rows of extremes, one behind the other.
-fn read(view: &TableView, places: &[(Place, usize)], control: &Control) -> Result<Vec<u8>> {
-    let pieces: Vec<_> = places
-        .chunk_by(|((run, column, ..), _), ((other, beside, ..), _)| (run, column) == (other, beside))
-        .flat_map(|of_column| of_column.chunks(PIECE_ROWS))
-        .collect();
-    let parts = in_parallel(&pieces, places.len().saturating_mul(ROW_WORK), control, |piece| {
-        let mut out = Vec::new();
-        if let Some(((run, column, ..), _)) = piece.first()
-            && let Run::Segment(segment) = view.run(*run as usize)?
-        {
-            let wanted: Vec<(usize, bool)> = piece.iter().map(|((_, _, block, is_max), _)| (*block, *is_max)).collect();
-            segment.read_extreme_rows(*column, &wanted, &mut out)?;
+fn look_up(view: &TableView, kept: &[Kept], task: &Task<'_>) -> Result<Found> {
+    match task {
+        Task::Extremes(places) => {
+            let mut out = Vec::new();
+            if let Some(((run, column, ..), _)) = places.first()
+                && let Run::Segment(segment) = view.run(*run as usize)?
+            {
+                let wanted: Vec<(usize, bool)> =
+                    places.iter().map(|((_, _, block, is_max), _)| (*block, *is_max)).collect();
+                segment.read_extreme_rows(*column, &wanted, &mut out)?;
+            }
+            Ok(Found::Extremes(out))
         }
-        Ok(out)
-    })?;
-    Ok(parts.concat())
+        Task::Cells(column, positions) => {
+            let rows = || positions.iter().filter_map(|at| kept.get(*at)).map(|row| row.locator);
+            let run = view.run(rows().next().ok_or_else(defect)?.run as usize)?;
+            let ranges = to_ranges(rows().map(|locator| locator.row as usize));
+            let batch = run.read(&view.schema, std::slice::from_ref(column), &ranges)?;
+            Ok(Found::Cells(batch.columns().first().ok_or_else(defect)?.clone()))
+        }
+    }
+}
+
+/// Values that were seen, as their column has them; nothing for none.
+fn of_levels(levels: &[Level], data_type: DataType) -> Option<ArrayRef> {
+    if levels.is_empty() {
+        return None;
+    }
+    let ints = || levels.iter().map(|level| if let Level::Int(value) = level { *value } else { 0 });
+    let floats = || levels.iter().map(|level| if let Level::Float(value) = level { *value } else { 0.0 });
+    Some(match data_type {
+        DataType::Int32 => Arc::new(ints().map(|value| value as i32).collect::<Int32Array>()),
+        DataType::Int64 => Arc::new(ints().collect::<Int64Array>()),
+        DataType::Timestamp => Arc::new(TimestampMillisecondArray::from_iter_values(ints()).with_timezone(UTC)),
+        DataType::Float32 => Arc::new(floats().map(|value| value as f32).collect::<Float32Array>()),
+        DataType::Float64 => Arc::new(floats().collect::<Float64Array>()),
+        DataType::Bool | DataType::String => return None,
+    })
 }

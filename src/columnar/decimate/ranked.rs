@@ -93,9 +93,12 @@ pub(super) fn keep(
             for (bests, &column) in bests.iter().zip(&decimation.y) {
                 let Some(best) = bests.get(number) else { continue };
                 for (found, is_max) in [(best.min, false), (best.max, true)] {
-                    if let Some((_, rank, from)) = found.filter(|(_, _, from)| (*from == Source::Block) == of_block) {
+                    if let Some((level, rank, from)) = found.filter(|(_, _, from)| (*from == Source::Block) == of_block)
+                    {
                         let extreme = (from == Source::Block).then_some(Extreme { column, is_max });
-                        rows.push((rank, Kept { locator: locate(&parts, rank)?, extreme }));
+                        // Equal zeros may have different signs.
+                        let known = (level != Level::Float(0.0)).then_some((column, level));
+                        rows.push((rank, Kept { locator: locate(&parts, rank)?, extreme, known }));
                     }
                 }
             }
