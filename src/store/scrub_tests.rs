@@ -27,7 +27,7 @@ fn verify(store: &Store) -> VerifyReport {
 
 fn product(number: usize) -> CreateProductRequest {
     CreateProductRequest {
-        part_number: format!("P-{number}").into(),
+        part_number: format!("P-{number}"),
         name: Some(format!("product {number}")),
         keywords: Some(vec!["red".to_owned(), format!("group {}", number % 3)]),
         ..Default::default()
@@ -319,7 +319,7 @@ fn nothing_is_reported_beside_writers() {
                     let ids = made.products.into_iter().map(|product| product.id.unwrap().to_string()).collect();
                     session.append_table_data(&table, rows(round as i64 * 25..(round as i64 + 1) * 25)).unwrap();
                     file(&session, "small", 64);
-                    if round % 2 == 0 {
+                    if round.is_multiple_of(2) {
                         session.delete_products(ids).unwrap();
                     }
                     round += 1;

@@ -247,7 +247,7 @@ fn a_set_that_lies_far_along_the_order_is_read_instead_and_comes_once() {
     let store = StoreOptions::default().seed(Some(1)).open_on(Arc::new(MemoryDisk::new())).unwrap();
     let session = store.session(Identity::user("ada"));
     // Two of the set at the start of the order, the others at its end, behind more than the walk has patience for.
-    let is_wanted = |n: i64| n < 2 || n >= 1900;
+    let is_wanted = |n: i64| !(2..1900).contains(&n);
     session
         .write(move |draft| {
             for n in 0..2000 {
