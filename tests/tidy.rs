@@ -58,6 +58,63 @@ fn links_of_documents_lead_to_files() {
     report(problems.collect());
 }
 
+/// Bounds that no call of `holds_at` tries, and why.
+const NOT_TRIED: &[(&str, &str)] = &[
+    ("TABLE_ROWS", "a billion rows: `table_rows_max` is tried with few, in services/table_rules_tests.rs"),
+    ("SPECIFICATION_MAGNITUDE", "no whole number: services/bounds_tests.rs tries the numbers beside it"),
+    ("SPILL_BYTES", "four gibibytes of temporary files: `bytes_max` of the place is tried with few, in columnar/tests.rs"),
+    ("FINDINGS", "further findings are counted; none is refused"),
+    ("QUERY_MEMORY_BYTES", "the default of an option"),
+    ("RECORD_CACHE_BYTES", "the default of an option, kept by the engine below"),
+    ("SMALL_BLOB_BYTES", "parts two ways of storing that read alike; services/files_tests.rs has a file of each size"),
+    ("SMALL_BLOB_BYTES_MAX", "cuts an option down, and refuses nothing"),
+    ("DICTIONARY_CACHE_BYTES", "the size of a cache"),
+    ("SEARCH_RESIDENT_BYTES", "the size of a cache"),
+    ("SEARCH_WRITER_BYTES", "what a writer is given"),
+    ("SEARCH_OVERLAY_CHANGES", "when work is handed on; answers do not depend on it"),
+    ("SEARCH_FEED_CHANGES", "how much is read at once; answers do not depend on it"),
+    ("SEARCH_CHECKPOINT_CHANGES", "when work is made durable; answers do not depend on it"),
+    ("SEARCH_TAKE_DEFAULT", "a default"),
+    ("GROUP_OPERATIONS", "operations beyond it are in the next commit; none is refused"),
+    ("QUERY_THREADS", "how many threads share the work"),
+    ("UTILIZATION_LOOKUPS", "parts two plans with equal answers"),
+    ("EXECUTION_HISTORY", "the oldest event makes room; none is refused"),
+    ("LAB_TAKE", "pages of more are cut down to it, as the service does; none is refused"),
+    ("PACKAGE_DECODER_KIB", "declared by the archive in steps; packages/tests.rs has an archive above"),
+];
+
+/// Every bound is tried one below, at, and one above, or has a reason why not.
+#[test]
+fn every_bound_is_tried() {
+    let limits = std::fs::read_to_string(root().join("src/value/limits.rs")).unwrap();
+    let texts = files_below(&root().join("src"), "rs").into_iter().map(|path| std::fs::read_to_string(path).unwrap());
+    let tried: Vec<String> = texts
+        .flat_map(|text| {
+            // The first argument.
+            let calls = text.split("holds_at(").skip(1);
+            calls.filter_map(|call| call.split(',').next()).map(str::to_owned).collect::<Vec<_>>()
+        })
+        .collect();
+    let names = limits.lines().filter_map(|line| line.strip_prefix("pub const ")?.split(':').next());
+    let names: Vec<&str> = names.collect();
+    assert!(names.len() > 50, "{names:?}");
+    let is_tried = |name: &str| {
+        tried.iter().any(|argument| argument.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name))
+    };
+    let excused = |name: &str| NOT_TRIED.iter().any(|(excused, _)| *excused == name);
+    let mut problems = Vec::new();
+    for name in &names {
+        match (is_tried(name), excused(name)) {
+            (false, false) => problems.push(format!("no test tries {name} with `limits::holds_at`")),
+            (true, true) => problems.push(format!("{name} is tried; take it out of NOT_TRIED")),
+            _ => {}
+        }
+    }
+    let gone = NOT_TRIED.iter().filter(|(name, _)| !names.contains(name));
+    problems.extend(gone.map(|(name, _)| format!("there is no bound {name}")));
+    report(problems);
+}
+
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }

@@ -243,3 +243,18 @@ fn check_inflated(message: &[u8], body_at: usize) -> Result<u64> {
     }
     if total > limits::IMPORT_MESSAGE_BYTES as u64 { Err(too_large(total)) } else { Ok(total) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dictionaries_of_a_stream_have_a_bound_together() {
+        limits::holds_at(limits::IMPORT_OPEN_BYTES, crate::ErrorKind::LimitExceeded, |bytes| {
+            let mut dictionaries = Dictionaries::default();
+            dictionaries.add(1, false, bytes as u64 - 10)?;
+            dictionaries.add(2, false, 7)?;
+            dictionaries.add(2, true, 3)
+        });
+    }
+}

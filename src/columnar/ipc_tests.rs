@@ -16,6 +16,7 @@ use super::ipc::read_stream;
 use super::schema::TableSchema;
 use crate::error::{ErrorKind, Result};
 use crate::model::table_data::{Column, ColumnType, DataType};
+use crate::value::limits;
 
 fn schema() -> TableSchema {
     let column = |name: &str, data_type, column_type| Column {
@@ -175,10 +176,40 @@ fn nested_columns_and_too_many_columns_are_refused() {
         let batch = RecordBatch::try_from_iter([("i", array)]).unwrap();
         assert!(is_refused(&read(&stream(&[batch], None)).unwrap_err()), "{depth}");
     }
-    let fields: Vec<Field> =
-        (0..10_001).map(|at| Field::new(format!("c{at}"), arrow::datatypes::DataType::Null, true)).collect();
-    let batch = RecordBatch::new_empty(Arc::new(Schema::new(fields)));
-    assert_eq!(read(&stream(&[batch], None)).unwrap_err().kind(), ErrorKind::LimitExceeded);
+    let columns = |count: usize| -> Vec<Field> {
+        (0..count).map(|at| Field::new(format!("c{at}"), arrow::datatypes::DataType::Null, true)).collect()
+    };
+    limits::holds_at(limits::IMPORT_COLUMNS, ErrorKind::LimitExceeded, |count| {
+        let batch = RecordBatch::new_empty(Arc::new(Schema::new(columns(count))));
+        read_stream(&mut &*stream(&[batch], None), |_| Ok(()))
+    });
+}
+
+/// A stream whose every length that was `from` is `to`.
+fn forged(from: i64, to: usize) -> Vec<u8> {
+    let mut bytes = stream(&[batch(Arc::new(NullArray::new(77)))], None);
+    let mut count = 0;
+    for at in (0..bytes.len() - 8).step_by(4) {
+        if bytes[at..at + 8] == from.to_le_bytes() {
+            bytes[at..at + 8].copy_from_slice(&(to as i64).to_le_bytes());
+            count += 1;
+        }
+    }
+    assert!(count > 0);
+    bytes
+}
+
+/// What a stream says of itself is refused before memory is taken for it; one that only lies is refused otherwise.
+#[test]
+fn declared_sizes_hold_at_the_limit_and_not_above() {
+    let above = ErrorKind::LimitExceeded;
+    // The values of the index column are all of the body.
+    let body = (77_u64 * 8).next_multiple_of(64) as i64;
+    limits::holds_at(limits::IMPORT_MESSAGE_BYTES, above, |bytes| read(&forged(body, bytes)));
+    limits::holds_at(limits::IMPORT_BATCH_ROWS, above, |rows| read(&forged(77, rows)));
+    limits::holds_at(limits::IMPORT_METADATA_BYTES, above, |bytes| {
+        read(&[u32::MAX.to_le_bytes(), (bytes as u32).to_le_bytes()].concat())
+    });
 }
 
 /// A few bytes that would unpack to very many are refused before memory is taken for them.

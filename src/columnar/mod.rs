@@ -31,6 +31,8 @@ mod unit;
 mod view;
 
 #[cfg(test)]
+mod bounds_tests;
+#[cfg(test)]
 mod ipc_tests;
 #[cfg(test)]
 mod tests;

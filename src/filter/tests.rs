@@ -1,6 +1,7 @@
 //! Rules of the language one by one; the corpus of `tests/corpus/filters` runs over plain rows in [`corpus`], and through the
 //! services in `services::corpus_tests`.
 
+mod bounds;
 mod conditions;
 pub(crate) mod corpus;
 mod properties;

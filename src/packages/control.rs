@@ -235,16 +235,12 @@ mod tests {
     #[test]
     fn bounds_hold_at_the_limit_and_not_above() {
         let field = |len: usize| format!("Package: {}\n", "x".repeat(len));
-        assert!(ControlFile::parse(field(limits::PACKAGE_FIELD_BYTES - 1).as_bytes()).is_ok());
-        assert!(ControlFile::parse(field(limits::PACKAGE_FIELD_BYTES).as_bytes()).is_ok());
-        let above = ControlFile::parse(field(limits::PACKAGE_FIELD_BYTES + 1).as_bytes()).unwrap_err();
-        assert_eq!(above.kind(), ErrorKind::LimitExceeded);
+        let above = ErrorKind::LimitExceeded;
+        limits::holds_at(limits::PACKAGE_FIELD_BYTES, above, |len| ControlFile::parse(field(len).as_bytes()));
         let name = |len: usize| format!("{}: x\n", "N".repeat(len));
-        assert!(ControlFile::parse(name(limits::PACKAGE_NAME_BYTES).as_bytes()).is_ok());
-        assert!(ControlFile::parse(name(limits::PACKAGE_NAME_BYTES + 1).as_bytes()).is_err());
+        limits::holds_at(limits::PACKAGE_NAME_BYTES, above, |len| ControlFile::parse(name(len).as_bytes()));
         let many = |count: usize| (0..count).fold(String::new(), |text, index| text + &format!("F{index}: x\n"));
-        assert!(ControlFile::parse(many(limits::PACKAGE_FIELDS).as_bytes()).is_ok());
-        assert!(ControlFile::parse(many(limits::PACKAGE_FIELDS + 1).as_bytes()).is_err());
+        limits::holds_at(limits::PACKAGE_FIELDS, above, |count| ControlFile::parse(many(count).as_bytes()));
         let long = |len: usize| {
             let mut text = "F: x\n".to_owned();
             text.push_str(&"#".repeat(len - text.len()));

@@ -260,9 +260,7 @@ fn member_counts_hold_at_the_limit_and_not_above() {
         members.resize(count, member("_x", b""));
         ar(&members)
     };
-    assert!(run(&many(limits::PACKAGE_MEMBERS - 1)).is_ok());
-    assert!(run(&many(limits::PACKAGE_MEMBERS)).is_ok());
-    assert_eq!(kind(&many(limits::PACKAGE_MEMBERS + 1)), ErrorKind::LimitExceeded);
+    limits::holds_at(limits::PACKAGE_MEMBERS, ErrorKind::LimitExceeded, |count| run(&many(count)));
     let entries = |count: usize| {
         let mut entries = vec![file("control", CONTROL)];
         entries.resize(count, file("x", b""));
@@ -304,20 +302,20 @@ fn the_ratio_holds_at_the_limit_and_not_above() {
         archive
     };
     let compressed = 8 * 1024;
-    let limit = compressed * limits::PACKAGE_RATIO;
-    for (len, fits) in [(limit - 1, true), (limit, true), (limit + 1, false)] {
-        let bytes = deb("control.tar.gz", &gz_of_len(&padded(len), compressed));
-        assert_eq!(run(&bytes).map_err(|error| error.kind()).err(), (!fits).then_some(ErrorKind::LimitExceeded));
-    }
+    limits::holds_at(compressed * limits::PACKAGE_RATIO, ErrorKind::LimitExceeded, |len| {
+        run(&deb("control.tar.gz", &gz_of_len(&padded(len), compressed)))
+    });
     // However small, this much is always allowed.
     let free = limits::PACKAGE_RATIO_FREE_BYTES;
-    assert!(run(&deb("control.tar.gz", &gz(&padded(free)))).is_ok());
-    assert_eq!(kind(&deb("control.tar.gz", &gz(&padded(free + 1)))), ErrorKind::LimitExceeded);
+    limits::holds_at(limits::PACKAGE_RATIO_FREE_BYTES, ErrorKind::LimitExceeded, |len| {
+        run(&deb("control.tar.gz", &gz(&padded(len))))
+    });
     // And with any ratio, no more than this.
     let most = limits::PACKAGE_CONTROL_INFLATED_BYTES;
     let compressed = most / limits::PACKAGE_RATIO + 1024;
-    assert!(run(&deb("control.tar.gz", &gz_of_len(&padded(most), compressed))).is_ok());
-    assert_eq!(kind(&deb("control.tar.gz", &gz_of_len(&padded(most + 1), compressed))), ErrorKind::LimitExceeded);
+    limits::holds_at(limits::PACKAGE_CONTROL_INFLATED_BYTES, ErrorKind::LimitExceeded, |len| {
+        run(&deb("control.tar.gz", &gz_of_len(&padded(len), compressed)))
+    });
     let zstd = zstd::bulk::compress(&padded(free), 3).unwrap();
     assert!(run(&deb("control.tar.zst", &zstd)).is_ok());
     let zstd = zstd::bulk::compress(&padded(free + 1), 3).unwrap();
@@ -331,9 +329,7 @@ fn control_archives_and_files_hold_at_the_limit_and_not_above() {
         archive.resize(len, 0);
         deb("control.tar", &archive)
     };
-    assert!(run(&archive(limits::PACKAGE_CONTROL_BYTES - 1)).is_ok());
-    assert!(run(&archive(limits::PACKAGE_CONTROL_BYTES)).is_ok());
-    assert_eq!(kind(&archive(limits::PACKAGE_CONTROL_BYTES + 1)), ErrorKind::LimitExceeded);
+    limits::holds_at(limits::PACKAGE_CONTROL_BYTES, ErrorKind::LimitExceeded, |len| run(&archive(len)));
     let outer = |len: usize| {
         let mut control = tarball(&[file("control", CONTROL)]);
         control.resize(len, 0);
@@ -347,8 +343,7 @@ fn control_archives_and_files_hold_at_the_limit_and_not_above() {
         text.resize(len, b'#');
         deb("control.tar.gz", &gz_of_len(&tarball(&[file("control", &text)]), 32 * 1024))
     };
-    assert!(run(&text(limits::PACKAGE_CONTROL_TEXT_BYTES)).is_ok());
-    assert_eq!(kind(&text(limits::PACKAGE_CONTROL_TEXT_BYTES + 1)), ErrorKind::LimitExceeded);
+    limits::holds_at(limits::PACKAGE_CONTROL_TEXT_BYTES, ErrorKind::LimitExceeded, |len| run(&text(len)));
 }
 
 /// One piece again and again, for ever.
@@ -405,8 +400,7 @@ fn names_hold_at_the_limit_and_not_above() {
             member("data.tar", b""),
         ])
     };
-    assert!(run(&named(limits::PACKAGE_NAME_BYTES)).is_ok());
-    assert_eq!(kind(&named(limits::PACKAGE_NAME_BYTES + 1)), ErrorKind::LimitExceeded);
+    limits::holds_at(limits::PACKAGE_NAME_BYTES, ErrorKind::LimitExceeded, |len| run(&named(len)));
 }
 
 /// Reads one byte at a time, interrupts often, and fails at `fail_at`.

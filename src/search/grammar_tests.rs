@@ -1,7 +1,7 @@
 use super::*;
 use crate::error::ErrorKind;
 use crate::value::id::IdForm;
-use crate::value::{Kind, Service};
+use crate::value::{Kind, Service, limits};
 use proptest::prelude::*;
 
 fn shape() -> Shape {
@@ -63,12 +63,10 @@ fn errors_say_where() {
 #[test]
 fn bounds_are_exact() {
     let nested = |depth: usize| format!("{}a{}", "(".repeat(depth), ")".repeat(depth));
-    assert!(parse(&nested(TEXT_QUERY_DEPTH), &shape()).is_ok());
-    assert_eq!(refused(&nested(TEXT_QUERY_DEPTH + 1)).0, ErrorKind::LimitExceeded);
-    assert!(parse(&"a ".repeat(TEXT_QUERY_TERMS), &shape()).is_ok());
-    assert_eq!(refused(&"a ".repeat(TEXT_QUERY_TERMS + 1)).0, ErrorKind::LimitExceeded);
-    assert!(parse(&" ".repeat(TEXT_QUERY_BYTES), &shape()).is_ok());
-    assert_eq!(refused(&" ".repeat(TEXT_QUERY_BYTES + 1)).0, ErrorKind::LimitExceeded);
+    let above = ErrorKind::LimitExceeded;
+    limits::holds_at(limits::TEXT_QUERY_DEPTH, above, |depth| parse(&nested(depth), &shape()));
+    limits::holds_at(limits::TEXT_QUERY_TERMS, above, |terms| parse(&"a ".repeat(terms), &shape()));
+    limits::holds_at(limits::TEXT_QUERY_BYTES, above, |bytes| parse(&" ".repeat(bytes), &shape()));
     assert_eq!(refused(&"(".repeat(TEXT_QUERY_BYTES)).0, ErrorKind::LimitExceeded);
     assert_eq!(refused(&"-".repeat(TEXT_QUERY_BYTES)).0, ErrorKind::LimitExceeded);
 }

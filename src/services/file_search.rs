@@ -450,11 +450,10 @@ mod tests {
     #[test]
     fn bounds_hold() {
         let nested = |depth: usize| format!("{}name:x{}", "(".repeat(depth), ")".repeat(depth));
-        assert!(Search::parse(Some(&nested(limits::FILE_SEARCH_DEPTH))).is_ok());
-        let error = Search::parse(Some(&nested(limits::FILE_SEARCH_DEPTH + 1))).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::LimitExceeded);
-        let long = "x".repeat(limits::FILE_SEARCH_BYTES + 1);
-        assert_eq!(Search::parse(Some(&long)).unwrap_err().kind(), ErrorKind::LimitExceeded);
+        let above = ErrorKind::LimitExceeded;
+        limits::holds_at(limits::FILE_SEARCH_DEPTH, above, |depth| Search::parse(Some(&nested(depth))));
+        let long = |bytes: usize| format!("name:{}", "x".repeat(bytes - 5));
+        limits::holds_at(limits::FILE_SEARCH_BYTES, above, |bytes| Search::parse(Some(&long(bytes))));
         let hostile = format!("name:\"{}b\"", "*a".repeat(10_000));
         assert!(!Search::parse(Some(&hostile)).unwrap().matches(&file()));
     }

@@ -72,6 +72,8 @@ pub use specifications::SpecificationService;
 #[cfg(test)]
 mod asset_tests;
 #[cfg(test)]
+mod bounds_tests;
+#[cfg(test)]
 mod corpus_tests;
 #[cfg(all(test, feature = "search"))]
 mod count_tests;

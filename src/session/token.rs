@@ -162,6 +162,16 @@ mod tests {
     }
 
     #[test]
+    fn tokens_have_a_bound() {
+        let query = Fingerprint::new("a");
+        limits::holds_at(limits::TOKEN_BYTES, crate::ErrorKind::LimitExceeded, |len| {
+            let refusal = open(&[7; 32], &query, Some(&"A".repeat(len))).unwrap_err();
+            // Each is refused; only a longer one without looking into it.
+            if refusal.message().contains("is longer than any token") { Err(Error::limit("longer")) } else { Ok(()) }
+        });
+    }
+
+    #[test]
     fn a_position_that_no_token_holds_is_refused_when_it_is_made() {
         let position = vec![0; limits::TOKEN_BYTES];
         let error = seal(&[7; 32], &Fingerprint::new("a"), &position).unwrap_err();

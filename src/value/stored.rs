@@ -323,6 +323,14 @@ mod tests {
     }
 
     #[test]
+    fn records_have_a_bound() {
+        // A length of this size takes five bytes itself.
+        limits::holds_at(limits::RECORD_BYTES, crate::ErrorKind::LimitExceeded, |bytes| {
+            to_bytes(&"x".repeat(bytes - 5))
+        });
+    }
+
+    #[test]
     fn bytes_that_are_left_over_are_an_error() {
         let mut bytes = to_bytes(&7u64).unwrap();
         assert_eq!(from_bytes::<u64>(&bytes).unwrap(), 7);

@@ -80,10 +80,25 @@ fn read_header(source: &Source, at: u64, end: u64) -> Result<Header> {
         });
         match walked {
             Ok(len) => return Ok(Header { len: len as u64, ..header }),
-            Err(Stop::TooShort) if len == window && window < limits::IMPORT_PAGE_HEADER_BYTES as u64 => window *= 8,
+            Err(Stop::TooShort) if len == window && window < limits::IMPORT_PAGE_HEADER_BYTES as u64 => {
+                window = (window * 8).min(limits::IMPORT_PAGE_HEADER_BYTES as u64);
+            }
+            Err(Stop::TooShort) if len == window => {
+                return Err(Error::limit(format!(
+                    "a page header is longer than the {} bytes that one may take",
+                    limits::IMPORT_PAGE_HEADER_BYTES
+                )));
+            }
             Err(stop) => return Err(stop.into_error("a page header")),
         }
     }
+}
+
+fn check_count(pages: usize) -> Result<()> {
+    if pages > limits::IMPORT_PAGES {
+        return Err(Error::limit(format!("a column has more than the {} pages of an import", limits::IMPORT_PAGES)));
+    }
+    Ok(())
 }
 
 /// Looks at every page header from `start` to `end`.
@@ -146,12 +161,7 @@ pub(super) fn check_chunk(
                 if header.values > 0 {
                     shape.pages.push((header.values.cast_unsigned(), uncompressed as u64));
                 }
-                if shape.pages.len() > limits::IMPORT_PAGES {
-                    return Err(Error::limit(format!(
-                        "a column has more than the {} pages of an import",
-                        limits::IMPORT_PAGES
-                    )));
-                }
+                check_count(shape.pages.len())?;
             }
             INDEX => {}
             _ => return Err(damaged("it is of an unknown kind, or a dictionary in the middle")),
@@ -282,6 +292,50 @@ impl PageIterator for OneChunk {}
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::io::Cursor;
+
+    /// A column of one page of one value, by its header alone.
+    fn page(uncompressed: usize, compressed: usize, header_bytes: Option<usize>) -> Result<ChunkShape> {
+        fn number(value: usize, out: &mut Vec<u8>) {
+            varint(value << 1, out);
+        }
+        fn varint(mut value: usize, out: &mut Vec<u8>) {
+            while value >= 0x80 {
+                out.push(value as u8 | 0x80);
+                value >>= 7;
+            }
+            out.push(value as u8);
+        }
+        let mut bytes = Vec::new();
+        for value in [0, uncompressed, compressed] {
+            bytes.push(0x15);
+            number(value, &mut bytes);
+        }
+        // The part about a data page: one value. Then a field that nobody reads, to make the header long.
+        bytes.extend([0x2c, 0x15, 2, 0]);
+        if let Some(total) = header_bytes {
+            let len = total - bytes.len() - 1 - 3 - 1;
+            bytes.push(0x48);
+            varint(len, &mut bytes);
+            bytes.resize(total - 1, 0);
+        }
+        bytes.push(0);
+        assert!(header_bytes.is_none_or(|total| total == bytes.len()));
+        bytes.resize(bytes.len() + 4 * limits::IMPORT_PAGE_HEADER_BYTES, 0);
+        let source = Source::new(Box::new(Cursor::new(bytes))).unwrap();
+        check_chunk(&source, (0, u64::MAX / 2), true, 1, limits::IMPORT_PAGE_BYTES, &Control::default())
+    }
+
+    #[test]
+    fn pages_hold_at_the_limit_and_not_above() {
+        let above = crate::ErrorKind::LimitExceeded;
+        limits::holds_at(limits::IMPORT_PAGE_BYTES, above, |bytes| page(bytes, 100_000, None));
+        limits::holds_at(limits::IMPORT_PAGE_RATIO, above, |ratio| page(2048 * ratio, 2048, None));
+        limits::holds_at(limits::IMPORT_PAGE_HEADER_BYTES, above, |bytes| page(10, 10, Some(bytes)));
+        // A million headers are too many for a test: their count alone.
+        limits::holds_at(limits::IMPORT_PAGES, above, check_count);
+        assert!(page(10, 10, None).is_ok() && page(10, 10, Some(1000)).is_ok());
+    }
 
     proptest! {
         #[test]

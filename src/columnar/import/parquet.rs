@@ -44,7 +44,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    fn new(mut input: Box<dyn ReadSeek>) -> Result<Self> {
+    pub(super) fn new(mut input: Box<dyn ReadSeek>) -> Result<Self> {
         let len = input.seek(SeekFrom::End(0)).map_err(io)?;
         Ok(Self { input: Mutex::new(input), len, failure: Mutex::new(None) })
     }

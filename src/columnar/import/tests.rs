@@ -13,7 +13,7 @@ use super::ParquetImport;
 use crate::columnar::{TableSchema, batch_rows, export_parquet, frame_to_batch};
 use crate::error::{ErrorKind, Place};
 use crate::model::table_data::{Column, ColumnType, DataFrame, DataType};
-use crate::value::Control;
+use crate::value::{Control, limits};
 
 fn columns() -> Vec<Column> {
     let column = |name: &str, data_type, column_type| Column {
@@ -314,4 +314,12 @@ fn a_long_text_in_every_row_stays_in_bounds() {
         total += batch.num_rows();
     }
     assert_eq!(total, 300);
+}
+
+#[test]
+fn the_footer_holds_at_the_limit_and_not_above() {
+    // What is not refused for its length is refused since it would begin before the file.
+    limits::holds_at(limits::IMPORT_METADATA_BYTES, crate::ErrorKind::LimitExceeded, |bytes| {
+        read([b"PAR1".as_slice(), &[0; 100], &(bytes as u32).to_le_bytes(), b"PAR1"].concat(), None)
+    });
 }

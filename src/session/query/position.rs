@@ -109,6 +109,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_sort_key_is_kept_whole_up_to_its_bound() {
+        limits::holds_at(limits::TOKEN_POSITION_BYTES, crate::ErrorKind::LimitExceeded, |len| {
+            let (last, next) = (vec![b'a'; len], vec![b'b'; len]);
+            let written = write::<crate::model::Product>(&last, None, &next);
+            if written[1..] == last { Ok(()) } else { Err(Error::limit("it is cut to a mark")) }
+        });
+    }
+
+    #[test]
     fn a_mark_parts_the_same_neighbours_as_the_key() {
         let key = |text: &[u8], tail: u8| [text, &[0, 1], &[tail; 16]].concat();
         let long = "x".repeat(5000);
