@@ -62,7 +62,10 @@ fn links_of_documents_lead_to_files() {
 const NOT_TRIED: &[(&str, &str)] = &[
     ("TABLE_ROWS", "a billion rows: `table_rows_max` is tried with few, in services/table_rules_tests.rs"),
     ("SPECIFICATION_MAGNITUDE", "no whole number: services/bounds_tests.rs tries the numbers beside it"),
-    ("SPILL_BYTES", "four gibibytes of temporary files: `bytes_max` of the place is tried with few, in columnar/tests.rs"),
+    (
+        "SPILL_BYTES",
+        "four gibibytes of temporary files: `bytes_max` of the place is tried with few, in columnar/tests.rs",
+    ),
     ("FINDINGS", "further findings are counted; none is refused"),
     ("QUERY_MEMORY_BYTES", "the default of an option"),
     ("RECORD_CACHE_BYTES", "the default of an option, kept by the engine below"),

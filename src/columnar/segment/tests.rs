@@ -278,7 +278,7 @@ fn parts_hold_whatever_can_win() {
                     }
                     let some = |salt2: u64| {
                         let row = hash(draw, salt + salt2) as usize % ROWS;
-                        values[row].filter(|value| !value.is_nan() && hash(draw, salt + 7) % 3 > 0)
+                        values[row].filter(|value| !value.is_nan() && !hash(draw, salt + 7).is_multiple_of(3))
                     };
                     let (least, greatest) = (some(3), some(4));
                     let found = match segment.summary(column).unwrap().unwrap() {

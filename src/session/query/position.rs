@@ -107,12 +107,14 @@ pub(super) fn read<R: Resource>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Product;
 
     #[test]
     fn a_sort_key_is_kept_whole_up_to_its_bound() {
         limits::holds_at(limits::TOKEN_POSITION_BYTES, crate::ErrorKind::LimitExceeded, |len| {
             let (last, next) = (vec![b'a'; len], vec![b'b'; len]);
-            let written = write::<crate::model::Product>(&last, None, &next);
+            let key = RecordKey::generate(Product::KIND, 1, 42);
+            let written = write::<Product>(&last, key, &next);
             if written[1..] == last { Ok(()) } else { Err(Error::limit("it is cut to a mark")) }
         });
     }
