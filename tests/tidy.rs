@@ -73,6 +73,7 @@ const NOT_TRIED: &[(&str, &str)] = &[
     ("SMALL_BLOB_BYTES_MAX", "cuts an option down, and refuses nothing"),
     ("DICTIONARY_CACHE_BYTES", "the size of a cache"),
     ("SEARCH_RESIDENT_BYTES", "the size of a cache"),
+    ("SEARCH_BLOCKS_BYTES", "the size of a cache"),
     ("SEARCH_WRITER_BYTES", "what a writer is given"),
     ("SEARCH_OVERLAY_CHANGES", "when work is handed on; answers do not depend on it"),
     ("SEARCH_FEED_CHANGES", "how much is read at once; answers do not depend on it"),
