@@ -8,13 +8,13 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::format;
 use super::open::Store;
 use super::scrub;
 use super::scrub_indexes::index_entries;
 use super::verify::{Finding, VerifyReport};
-use crate::disk::{Disk, Mode, RealDisk, SharedDisk, copy_file, parent, walk};
-use crate::error::{Error, Result};
+use super::{format, lock};
+use crate::disk::{Disk, DiskFile, Mode, RealDisk, SharedDisk, copy_file, parent, walk};
+use crate::error::{Error, ErrorKind, Result};
 use crate::records::{Change, Collection, RecordFile, RecordFileOptions, Snapshot, Source, Space};
 use crate::session::guarded;
 use crate::value::{Control, limits};
@@ -65,8 +65,8 @@ impl Store {
     /// their names are never reused. The copy is a store that can be opened.
     ///
     /// # Errors
-    /// `NotAStore` when the directory holds something else; `NoSpace`, `Io`; what `control` says. The source is never
-    /// touched, and the target keeps its marker until it is whole.
+    /// `NotAStore` when the directory holds something else, or another store; `Locked` when it is open as a store; `NoSpace`,
+    /// `Io`; what `control` says. The source is never touched, and the target keeps its marker until it is whole.
     pub fn backup(&self, directory: impl AsRef<Path>, control: &Control) -> Result<BackupReport> {
         let directory = directory.as_ref();
         let attempt = format!("backing up to {}", directory.display());
@@ -87,6 +87,7 @@ impl Store {
         let engine = self.engine();
         // Held to the end: while it lives, no file that it names is removed.
         let snapshot = engine.snapshot();
+        let _lock = hold_target(target, engine.seed)?;
         let was_whole = prepare_target(target)?;
         let mut report = BackupReport { sequence: snapshot.sequence, ..BackupReport::default() };
         let options = RecordFileOptions { cache_bytes: limits::RECORD_CACHE_BYTES, quick_repair: true };
@@ -103,8 +104,9 @@ impl Store {
                 return Err(Error::corrupt("the records of the backup are not what was written; use another medium"));
             }
         }
-        let blobs = crate::services::named_content_paths(&snapshot)?;
-        copy_files(&*engine.disk, &**target, Some(&blobs), was_whole, control, &mut report)?;
+        let mut named = crate::services::named_content_paths(&snapshot)?;
+        named.extend(crate::session::table_store::named_files(&snapshot)?);
+        copy_files(&*engine.disk, &**target, Some(&named), was_whole, control, &mut report)?;
         format::write(target, engine.seed)?;
         target.remove_file(MARKER).map_err(failed("removing the marker of the backup"))?;
         target.sync_dir("").map_err(failed("syncing the backup"))?;
@@ -125,6 +127,32 @@ impl Store {
         guarded("compacting", || engine.compact())?;
         Ok(CompactReport { bytes_before, bytes_after: len(&*engine.disk)? })
     }
+}
+
+/// Takes hold of the target of a backup, and refuses what is not one of this store's own.
+///
+/// Whoever has the target open, be it this very store, would go on writing to a record file that is taken away. And another
+/// store's files have the same names and lengths, but not the same bytes.
+fn hold_target(target: &SharedDisk, seed: u64) -> Result<Option<Box<dyn DiskFile>>> {
+    let attempt = failed("preparing the target of the backup");
+    // What an interrupted backup left has no FORMAT, and its files are compared byte by byte.
+    let is_marked = target.exists(MARKER).map_err(&attempt)?;
+    let is_store = !is_marked && format::probe(target)? == format::Found::Store;
+    let lock = match target.exists(lock::NAME).map_err(&attempt)? {
+        true => Some(lock::acquire(target, false)?),
+        false => None,
+    };
+    if is_store {
+        format::check_seed(target, seed).map_err(|error| match error.kind() {
+            ErrorKind::Corrupt => Error::new(
+                ErrorKind::NotAStore,
+                "the directory holds another store; choose an empty directory, or an earlier backup of this store",
+            )
+            .with_source(error),
+            _ => error,
+        })?;
+    }
+    Ok(lock)
 }
 
 /// Marks the target as incomplete; answers whether it was whole (or empty), so that what lies in it is durable.
@@ -208,8 +236,8 @@ pub(super) fn copy_files(
     for directory in DIRECTORIES {
         files.extend(walk(source, directory).map_err(&attempt)?);
     }
-    // An upload may be under way, whose file grows, or goes away again.
-    files.retain(|(path, _)| !path.starts_with("files/") || named.is_none_or(|named| named.contains(path)));
+    // An upload, an append or a merge may be under way, whose files grow, or go away again.
+    files.retain(|(path, _)| named.is_none_or(|named| named.contains(path)));
     let total: u64 = files.iter().map(|(_, len)| len).sum();
     let mut done = 0;
     let mut directories = std::collections::BTreeSet::new();

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::disk::{Disk, MemoryDisk, Mode};
+use crate::disk::{Disk, MemoryDisk, Mode, SharedDisk, walk};
 use crate::error::ErrorKind;
 use crate::store::{Store, StoreOptions, VerifyLevel};
 use crate::{Control, Identity};
@@ -90,6 +90,34 @@ fn a_backup_is_a_store_and_an_interrupted_one_is_told_apart() {
     assert!(copy.verify(VerifyLevel::Checksums, &Control::default()).unwrap().is_sound());
     let session = copy.session(Identity::user("ada"));
     assert_eq!(session.register_subscriber("replica").unwrap().0, 0);
+}
+
+#[test]
+fn a_backup_touches_neither_another_store_nor_one_that_is_open() {
+    let disks = [1, 2].map(|_| Arc::new(MemoryDisk::new()));
+    let [own, other] = &disks;
+    let store = open(own);
+    let back_up = |target: &Arc<MemoryDisk>| {
+        let target: SharedDisk = target.clone();
+        store.backup_to(&target, &Control::default())
+    };
+    let session = store.session(Identity::user("ada"));
+    session.register_subscriber("replica").unwrap();
+    // Its own directory: what is written from then on would go to a file without a name.
+    assert_eq!(back_up(own).unwrap_err().kind(), ErrorKind::Locked);
+    session.register_subscriber("after").unwrap();
+    let foreign = StoreOptions::default().seed(Some(2)).open_on(other.clone()).unwrap();
+    assert_eq!(back_up(other).unwrap_err().kind(), ErrorKind::Locked);
+    drop(foreign);
+    let before = walk(&**other, "").unwrap();
+    assert_eq!(back_up(other).unwrap_err().kind(), ErrorKind::NotAStore);
+    assert_eq!(walk(&**other, "").unwrap(), before);
+    // An earlier backup of its own may have been opened meanwhile, so it has a lock file.
+    let backup = Arc::new(MemoryDisk::new());
+    back_up(&backup).unwrap();
+    drop(open(&backup));
+    back_up(&backup).unwrap();
+    assert!(open(&backup).verify(VerifyLevel::Checksums, &Control::default()).unwrap().is_sound());
 }
 
 #[test]

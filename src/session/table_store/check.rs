@@ -1,5 +1,6 @@
 //! The files under `tables/` against the manifest: verified, and what nothing names removed.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
@@ -8,10 +9,22 @@ use super::{TEMPORARY_DIR, directory, key_of, number_of};
 use crate::columnar::{SegmentMeta, data_name, summary_name};
 use crate::disk::Mode;
 use crate::error::{Error, ErrorKind, Result};
-use crate::records::{Source, Space};
+use crate::records::{Snapshot, Source, Space};
 use crate::session::engine::Engine;
 use crate::value::id::hex;
 use crate::value::{Control, stored};
+
+/// The paths of the segment files that a snapshot names.
+pub(crate) fn named_files(snapshot: &Snapshot) -> Result<HashSet<String>> {
+    let mut cursor = Source::Snapshot(snapshot).cursor(Space::Segments, &[], None)?;
+    let mut named = HashSet::new();
+    while let Some((key, _)) = cursor.next()? {
+        let table = key.len().checked_sub(8).and_then(|len| key.get(..len)).unwrap_or_default();
+        let (dir, id) = (directory(&hex(table)), number_of(&key));
+        named.extend([data_name(id), summary_name(id)].map(|name| format!("{dir}/{name}")));
+    }
+    Ok(named)
+}
 
 /// Checks the segment files of all tables: their lengths, and with `deep` every byte. Answers files and bytes seen.
 pub(crate) fn verify(

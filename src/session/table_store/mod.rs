@@ -26,7 +26,7 @@ use crate::value::wire::record;
 use crate::value::{RecordKey, limits, stored};
 
 pub(crate) use cache::TableCache;
-pub(crate) use check::{sweep, verify};
+pub(crate) use check::{named_files, sweep, verify};
 pub(crate) use handout::SegmentReader;
 pub(crate) use maintain::maintain;
 pub(crate) use merge::merge;
