@@ -1,6 +1,6 @@
 //! What an open store keeps in memory of its tables: open segments, sorted buffers, reserved segment numbers.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -28,6 +28,8 @@ pub(crate) struct TableCache {
     pub(super) ids: Mutex<Range<u64>>,
     /// Numbers of temporary files.
     pub(super) temporary: Arc<AtomicU64>,
+    /// Directories of tables that are made just now, or whose names could not be made durable.
+    pub(super) unsynced: Mutex<HashSet<String>>,
     /// Held while segments are sealed or merged: one at a time.
     pub(super) turn: Mutex<()>,
 }

@@ -96,6 +96,8 @@ pub(crate) fn sweep(engine: &Arc<Engine>) -> Result<u64> {
     if !disk.exists("tables").map_err(attempt)? {
         return Ok(0);
     }
+    // A directory that a killed process left may not be durable yet, and appends trust those that they find.
+    disk.sync_dir("tables").map_err(attempt)?;
     let snapshot = engine.snapshot();
     let source = Source::Snapshot(&snapshot);
     let mut removed = 0;

@@ -69,10 +69,16 @@ fn writer_of(
     let disk = session.context().engine.disk.clone();
     let dir = directory(id);
     let attempt = |error| Error::io(format_args!("creating the directory {dir}"), error);
-    if !disk.exists(&dir).map_err(attempt)? {
-        disk.create_dir_all(&dir).map_err(attempt)?;
-        disk.sync_dir("tables").map_err(attempt)?;
-        disk.sync_dir("").map_err(attempt)?;
+    {
+        // Held during the syncs: whoever comes second, or after a failure, finds a directory whose name may not be durable.
+        let mut unsynced = lock(&session.context().engine.tables.unsynced);
+        if unsynced.contains(&dir) || !disk.exists(&dir).map_err(attempt)? {
+            unsynced.insert(dir.clone());
+            disk.create_dir_all(&dir).map_err(attempt)?;
+            disk.sync_dir("tables").map_err(attempt)?;
+            disk.sync_dir("").map_err(attempt)?;
+            unsynced.remove(&dir);
+        }
     }
     SegmentWriter::new(disk, &dir, number, schema.clone(), first_ordinal)
 }
