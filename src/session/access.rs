@@ -132,6 +132,8 @@ pub struct Transaction<'t> {
 struct TransactionState<'t> {
     turn: Turn<'t>,
     events: Vec<Event>,
+    /// Bytes that its writes bring.
+    brought: u64,
     changed: bool,
 }
 
@@ -151,6 +153,7 @@ fn run_transaction<T>(context: &Arc<Context>, f: impl FnOnce(&Transaction<'_>) -
             state: RefCell::new(TransactionState {
                 turn: Turn::open(&redb_transaction, engine.snapshot()),
                 events: Vec::new(),
+                brought: 0,
                 changed: false,
             }),
             failed: Cell::new(false),
@@ -162,7 +165,7 @@ fn run_transaction<T>(context: &Arc<Context>, f: impl FnOnce(&Transaction<'_>) -
                 "a write of this transaction failed half way, so nothing of it was kept",
             ));
         }
-        let TransactionState { mut turn, events, changed } = transaction.state.into_inner();
+        let TransactionState { mut turn, events, changed, .. } = transaction.state.into_inner();
         if !changed {
             return Ok(value);
         }
@@ -172,12 +175,14 @@ fn run_transaction<T>(context: &Arc<Context>, f: impl FnOnce(&Transaction<'_>) -
         }
         (value, turn.finish()?)
     };
-    match guarded("committing a transaction", || RecordFile::commit(redb_transaction, finished)) {
-        Ok(()) => {
-            engine.set_sequence(sequence);
-            engine.publish()?;
-            Ok(value)
-        }
+    let committed = guarded("committing a transaction", || {
+        RecordFile::commit(redb_transaction, finished)?;
+        engine.set_sequence(sequence);
+        // What was committed and cannot be shown may be there all the same.
+        engine.publish()
+    });
+    match committed {
+        Ok(()) => Ok(value),
         Err(error) => {
             engine.set_latch(&error);
             Err(Error::new(
@@ -203,8 +208,9 @@ impl Access for Transaction<'_> {
     fn write<T: Send + 'static>(&self, plan: impl FnOnce(&mut Draft<'_>) -> Result<T> + Send + 'static) -> Result<T> {
         self.context.check_deadline()?;
         let mut state = self.state.try_borrow_mut().map_err(|_| nested())?;
-        let (value, changes, events) =
-            guarded("planning a write", || write_path::plan_over(&state.turn, self.context, plan))?;
+        let TransactionState { turn, brought, .. } = &mut *state;
+        let planned = guarded("planning a write", || write_path::plan_over(turn, self.context, brought, plan));
+        let (value, changes, events) = planned?;
         if !changes.is_empty() {
             let applied = guarded("writing", || state.turn.apply(changes));
             if let Err(error) = applied {

@@ -91,7 +91,8 @@ impl View<'_> {
                 "the change log starts after the position {position}, at {trimmed}; read the resources anew and go on from there"
             )));
         }
-        let mut cursor = self.source().cursor(Space::Log, &(position + 1).to_be_bytes(), None)?;
+        let Some(after) = position.checked_add(1) else { return Ok(()) };
+        let mut cursor = self.source().cursor(Space::Log, &after.to_be_bytes(), None)?;
         while let Some((key, value)) = cursor.next()? {
             let (sequence, entry) = read_log_row(&key, &value)?;
             if !f(sequence, entry)? {
@@ -194,16 +195,17 @@ impl ChangeStream {
     /// # Errors
     /// As [`ChangeStream::poll`].
     pub fn next(&mut self, timeout: Duration) -> Result<Option<ChangeEvent>> {
-        let end = Instant::now() + timeout;
+        let began = Instant::now();
         loop {
             if let Some(event) = self.poll()? {
                 return Ok(Some(event));
             }
-            let now = Instant::now();
-            if now >= end {
+            // Not an end in time: a wait for ever has none.
+            let left = timeout.saturating_sub(began.elapsed());
+            if left.is_zero() {
                 return Ok(None);
             }
-            self.context.engine.wait_for_commit(self.read_to, end - now);
+            self.context.engine.wait_for_commit(self.read_to, left);
         }
     }
 

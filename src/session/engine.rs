@@ -200,7 +200,8 @@ impl Engine {
         // The published snapshot is a reader too: it makes room, and a new one is published after.
         let held = self.published.get_mut().unwrap_or_else(PoisonError::into_inner);
         *held = Arc::new(Snapshot::empty(sequence));
-        let outcome = f(&mut self.records);
+        // redb panics on damaged pages; readers need a snapshot again whatever it found.
+        let outcome = guarded("working on the whole record file", || f(&mut self.records));
         self.publish()?;
         outcome
     }

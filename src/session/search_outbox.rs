@@ -153,6 +153,10 @@ impl SearchOutbox {
     fn feed(&self, index: &Index, view: &View<'_>, to: u64) -> Result<()> {
         let from = index.sequence();
         if from == 0 {
+            // What a building that was cut short has left would be there twice.
+            if index.unsaved_changes() > 0 {
+                index.start_anew()?;
+            }
             return self.feed_records(index, view, to);
         }
         match self.feed_log(index, view, from, to) {
@@ -208,7 +212,8 @@ impl SearchOutbox {
                 batch.push(Change { key, document: Some(document), is_new: true });
                 if batch.len() >= SEARCH_FEED_CHANGES {
                     is_long = true;
-                    index.load(&std::mem::take(&mut batch), to)?;
+                    // Complete up to nothing until all is read: reading the records may fail.
+                    index.load(&std::mem::take(&mut batch), 0)?;
                 }
             }
         }
@@ -484,6 +489,10 @@ impl SearchOutbox {
     }
 
     fn checkpoint(index: &Index, session: &Session, is_forced: bool) -> Result<()> {
+        // A building that was cut short is begun again, and must not be found by the next open.
+        if index.sequence() == 0 {
+            return Ok(());
+        }
         let checkpoint = match index.checkpoint(is_forced) {
             Ok(Some(checkpoint)) => checkpoint,
             Ok(None) => return Ok(()),

@@ -217,11 +217,12 @@ fn run_group(
     engine.check_latch()?;
     let transaction = engine.records.begin()?;
     let mut sequence = engine.sequence();
+    let mut brought = 0;
     let finished = {
         let mut turn = Turn::open(&transaction, engine.snapshot());
         for (job, answer) in group.iter().zip(answers.iter_mut()) {
             let Some(plan) = lock(&job.plan).take() else { continue };
-            let planned = guarded("planning a write", || plan_over(&turn, &job.context, plan));
+            let planned = guarded("planning a write", || plan_over(&turn, &job.context, &mut brought, plan));
             *answer = Some(match planned {
                 Ok((value, changes, events)) => {
                     if !changes.is_empty() {
@@ -247,10 +248,12 @@ fn run_group(
     engine.publish()
 }
 
-/// Runs one plan over the turn's state; nothing is written.
+/// Runs one plan over the turn's state; nothing is written. `brought` are the bytes that accepted plans of the same commit
+/// bring, of which the disk does not know yet.
 pub(super) fn plan_over<T>(
     turn: &Turn<'_>,
     context: &Arc<Context>,
+    brought: &mut u64,
     plan: impl FnOnce(&mut Draft<'_>) -> Result<T>,
 ) -> Result<(T, Vec<Change>, Vec<Event>)> {
     let view = View::new(Source::Turn(turn), context, &[]);
@@ -260,7 +263,9 @@ pub(super) fn plan_over<T>(
     // What only deletes, or tells nobody anything (positions, swept files), may use the reserve.
     if events.iter().any(|event| event.what != What::Deleted) {
         let bytes: usize = changes.iter().map(Change::len).sum();
-        context.engine.check_space(bytes as u64)?;
+        let together = brought.saturating_add(bytes as u64);
+        context.engine.check_space(together)?;
+        *brought = together;
     }
     Ok((value, changes, events))
 }

@@ -104,18 +104,20 @@ impl Store {
                 report.files += files;
                 report.file_bytes += bytes;
             }
-            Err(error) if error.kind() == crate::ErrorKind::Corrupt => {
+            Err(error) if scrub::is_damage(&error) => {
                 report.find(RECORD_FILE, "the records of files", error.message(), RESTORE);
             }
             Err(error) => return Err(error),
         }
         let found = |file: &str, problem: &str| damaged.push((file.to_owned(), problem.to_owned()));
-        match crate::session::table_store::verify(self.engine(), deep, control, found) {
+        match guarded("verifying the tables", || {
+            crate::session::table_store::verify(self.engine(), deep, control, found)
+        }) {
             Ok((files, bytes)) => {
                 report.files += files;
                 report.file_bytes += bytes;
             }
-            Err(error) if error.kind() == crate::ErrorKind::Corrupt => {
+            Err(error) if scrub::is_damage(&error) => {
                 report.find(RECORD_FILE, "the manifests of tables", error.message(), RESTORE);
             }
             Err(error) => return Err(error),
@@ -125,9 +127,18 @@ impl Store {
         }
         let mut damaged = Vec::new();
         let found = |file: &str, problem: &str| damaged.push((file.to_owned(), problem.to_owned()));
-        let (files, bytes) = crate::session::search_verify::verify(self.engine(), deep, control, found)?;
-        report.files += files;
-        report.file_bytes += bytes;
+        match guarded("verifying the text index", || {
+            crate::session::search_verify::verify(self.engine(), deep, control, found)
+        }) {
+            Ok((files, bytes)) => {
+                report.files += files;
+                report.file_bytes += bytes;
+            }
+            Err(error) if scrub::is_damage(&error) => {
+                report.find(RECORD_FILE, "the checkpoint of the text index", error.message(), RESTORE);
+            }
+            Err(error) => return Err(error),
+        }
         for (file, problem) in damaged {
             report.find(&file, "its content", problem, REOPEN);
         }

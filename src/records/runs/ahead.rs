@@ -15,7 +15,7 @@ use crate::records::Snapshot;
 use crate::records::space::Table;
 
 /// Entries that a merge reads ahead at most, however long the plans take.
-const MOST: u64 = 65_536;
+pub(super) const MOST: u64 = 65_536;
 
 /// Merging under way.
 pub(in crate::records) struct Ahead {

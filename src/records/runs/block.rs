@@ -208,10 +208,7 @@ impl Block {
             let suffix = entries.get(at..at.checked_add(rest)?)?;
             at += rest;
             let start = self.keys.len();
-            let prefix = before.start..before.start + shared;
-            if prefix.end > before.end {
-                return None;
-            }
+            let prefix = before.start..before.start.checked_add(shared).filter(|end| *end <= before.end)?;
             self.keys.extend_from_within(prefix);
             self.keys.extend_from_slice(suffix);
             before = start..self.keys.len();

@@ -1,6 +1,6 @@
 //! Writing runs: those of commits, and the merging of older ones.
 
-use super::ahead::Ahead;
+use super::ahead::{Ahead, MOST};
 use super::block::{self, Builder};
 use super::cursor::{Memory, Merged, Rows};
 use super::manifest::{self, Manifest, Merge, Run};
@@ -83,7 +83,12 @@ pub(in crate::records) fn flush(
     // What was begun since the turn began has not been advanced.
     let known: Vec<u64> = advanced.iter().map(|advanced| advanced.merge.output.id).collect();
     manifest.merges.retain(|merge| !known.contains(&merge.output.id));
-    put(table, manifest, advanced)
+    put(table, manifest, advanced)?;
+    // The thread holds what it reads, so it ends early; without the rest, merging would fall behind large commits.
+    match work.0.saturating_sub(MOST) {
+        0 => Ok(()),
+        rest => step(table, manifest, Work(rest)),
+    }
 }
 
 /// The unmerged runs of one level that stand side by side, newest first.

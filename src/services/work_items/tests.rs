@@ -865,6 +865,10 @@ fn the_change_feed_tells_what_happened_to_work_items() {
         seen.push(event.what);
     }
     assert_eq!(seen, [What::Created, What::Updated, What::Scheduled, What::Executed, What::Deleted]);
+    // A wait for ever has no end in time, and nothing comes behind the last number.
+    let first = bench.session.changes(Position::START).next(std::time::Duration::MAX).unwrap();
+    assert_eq!(first.map(|event| event.what), Some(What::Created));
+    assert_eq!(bench.session.changes(Position(u64::MAX)).poll().unwrap(), None);
 }
 
 #[test]
