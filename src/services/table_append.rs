@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::table_metadata::found;
 use crate::columnar::{TableSchema, coerce_batch, encode_batch};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::model::table::TableMetadata;
 use crate::session::table_store::{self, NewSegments, SORT_ROWS, SegmentSink};
@@ -194,17 +194,7 @@ pub(super) fn commit<A: Access>(
         draft.put_state(&table, what, (rows > 0).then(|| json!({ "rowCount": rows })))?;
         Ok(is_due)
     });
-    let is_due = match outcome {
-        Ok(is_due) => is_due,
-        Err(error) => {
-            // A commit that may have happened after all may name the files.
-            if matches!(error.kind(), ErrorKind::OutcomeUnknown | ErrorKind::Latched) {
-                segments.keep();
-            }
-            return Err(error);
-        }
-    };
-    segments.keep();
+    let is_due = segments.settle(outcome)?;
     if (is_due || end_of_data) && !access.is_transaction() {
         // The rows are safe already: what fails here is done again by maintenance.
         let session = Session::new(access.context().engine.clone(), Identity::user("stationdb"));

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use arrow::array::{Int64Array, RecordBatch};
 
 use super::tables::TableService;
-use crate::disk::Disk;
+use crate::disk::{Disk, walk};
 use crate::disk::sim::{Fault, OpKind, Pick, SimDisk, Survival};
 use crate::model::table::CreateTableRequest;
 use crate::model::table_data::{Column, ColumnType, DataType};
@@ -185,4 +185,19 @@ fn a_directory_that_a_killed_process_left_is_not_trusted() {
     append(&session, &id, 0);
     drop((store, session));
     survives_a_power_cut(&disk, &id, 1);
+}
+
+#[test]
+fn a_segment_that_cannot_be_written_leaves_no_bytes() {
+    let disk = SimDisk::new(8);
+    let (store, session) = sealing(&disk);
+    let id = create(&session);
+    disk.inject(Pick::kind(OpKind::Write).on_path(".parquet").once(), Fault::NoSpace);
+    append(&session, &id, 0);
+    assert!(disk.trace().iter().any(|entry| entry.kind == OpKind::Write && entry.failed));
+    // On a full disk each attempt would take what is left, until the next open.
+    assert_eq!(walk(&disk, "tables").unwrap(), []);
+    append(&session, &id, 1);
+    assert_eq!(walk(&disk, "tables").unwrap().len(), 2);
+    assert!(store.verify(VerifyLevel::Checksums, &Control::default()).unwrap().is_sound());
 }

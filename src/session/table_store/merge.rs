@@ -85,14 +85,14 @@ pub(crate) fn merge(session: &Session, id: &str, control: &Control) -> Result<bo
     let columns = (0..schema.len()).collect();
     let mut scan =
         MergedScan::new(view.clone(), Arc::new(Predicates::default()), columns, None, control.clone())?.with_locators();
-    let mut writer = new_writer(session, id, &schema, first_ordinal)?;
+    let (files, mut writer) = new_writer(session, id, &schema, first_ordinal)?;
     while let Some(chunk) = scan.next_chunk()? {
         let ordinals = view.ordinals(&chunk.locators)?;
         let offsets: Vec<u32> = ordinals.into_iter().map(|ordinal| (ordinal - first_ordinal) as u32).collect();
         writer.write(&chunk.batch, Some(&offsets))?;
     }
     let meta = writer.finish()?;
-    session.write(move |draft| {
+    let merged = session.write(move |draft| {
         for old in &group {
             if draft.raw(Space::Segments, &entry_key(key.as_bytes(), old.id))?.is_none() {
                 draft.forget_file(&format!("{dir}/{}", data_name(meta.id)));
@@ -105,5 +105,6 @@ pub(crate) fn merge(session: &Session, id: &str, control: &Control) -> Result<bo
         }
         draft.put_raw(Space::Segments, entry_key(key.as_bytes(), meta.id), stored::to_bytes(&meta)?);
         Ok(true)
-    })
+    });
+    files.settle(merged)
 }

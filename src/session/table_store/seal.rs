@@ -30,12 +30,12 @@ pub(crate) fn seal(session: &Session, id: &str, control: &Control) -> Result<boo
     else {
         return Ok(false);
     };
-    let mut writer = new_writer(session, id, &schema, run.first_ordinal())?;
+    let (files, mut writer) = new_writer(session, id, &schema, run.first_ordinal())?;
     writer.write(run.batch(), run.ordinals())?;
     let meta = writer.finish()?;
     let dir = directory(id);
     let sealed_rows = meta.row_count;
-    session.write(move |draft| {
+    let sealed = session.write(move |draft| {
         for (key, _) in &batches {
             if draft.raw(Space::TableBuffer, key)?.is_none() {
                 // The table was deleted meanwhile: what was written is garbage.
@@ -54,5 +54,6 @@ pub(crate) fn seal(session: &Session, id: &str, control: &Control) -> Result<boo
         draft.put_raw(Space::TableState, key.as_bytes().to_vec(), stored::to_bytes(&state)?);
         draft.put_raw(Space::Segments, entry_key(key.as_bytes(), meta.id), stored::to_bytes(&meta)?);
         Ok(true)
-    })
+    });
+    files.settle(sealed)
 }

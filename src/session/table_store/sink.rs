@@ -7,7 +7,7 @@ use arrow::array::RecordBatch;
 use super::{SEGMENT_ROWS, directory};
 use crate::columnar::{MemoryRun, SegmentMeta, SegmentWriter, TableSchema, data_name, index_values, summary_name};
 use crate::disk::SharedDisk;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::records::Space;
 use crate::session::access::Access;
 use crate::session::engine::lock;
@@ -49,14 +49,19 @@ fn follows(schema: &TableSchema, batches: &[RecordBatch], end: i64) -> Result<Op
     Ok(Some(end))
 }
 
-/// Starts a segment of a table, with its directory.
+/// Starts a segment of a table, with its directory. Its files are removed unless they are kept.
 pub(crate) fn new_writer(
     session: &impl Access,
     id: &str,
     schema: &Arc<TableSchema>,
     first_ordinal: u64,
-) -> Result<SegmentWriter> {
-    writer_of(session, id, schema, new_segment_id(session)?, first_ordinal)
+) -> Result<(NewSegments, SegmentWriter)> {
+    let number = new_segment_id(session)?;
+    let mut files = NewSegments::of(session, id);
+    files.started.push(number);
+    let writer = writer_of(session, id, schema, number, first_ordinal)?;
+    // Of a tuple that is taken apart the last is dropped first, so that the files are closed when they are removed.
+    Ok((files, writer))
 }
 
 fn writer_of(
@@ -104,13 +109,28 @@ pub(crate) struct NewSegments {
 }
 
 impl NewSegments {
+    /// None yet, of this table.
+    fn of(session: &impl Access, id: &str) -> Self {
+        let place = Some((session.context().engine.disk.clone(), directory(id)));
+        Self { metas: Vec::new(), started: Vec::new(), place }
+    }
+
+    /// Settles what becomes of the files: they stay when the commit that names them succeeded, or may have.
+    pub(crate) fn settle<T>(self, written: Result<T>) -> Result<T> {
+        match &written {
+            Err(error) if !matches!(error.kind(), ErrorKind::OutcomeUnknown | ErrorKind::Latched) => {}
+            _ => self.keep(),
+        }
+        written
+    }
+
     /// In order of append.
     pub(crate) fn metas(&self) -> &[SegmentMeta] {
         &self.metas
     }
 
     /// Leaves the files to the commit that names them.
-    pub(crate) fn keep(mut self) {
+    fn keep(mut self) {
         self.started.clear();
     }
 }
@@ -136,11 +156,7 @@ impl<'a, A: Access> SegmentSink<'a, A> {
             pending_rows: 0,
             pending_bytes: 0,
             writer: None,
-            done: NewSegments {
-                metas: Vec::new(),
-                started: Vec::new(),
-                place: Some((session.context().engine.disk.clone(), directory(id))),
-            },
+            done: NewSegments::of(session, id),
         }
     }
 
