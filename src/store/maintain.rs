@@ -48,27 +48,47 @@ impl Store {
 /// One pass; what makes reads quicker and writers wait is left out unless nobody writes.
 pub(super) fn maintain(engine: &Arc<Engine>, control: &Control, is_idle: bool) -> Result<MaintenanceReport> {
     let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
-    let segments_written = crate::session::table_store::maintain(&session, control)?;
-    let upload_sessions_expired = crate::services::expire_upload_sessions(&session)?;
-    let abandoned = crate::services::remove_abandoned_contents(&session)?;
+    let mut steps = Steps::default();
     let mut report = MaintenanceReport {
-        segments_written,
-        upload_sessions_expired,
-        files_removed: abandoned + remove_forgotten(engine, &session, control)?,
+        segments_written: steps.take(crate::session::table_store::maintain(&session, control)),
+        upload_sessions_expired: steps.take(crate::services::expire_upload_sessions(&session)),
+        files_removed: steps.take(crate::services::remove_abandoned_contents(&session)),
         ..Default::default()
     };
+    report.files_removed += steps.take(remove_forgotten(engine, &session, control));
     control.check()?;
     if is_idle {
-        settle(&session, control)?;
+        steps.take(settle(&session, control));
     }
-    engine.search.maintain(&session)?;
+    steps.take(engine.search.maintain(&session));
     if is_idle {
         // What fails is tried again in the next pass.
         let _ = engine.search.settle();
     }
-    let position = engine.search.position(&session)?;
-    report.log_entries_dropped = session.write(move |draft| changes::trim(draft, position, TRIM_BATCH))? as u64;
-    Ok(report)
+    let position = engine.search.position(&session);
+    let trimmed =
+        position.and_then(|position| session.write(move |draft| changes::trim(draft, position, TRIM_BATCH)));
+    report.log_entries_dropped = steps.take(trimmed) as u64;
+    match steps.failure {
+        None => Ok(report),
+        Some(error) => Err(error),
+    }
+}
+
+/// Steps that do not build on one another: a table that is damaged for good must not keep the log from being trimmed.
+#[derive(Default)]
+struct Steps {
+    /// Of the first step that failed.
+    failure: Option<Error>,
+}
+
+impl Steps {
+    fn take<T: Default>(&mut self, outcome: Result<T>) -> T {
+        outcome.unwrap_or_else(|error| {
+            self.failure.get_or_insert(error);
+            T::default()
+        })
+    }
 }
 
 /// Merges the runs of the indexes while nobody writes, a short turn at a time.
@@ -106,6 +126,7 @@ fn remove_forgotten(engine: &Arc<Engine>, session: &Session, control: &Control) 
         if engine.blobs.is_held(path) {
             continue;
         }
+        engine.tables.forget(path);
         match engine.disk.remove_file(path) {
             Ok(()) => {
                 directories.insert(parent(path).to_owned());

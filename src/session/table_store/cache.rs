@@ -60,6 +60,17 @@ impl TableCache {
         Ok(opened)
     }
 
+    /// Lets go of the segment whose file at `path` is about to be removed: an open file keeps its bytes on the disk.
+    pub(crate) fn forget(&self, path: &str) {
+        let name = path.rsplit('/').next().and_then(|name| name.strip_suffix(".parquet"));
+        let Some(id) = name.and_then(|name| u64::from_str_radix(name, 16).ok()) else { return };
+        let mut kept = lock(&self.segments);
+        let (by_id, order) = &mut *kept;
+        if by_id.remove(&id).is_some() {
+            order.retain(|known| *known != id);
+        }
+    }
+
     /// The buffer as a sorted run. Found again by its checksums, so what a refused transaction left here is never used.
     pub(super) fn buffer(
         &self,

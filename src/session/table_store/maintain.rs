@@ -28,17 +28,29 @@ pub(crate) fn maintain(session: &Session, control: &Control) -> Result<u64> {
         }
         Ok(due)
     })?;
-    let mut written = 0;
+    let (mut written, mut failure) = (0, None);
     for (key, seal_due) in due {
-        let id = key.to_id(TableMetadata::KIND.id);
-        if seal_due && seal(session, &id, control)? {
-            written += 1;
+        control.check()?;
+        // A damaged table does not keep the others waiting.
+        match tidy(session, key, seal_due, control) {
+            Ok(segments) => written += segments,
+            Err(error) => failure = failure.or(Some(error)),
         }
-        while merge(session, &id, control)? {
-            written += 1;
-        }
-        settle(session, key)?;
     }
+    failure.map_or(Ok(written), Err)
+}
+
+/// What is due for one table; answers the segments written.
+fn tidy(session: &Session, key: RecordKey, seal_due: bool, control: &Control) -> Result<u64> {
+    let id = key.to_id(TableMetadata::KIND.id);
+    let mut written = 0;
+    if seal_due && seal(session, &id, control)? {
+        written += 1;
+    }
+    while merge(session, &id, control)? {
+        written += 1;
+    }
+    settle(session, key)?;
     Ok(written)
 }
 
@@ -111,5 +123,43 @@ mod tests {
         // Between the last look of a pass at the segments and its last commit.
         settle(&session, key).unwrap();
         assert!(is_due());
+    }
+
+    #[test]
+    fn a_damaged_table_keeps_no_other_from_being_merged() {
+        let options = Store::options().maintenance_thread(false).seal_rows(1);
+        let store = options.open_on(Arc::new(MemoryDisk::default())).unwrap();
+        let session = store.session(Identity::user("ada"));
+        let create = || {
+            let index = Column {
+                name: "t".into(),
+                data_type: DataType::Int64,
+                column_type: ColumnType::Index,
+                ..Column::default()
+            };
+            let request = CreateTableRequest { columns: vec![index], ..Default::default() };
+            crate::TableService::create_table(&session, request).unwrap().to_string()
+        };
+        let [damaged, sound] = [create(), create()];
+        session
+            .write(move |draft| {
+                let table = draft.get::<TableMetadata>(&damaged)?.unwrap();
+                // Two that overlap, without files.
+                let meta =
+                    |id| SegmentMeta { id, row_count: 10, min_index: 0, max_index: 9, ..SegmentMeta::default() };
+                add_segments(draft, &table, vec![meta(900), meta(901)])
+            })
+            .unwrap();
+        for _ in 0..2 {
+            let index = arrow::array::Int64Array::from_iter_values(0..10);
+            let batch = arrow::array::RecordBatch::try_from_iter([("t", Arc::new(index) as _)]).unwrap();
+            crate::TableService::append_batches(&session, &sound, &mut std::iter::once(Ok(batch)), None).unwrap();
+        }
+        let key = key_of(&sound).unwrap();
+        let segments = || session.read(|view| view.raw_prefix(Space::Segments, key.as_bytes())).unwrap().len();
+        assert_eq!(segments(), 2);
+        let error = store.maintain(&Control::default()).unwrap_err();
+        assert_eq!(error.kind(), crate::ErrorKind::Corrupt, "{error}");
+        assert_eq!(segments(), 1);
     }
 }
