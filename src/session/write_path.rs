@@ -305,6 +305,8 @@ pub(super) fn exclusive<T>(context: &Arc<Context>, f: impl FnOnce() -> Result<T>
     let Some(_leadership) = context.engine.write_path.enter(&own)? else {
         return Err(Error::new(ErrorKind::OutcomeUnknown, "the turn was answered without being held"));
     };
+    // Again, since a group that was waited for may have failed: what is published may then be older than the record file.
+    context.engine.check_latch()?;
     f()
 }
 

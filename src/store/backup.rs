@@ -3,7 +3,7 @@
 //! A backup is a store directory: the records of one snapshot in a fresh file, and the sealed files that it names. A
 //! marker stands in it until everything is synced, so an interrupted backup is told from a whole one.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use serde::Serialize;
@@ -241,16 +241,16 @@ pub(super) fn copy_files(
     let total: u64 = files.iter().map(|(_, len)| len).sum();
     let mut done = 0;
     let mut directories = std::collections::BTreeSet::new();
+    // Of the directory that is at hand; the files of one follow each other.
+    let mut present: HashMap<String, u64> = HashMap::new();
     for (path, len) in files {
         let directory = parent(&path).to_owned();
         if directories.insert(directory.clone()) {
             target.create_dir_all(&directory).map_err(&attempt)?;
+            let listed = target.list(&directory).map_err(&attempt)?;
+            present = listed.into_iter().map(|entry| (format!("{directory}/{}", entry.name), entry.len)).collect();
         }
-        let kept = target
-            .list(&directory)
-            .map_err(&attempt)?
-            .iter()
-            .any(|entry| entry.len == len && path.ends_with(&format!("/{}", entry.name)));
+        let kept = present.get(&path) == Some(&len);
         // What an interrupted backup left may have the length and not the bytes.
         if kept && (was_whole || is_durable_copy(source, target, &path, len, control)?) {
             report.files_kept += 1;
