@@ -65,7 +65,7 @@ impl<'a> Source<'a> {
     }
 
     /// The number of keys of the index space from `from` (included) to `to` (excluded), mostly without reading
-    /// them. It is exact up to `most`; above that it may be any number that is greater.
+    /// them. An answer of at most `most` is exact; a greater one may be too great.
     pub(crate) fn count_entries(self, from: &[u8], to: &[u8], most: u64) -> Result<u64> {
         match self {
             Self::Snapshot(snapshot) => snapshot.count_entries(from, to, most),

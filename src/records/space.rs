@@ -14,7 +14,7 @@ use redb::TableDefinition;
 pub(crate) enum Space {
     /// Records in their envelopes: kind code, record key.
     Records,
-    /// Secondary indexes: kind code, index number, entry, record key -> workspace.
+    /// Secondary indexes: kind code, index number, entry, record key -> included values, workspace.
     Index,
     /// The change log: sequence number -> what one commit changed.
     Log,
@@ -26,7 +26,7 @@ pub(crate) enum Space {
     Positions,
     /// State of a table that changes with every append: table key.
     TableState,
-    /// Appended batches that are not sealed yet: table key, batch number.
+    /// Appended batches that are not sealed yet: table key, append ordinal of the first row.
     TableBuffer,
     /// Manifest entries of sealed segments: table key, segment number.
     Segments,
@@ -36,9 +36,9 @@ pub(crate) enum Space {
     Blobs,
     /// Chunks of upload sessions: session key, chunk number.
     UploadChunks,
-    /// Files on disk that no record names any more: sequence number, path.
+    /// Files on disk that no record names any more: path.
     PendingDelete,
-    /// Intents of calls to the host that have no result yet: sequence number.
+    /// Intents of calls to the host that have no result yet: number of the intent.
     Intents,
     /// The parts of records that change often, in envelopes: kind code, record key.
     RecordState,

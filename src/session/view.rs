@@ -158,8 +158,8 @@ impl<'a> View<'a> {
         self.source.cursor(Space::Index, &from, Some(&to))
     }
 
-    /// The number of entries of an index from `from` (included) to `to` (excluded). It is exact up to `most`; above that
-    /// it may be any number that is greater.
+    /// The number of entries of an index from `from` (included) to `to` (excluded). An answer of at most `most` is
+    /// exact; a greater one may be too great.
     pub(crate) fn count_entries(&self, kind: Kind, index: u8, from: &[u8], to: &[u8], most: u64) -> Result<u64> {
         self.source.count_entries(&index_prefix(kind, index, from), &index_prefix(kind, index, to), most)
     }

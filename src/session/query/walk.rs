@@ -35,7 +35,7 @@ fn each_entry(view: &View<'_>, kind: Kind, scan: &Scan, mut f: impl FnMut(Record
     Ok(entries)
 }
 
-/// The number of entries of a scan, exact up to `most`.
+/// The number of entries of a scan; exact where it is at most `most`.
 fn size(view: &View<'_>, kind: Kind, scan: &Scan, most: u64) -> Result<u64> {
     let mut size = 0u64;
     for (from, to) in &scan.spans {
