@@ -171,6 +171,8 @@ impl<'a, A: Access> SegmentSink<'a, A> {
         if self.pending_rows == 0 {
             return Ok(());
         }
+        // A long append must not take what the commits of others need; a slice counts as the whole that it is of.
+        self.session.context().engine.check_space(self.pending_bytes.min(SORT_BYTES) as u64)?;
         let pending = std::mem::take(&mut self.pending);
         let rows = std::mem::take(&mut self.pending_rows) as u64;
         self.pending_bytes = 0;
