@@ -66,8 +66,7 @@ pub(super) fn maintain(engine: &Arc<Engine>, control: &Control, is_idle: bool) -
         let _ = engine.search.settle();
     }
     let position = engine.search.position(&session);
-    let trimmed =
-        position.and_then(|position| session.write(move |draft| changes::trim(draft, position, TRIM_BATCH)));
+    let trimmed = position.and_then(|position| session.write(move |draft| changes::trim(draft, position, TRIM_BATCH)));
     report.log_entries_dropped = steps.take(trimmed) as u64;
     match steps.failure {
         None => Ok(report),

@@ -94,7 +94,13 @@ impl Store {
             report.find(format::NAME, "the whole file", error.message(), RESTORE);
         }
         if level >= VerifyLevel::Checksums {
-            scrub::scrub(&self.engine().snapshot(), control, &mut report)?;
+            // The scrub tells damage itself and goes on; what redb panics on where nothing looked for it ends the scrub alone.
+            match guarded("scrubbing the records", || scrub::scrub(&self.engine().snapshot(), control, &mut report)) {
+                Err(error) if scrub::is_damage(&error) => {
+                    report.find(RECORD_FILE, "the pages of the records", error.message(), RESTORE);
+                }
+                scrubbed => scrubbed?,
+            }
         }
         let deep = level >= VerifyLevel::Checksums;
         let mut damaged = Vec::new();

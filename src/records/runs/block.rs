@@ -200,7 +200,7 @@ impl Block {
         } else {
             entries.len()
         };
-        let mut before = 0..0;
+        let mut before = 0..0_usize;
         while at < end {
             let shared = usize::try_from(take_varint(entries, &mut at)?).ok()?;
             let rest = usize::try_from(take_varint(entries, &mut at)?).ok()?;

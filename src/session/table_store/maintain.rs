@@ -145,8 +145,7 @@ mod tests {
             .write(move |draft| {
                 let table = draft.get::<TableMetadata>(&damaged)?.unwrap();
                 // Two that overlap, without files.
-                let meta =
-                    |id| SegmentMeta { id, row_count: 10, min_index: 0, max_index: 9, ..SegmentMeta::default() };
+                let meta = |id| SegmentMeta { id, row_count: 10, min_index: 0, max_index: 9, ..SegmentMeta::default() };
                 add_segments(draft, &table, vec![meta(900), meta(901)])
             })
             .unwrap();
