@@ -12,6 +12,8 @@
 //! wrong place does not pass for another. Empty content has no block. The length stands in the record that names the
 //! blob, and the length of the file follows from it.
 
+use std::ops::Range;
+
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// Content bytes of one block.
@@ -50,6 +52,16 @@ pub(super) fn file_len(len: u64) -> u64 {
     (HEADER_BYTES as u64)
         .saturating_add(len)
         .saturating_add(len.div_ceil(BLOCK_BYTES as u64).saturating_mul(CHECK_BYTES as u64))
+}
+
+/// Where the checksums lie in a blob's file of this length.
+pub fn check_ranges(file_len: u64) -> impl Iterator<Item = Range<u64>> {
+    let stride = (BLOCK_BYTES + CHECK_BYTES) as u64;
+    let blocks = file_len.saturating_sub(HEADER_BYTES as u64).div_ceil(stride);
+    (1..=blocks).map(move |block| {
+        let end = block_offset(block).min(file_len);
+        end.saturating_sub(CHECK_BYTES as u64)..end
+    })
 }
 
 /// Directory of a blob. 256 ids in a row share one, so that a new directory is rare.

@@ -13,7 +13,7 @@ mod sync_ahead;
 mod write;
 
 pub use content::ContentReader;
-pub use format::path;
+pub use format::{check_ranges, path};
 pub use store::{BlobEntry, BlobStore};
 pub use write::BlobInfo;
 

@@ -55,6 +55,6 @@ pub use predicate::Predicates;
 pub use rows::{RowQuery, RowStream, read_page};
 pub use scan::MergedScan;
 pub use schema::TableSchema;
-pub use segment::{Segment, SegmentMeta, SegmentWriter, data_name, summary_name};
+pub use segment::{DATA_SUFFIX, SUMMARY_SUFFIX, Segment, SegmentMeta, SegmentWriter, data_name, summary_name};
 pub use spill::SpillPlace;
 pub use view::{Run, TableView};

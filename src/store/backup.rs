@@ -4,6 +4,7 @@
 //! marker stands in it until everything is synced, so an interrupted backup is told from a whole one.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::path::Path;
 
 use serde::Serialize;
@@ -13,6 +14,8 @@ use super::scrub;
 use super::scrub_indexes::index_entries;
 use super::verify::{Finding, VerifyReport};
 use super::{format, lock};
+use crate::blobs;
+use crate::columnar::{DATA_SUFFIX, SUMMARY_SUFFIX};
 use crate::disk::{Disk, DiskFile, Mode, RealDisk, SharedDisk, copy_file, parent, walk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::{Change, Collection, RecordFile, RecordFileOptions, Snapshot, Source, Space};
@@ -107,6 +110,7 @@ impl Store {
         let mut named = crate::services::named_content_paths(&snapshot)?;
         named.extend(crate::session::table_store::named_files(&snapshot)?);
         copy_files(&*engine.disk, &**target, Some(&named), was_whole, control, &mut report)?;
+        remove_unnamed(&**target, &named)?;
         format::write(target, engine.seed)?;
         target.remove_file(MARKER).map_err(failed("removing the marker of the backup"))?;
         target.sync_dir("").map_err(failed("syncing the backup"))?;
@@ -251,8 +255,12 @@ pub(super) fn copy_files(
             present = listed.into_iter().map(|entry| (format!("{directory}/{}", entry.name), entry.len)).collect();
         }
         let kept = present.get(&path) == Some(&len);
-        // What an interrupted backup left may have the length and not the bytes.
-        if kept && (was_whole || is_durable_copy(source, target, &path, len, control)?) {
+        let is_same = |path| match was_whole {
+            true => has_same_checksums(source, target, path, control),
+            // What an interrupted backup left may have the length and not the bytes.
+            false => is_durable_copy(source, target, path, len, control),
+        };
+        if kept && is_same(&path)? {
             report.files_kept += 1;
             continue;
         }
@@ -268,6 +276,19 @@ pub(super) fn copy_files(
     parents.sort_unstable();
     parents.dedup();
     parents.iter().rev().try_for_each(|directory| target.sync_dir(directory).map_err(&attempt))
+}
+
+/// Removes what an earlier backup copied and the source has forgotten since.
+fn remove_unnamed(target: &dyn Disk, named: &HashSet<String>) -> Result<()> {
+    let attempt = failed("removing files of an earlier backup");
+    for directory in DIRECTORIES {
+        for (path, _) in walk(target, directory).map_err(&attempt)? {
+            if !named.contains(&path) {
+                target.remove_file(&path).map_err(&attempt)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Copies one file and syncs it. `done` are the bytes copied before it; answers those copied after it.
@@ -293,25 +314,64 @@ pub(super) fn copy_one(
 
 /// Whether the target's file has the source's bytes; if so, they are durable on return.
 fn is_durable_copy(source: &dyn Disk, target: &dyn Disk, path: &str, len: u64, control: &Control) -> Result<bool> {
-    const STEP_BYTES: usize = 1024 * 1024;
-    let attempt = failed("comparing a file of an interrupted backup");
-    let files = [source.open(path, Mode::Read), target.open(path, Mode::ReadWrite)];
-    let [original, copy] = files.map(|file| file.map_err(&attempt));
-    let (original, copy) = (original?, copy?);
-    let (mut left, mut right) = (vec![0; STEP_BYTES], vec![0; STEP_BYTES]);
-    let mut at = 0;
-    while at < len {
-        control.check()?;
-        let step = usize::try_from(len - at).map_or(STEP_BYTES, |rest| rest.min(STEP_BYTES));
-        let (left, right) = (left.get_mut(..step).unwrap_or_default(), right.get_mut(..step).unwrap_or_default());
-        original.read_exact_at(left, at).map_err(&attempt)?;
-        copy.read_exact_at(right, at).map_err(&attempt)?;
-        if left != right {
-            return Ok(false);
-        }
-        at += step as u64;
+    let is_equal = has_same_bytes(source, target, path, std::iter::once(0..len), control)?;
+    if is_equal {
+        let attempt = failed("syncing a file of an interrupted backup");
+        target.open(path, Mode::ReadWrite).and_then(|copy| copy.sync_all()).map_err(attempt)?;
     }
-    copy.sync_all().map_err(&attempt)?;
+    Ok(is_equal)
+}
+
+/// Whether a file of a whole backup is the one that the source has, by the checksums that both files carry.
+///
+/// Name and length are not enough: a store that was restored from an older backup gives the numbers that the newer one knows
+/// to other contents.
+fn has_same_checksums(source: &dyn Disk, target: &dyn Disk, path: &str, control: &Control) -> Result<bool> {
+    let len = |disk: &dyn Disk, path: &str| disk.open(path, Mode::Read).and_then(|file| file.len());
+    // The checksums of a segment stand in its summary.
+    let summary = path.strip_suffix(DATA_SUFFIX).map(|stem| format!("{stem}{SUMMARY_SUFFIX}"));
+    let path = summary.as_deref().unwrap_or(path);
+    let attempt = failed("comparing a file of an earlier backup");
+    if !target.exists(path).map_err(&attempt)? {
+        return Ok(false);
+    }
+    let source_len = len(source, path).map_err(&attempt)?;
+    if len(target, path).map_err(&attempt)? != source_len {
+        return Ok(false);
+    }
+    match path.ends_with(SUMMARY_SUFFIX) {
+        true => has_same_bytes(source, target, path, std::iter::once(0..source_len), control),
+        false => has_same_bytes(source, target, path, blobs::check_ranges(source_len), control),
+    }
+}
+
+fn has_same_bytes(
+    source: &dyn Disk,
+    target: &dyn Disk,
+    path: &str,
+    ranges: impl Iterator<Item = Range<u64>>,
+    control: &Control,
+) -> Result<bool> {
+    const STEP_BYTES: u64 = 1024 * 1024;
+    let attempt = failed("comparing a file of an earlier backup");
+    let [original, copy] = [source, target].map(|disk| disk.open(path, Mode::Read).map_err(&attempt));
+    let (original, copy) = (original?, copy?);
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    for range in ranges {
+        let mut at = range.start;
+        while at < range.end {
+            control.check()?;
+            let step = (range.end - at).min(STEP_BYTES);
+            for (file, bytes) in [(&original, &mut left), (&copy, &mut right)] {
+                bytes.resize(step as usize, 0);
+                file.read_exact_at(bytes, at).map_err(&attempt)?;
+            }
+            if left != right {
+                return Ok(false);
+            }
+            at += step;
+        }
+    }
     Ok(true)
 }
 

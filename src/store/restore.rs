@@ -50,7 +50,7 @@ fn check_source(source: &SharedDisk) -> Result<()> {
     }
 }
 
-fn restore_to(source: &SharedDisk, target: &SharedDisk, control: &Control) -> Result<BackupReport> {
+pub(super) fn restore_to(source: &SharedDisk, target: &SharedDisk, control: &Control) -> Result<BackupReport> {
     check_source(source)?;
     let attempt = failed("restoring");
     let entries = target.list("").map_err(&attempt)?;

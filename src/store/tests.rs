@@ -3,7 +3,7 @@ use std::sync::Arc;
 use crate::disk::{Disk, MemoryDisk, Mode, SharedDisk, walk};
 use crate::error::ErrorKind;
 use crate::store::{Store, StoreOptions, VerifyLevel};
-use crate::{Control, Identity};
+use crate::{Control, FileService, Identity, TableService, UploadFileRequest};
 
 fn open(disk: &Arc<MemoryDisk>) -> Store {
     StoreOptions::default().seed(Some(1)).open_on(disk.clone()).unwrap()
@@ -118,6 +118,57 @@ fn a_backup_touches_neither_another_store_nor_one_that_is_open() {
     drop(open(&backup));
     back_up(&backup).unwrap();
     assert!(open(&backup).verify(VerifyLevel::Checksums, &Control::default()).unwrap().is_sound());
+}
+
+#[test]
+fn a_backup_over_one_of_another_history_keeps_no_file_of_it() {
+    const CONTENT_BYTES: usize = 200_000;
+    let disks: [SharedDisk; 4] = std::array::from_fn(|_| Arc::new(MemoryDisk::new()) as _);
+    let [first, second, older, newer] = &disks;
+    let open_on = |disk: &SharedDisk| {
+        let options = StoreOptions::default().seed(Some(1)).maintenance_thread(false).seal_rows(1);
+        options.open_on(disk.clone()).unwrap()
+    };
+    let back_up = |store: &Store, target: &SharedDisk| store.backup_to(target, &Control::default()).unwrap();
+    let upload = |store: &Store, byte: u8| {
+        let request = UploadFileRequest { name: Some("log".into()), ..Default::default() };
+        let session = store.session(Identity::user("ada"));
+        session.upload_file(&mut &vec![byte; CONTENT_BYTES][..], request, &Control::default()).unwrap()
+    };
+    let append = |store: &Store, table: &str, value: i64| {
+        let index = arrow::array::Int64Array::from_iter_values(value..value + 100);
+        let batch = arrow::array::RecordBatch::try_from_iter([("t", Arc::new(index) as _)]).unwrap();
+        store.session(Identity::user("ada")).append_batches(table, &mut std::iter::once(Ok(batch)), None).unwrap();
+    };
+    let store = open_on(first);
+    let columns = r#"{"columns": [{"name": "t", "dataType": "INT64", "columnType": "INDEX"}]}"#;
+    let request = crate::from_json(columns.as_bytes()).unwrap();
+    let table = store.session(Identity::user("ada")).create_table(request).unwrap().to_string();
+    back_up(&store, older);
+    upload(&store, b'x');
+    append(&store, &table, 0);
+    let forgotten = upload(&store, b'z');
+    back_up(&store, newer);
+    drop(store);
+    super::restore::restore_to(older, second, &Control::default()).unwrap();
+    // What comes now gets the numbers that what is in the newer backup has.
+    let store = open_on(second);
+    let id = upload(&store, b'y');
+    append(&store, &table, 1_000);
+    let report = back_up(&store, newer);
+    assert_eq!((report.files, report.files_kept), (3, 0), "{report:?}");
+    // Again, it is all there.
+    let report = back_up(&store, newer);
+    assert_eq!((report.files, report.files_kept), (0, 3), "{report:?}");
+    assert_eq!(walk(&**newer, "files").unwrap().len(), 1, "{forgotten} is not forgotten");
+    let copy = open_on(newer);
+    let session = copy.session(Identity::user("ada"));
+    let mut content = Vec::new();
+    session.download_file(&id, &mut content, &Control::default()).unwrap();
+    assert!(content.iter().all(|byte| *byte == b'y') && content.len() == CONTENT_BYTES);
+    let page = session.get_table_data(&table, Default::default()).unwrap();
+    assert_eq!(page.frame.to_data_frame().data[0][0].as_deref(), Some("1000"));
+    assert!(copy.verify(VerifyLevel::Checksums, &Control::default()).unwrap().is_sound());
 }
 
 #[test]

@@ -34,14 +34,19 @@ pub const BLOCK_ROWS: usize = 1024;
 /// Rows of one Parquet page.
 pub const PAGE_ROWS: usize = 4096;
 
+/// End of the name of the data file of a segment.
+pub const DATA_SUFFIX: &str = ".parquet";
+/// End of the name of its summary file.
+pub const SUMMARY_SUFFIX: &str = ".summary";
+
 /// Name of the Parquet file of a segment.
 #[must_use]
 pub fn data_name(id: u64) -> String {
-    format!("{id:016x}.parquet")
+    format!("{id:016x}{DATA_SUFFIX}")
 }
 
 /// Name of the summary file of a segment.
 #[must_use]
 pub fn summary_name(id: u64) -> String {
-    format!("{id:016x}.summary")
+    format!("{id:016x}{SUMMARY_SUFFIX}")
 }
