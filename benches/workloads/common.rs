@@ -1,7 +1,7 @@
 //! What the workloads share: sizes, the generator of the data, timing, and the lines that they print.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Any failure ends the program with its message.
 pub type Res<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -25,6 +25,11 @@ pub struct Scale {
     pub queries: usize,
     /// Size of the large blob (W7), in MiB.
     pub big_mib: usize,
+    /// Work items and rows of the largest store that is opened after a kill (OPEN).
+    pub open_records: usize,
+    pub open_rows: usize,
+    /// How long it writes before that.
+    pub open_writing: Duration,
     /// Repetitions of a timed part.
     pub repetitions: usize,
     data: PathBuf,
@@ -42,6 +47,9 @@ impl Scale {
             documents: 500,
             queries: 5,
             big_mib: 4,
+            open_records: 1_000,
+            open_rows: 10_000,
+            open_writing: Duration::from_millis(10),
             repetitions: 1,
             data: data.to_owned(),
             quiet: true,
@@ -62,6 +70,9 @@ impl Scale {
             documents: number("BENCH_DOCS", 200_000)?,
             queries: number("BENCH_QUERIES", 200)?,
             big_mib: number("BENCH_BIG_MIB", 1024)?,
+            open_records: number("BENCH_OPEN_RECORDS", 1_000_000)?,
+            open_rows: number("BENCH_OPEN_ROWS", 100_000_000)?,
+            open_writing: Duration::from_millis(300),
             repetitions: number("BENCH_REPS", 3)?,
             data,
             quiet: false,

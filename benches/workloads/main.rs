@@ -6,6 +6,7 @@
 
 mod common;
 mod measurements;
+mod open;
 mod w1;
 mod w2;
 mod w3;
@@ -36,9 +37,13 @@ const WORKLOADS: &[Workload] = &[
     ("W5", w5::run),
     ("W6", w6::run),
     ("W7", w7::run),
+    ("OPEN", open::run),
 ];
 
 fn main() -> Res<()> {
+    if let Some(outcome) = open::child() {
+        return outcome;
+    }
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     if arguments.iter().any(|argument| argument == "--test") {
         let scratch = tempfile::tempdir()?;
