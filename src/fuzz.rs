@@ -259,7 +259,8 @@ pub fn fuzz_paging_token(data: &[u8]) {
             assert_eq!(position.as_deref(), Some(data));
         }
     }
-    for form in [crate::value::IdForm::Decimal, crate::value::IdForm::Hex24, crate::value::IdForm::Guid] {
+    use crate::value::IdForm;
+    for form in [IdForm::Decimal, IdForm::Hex24, IdForm::Hex24AnyCase, IdForm::Guid] {
         if let Some(record_key) = RecordKey::parse(form, &text) {
             assert_eq!(RecordKey::parse(form, &record_key.to_id(form)), Some(record_key));
         }

@@ -67,6 +67,10 @@ pub mod fuzz;
 /// The Arrow that rows come and go in; callers who take it from here have the same version.
 pub use arrow;
 pub use blobs::ContentReader;
+/// Where the times of requests and records come from.
+pub use chrono;
+/// Where the values of substitutions and arguments come from.
+pub use serde_json;
 /// The service traits: what a session and a transaction can do.
 pub mod prelude {
     pub use crate::services::{

@@ -11,8 +11,9 @@ use super::asset_parts::{
     AssetPresenceWithSystemConnection, ExternalCalibration, SelfCalibration, TemperatureSensor,
 };
 use super::asset_requests::{CreateAssetRequest, UpdateAssetRequest};
+use super::declare::check_property_keys;
 use crate::error::{Error, Result};
-use crate::value::limits;
+use crate::value::{Stored as _, limits};
 
 fn check_count(what: &str, member: &str, count: Option<usize>) -> Result<()> {
     match count {
@@ -116,6 +117,7 @@ impl Asset {
             last_updated_timestamp: Some(now),
             scan_code: request.scan_code,
         };
+        asset.settle();
         asset.force_flags();
         asset.check()?;
         Identity::of_asset(&asset)?;
@@ -134,6 +136,7 @@ impl Asset {
     fn check(&self) -> Result<()> {
         check_sensors(self.temperature_sensors.as_ref(), "temperatureSensors")?;
         check_count("properties", "properties", self.properties.as_ref().map(BTreeMap::len))?;
+        check_property_keys(self.properties.as_ref())?;
         check_count("keywords", "keywords", self.keywords.as_ref().map(Vec::len))?;
         check_count("files", "fileIds", self.file_ids.as_ref().map(Vec::len))?;
         self.self_calibration.as_ref().map_or(Ok(()), check_self_calibration)?;
@@ -190,6 +193,7 @@ impl Asset {
         if let Some(location) = request.location {
             self.move_to(location)?;
         }
+        self.settle();
         self.force_flags();
         self.check()?;
         self.touch(now);

@@ -86,23 +86,26 @@ impl From<StringConditionValue> for ConditionValue {
     }
 }
 
-/// A condition value with its entries undecided.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Untyped {
-    #[serde(alias = "conditionType", alias = "condition_type")]
-    kind: Option<ConditionType>,
-    range: Option<Value>,
-    discrete: Option<Vec<Value>>,
-    unit: Option<String>,
+record! {
+    /// A condition value with its entries undecided.
+    wire pub struct UntypedConditionValue {
+        /// The type, when the caller names it.
+        pub condition_type: Option<ConditionType>,
+        /// Ranges.
+        pub range: Option<Value>,
+        /// Single values.
+        pub discrete: Option<Vec<Value>>,
+        /// Unit.
+        pub unit: Option<String>,
+    }
 }
 
 impl ConditionValue {
     /// Decides by the type, or without one by the entries: any number, range or unit makes it numeric.
     fn decode(value: &Value) -> Option<Self> {
-        let untyped = Untyped::deserialize(value).ok()?;
+        let untyped = <UntypedConditionValue as Deserialize>::deserialize(value).ok()?;
         let entries = untyped.discrete.iter().flatten();
-        let kind = untyped.kind.unwrap_or_else(|| {
+        let kind = untyped.condition_type.unwrap_or_else(|| {
             let is_numeric = untyped.range.is_some() || untyped.unit.is_some() || entries.clone().any(Value::is_number);
             if is_numeric { ConditionType::Numeric } else { ConditionType::String }
         });

@@ -1,6 +1,7 @@
 //! Short forms for the field tables of resources.
 
 use super::resource::{Field, Index};
+use crate::error::{Error, Result};
 use crate::value::{Env, FieldDecl, Val};
 
 /// One line of a field table.
@@ -40,6 +41,17 @@ pub fn add_properties(out: &mut String, properties: Option<&std::collections::BT
     for (key, value) in properties.into_iter().flatten() {
         add_text(out, Some(key));
         add_text(out, Some(value));
+    }
+}
+
+/// Refuses a property without a key.
+///
+/// # Errors
+/// `InvalidArgument` naming the member.
+pub fn check_property_keys(properties: Option<&std::collections::BTreeMap<String, String>>) -> Result<()> {
+    match properties.is_some_and(|properties| properties.contains_key("")) {
+        true => Err(Error::invalid("a property needs a key that is not empty").at_member("properties")),
+        false => Ok(()),
     }
 }
 

@@ -11,9 +11,9 @@ use crate::value::wire::record;
 use crate::value::{FieldDecl, FieldType, Service, Val};
 
 id_type!(
-    /// Id of a file: 24 hexadecimal digits.
+    /// Id of a file: 24 hexadecimal digits. Callers may choose it, in any letter case; it is kept in lower case.
     FileId,
-    IdForm::Hex24
+    IdForm::Hex24AnyCase
 );
 
 /// The property that holds the display name.
@@ -182,7 +182,7 @@ impl FileRecord {
 }
 
 impl Resource for FileRecord {
-    const KIND: Kind = Kind { code: 10, name: "file", service: Service::FILES, id: IdForm::Hex24 };
+    const KIND: Kind = Kind { code: 10, name: "file", service: Service::FILES, id: IdForm::Hex24AnyCase };
 
     fn id(&self) -> &str {
         &self.id

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use super::declare::{add_keywords, add_properties, add_text, field, index, union, unique_index, without_repeats};
+use super::declare::{
+    add_keywords, add_properties, add_text, check_property_keys, field, index, union, unique_index, without_repeats,
+};
 use super::product_requests::{CreateProductRequest, ProductField, ProductProjection, UpdateProductRequest};
 use super::resource::{Field, Index, Resource, TextField};
 use crate::error::{Error, Result};
@@ -125,11 +127,12 @@ impl Product {
     /// The record that a create request makes, without an id.
     ///
     /// # Errors
-    /// `InvalidArgument` when the part number is blank.
+    /// `InvalidArgument` when the part number is blank or a property has an empty key.
     pub(crate) fn create(request: CreateProductRequest, now: DateTime<Utc>, default_workspace: &str) -> Result<Self> {
         if request.part_number.trim().is_empty() {
             return Err(Error::invalid("a product needs a part number that is not blank").at_member("partNumber"));
         }
+        check_property_keys(request.properties.as_ref())?;
         Ok(Self {
             id: None,
             part_number: Some(request.part_number),
@@ -145,7 +148,11 @@ impl Product {
 
     /// Applies an update request: scalars are replaced, collections merged, or replaced when `replace` is set;
     /// members that are not supplied stay as they are in both cases.
-    pub(crate) fn update(&mut self, request: UpdateProductRequest, replace: bool, now: DateTime<Utc>) {
+    ///
+    /// # Errors
+    /// `InvalidArgument` when a property has an empty key.
+    pub(crate) fn update(&mut self, request: UpdateProductRequest, replace: bool, now: DateTime<Utc>) -> Result<()> {
+        check_property_keys(request.properties.as_ref())?;
         for (target, value) in [
             (&mut self.name, request.name),
             (&mut self.family, request.family),
@@ -168,6 +175,7 @@ impl Product {
         }
         // A clock that was set back must not make an update older than what it updates.
         self.updated_at = self.updated_at.max(Some(now));
+        Ok(())
     }
 
     /// The record with only the members that `projection` lists; all of them when it is empty.

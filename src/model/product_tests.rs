@@ -99,7 +99,7 @@ fn collections_merge_or_are_replaced_and_absent_members_stay() {
     };
     let mut merged = product();
     let later = time::parse("2024-03-01T00:00:00Z").unwrap();
-    merged.update(request.clone(), false, later);
+    merged.update(request.clone(), false, later).unwrap();
     assert_eq!(merged.keywords, Some(vec!["a".into(), "b".into(), "c".into()]));
     assert_eq!(merged.file_ids, Some(vec!["f1".into(), "f2".into()]));
     assert_eq!(merged.properties.as_ref().unwrap().len(), 2);
@@ -108,7 +108,7 @@ fn collections_merge_or_are_replaced_and_absent_members_stay() {
     assert_eq!(merged.updated_at, Some(later));
 
     let mut replaced = product();
-    replaced.update(request, true, later);
+    replaced.update(request, true, later).unwrap();
     assert_eq!(replaced.keywords, Some(vec!["c".into(), "a".into()]));
     assert_eq!(replaced.file_ids, Some(vec!["f2".into()]));
     assert_eq!(replaced.properties, Some(BTreeMap::from([("size".into(), "8".into())])));
@@ -116,11 +116,11 @@ fn collections_merge_or_are_replaced_and_absent_members_stay() {
     let empty =
         UpdateProductRequest { keywords: Some(vec![]), properties: Some(BTreeMap::new()), ..Default::default() };
     let mut unchanged = product();
-    unchanged.update(empty.clone(), false, later);
+    unchanged.update(empty.clone(), false, later).unwrap();
     assert_eq!(unchanged.keywords, product().keywords);
     assert_eq!(unchanged.properties, product().properties);
     let mut cleared = product();
-    cleared.update(empty, true, later);
+    cleared.update(empty, true, later).unwrap();
     assert_eq!(cleared.keywords, Some(vec![]));
     assert_eq!(cleared.properties, Some(BTreeMap::new()));
     assert_eq!(cleared.file_ids, product().file_ids);
@@ -130,7 +130,7 @@ fn collections_merge_or_are_replaced_and_absent_members_stay() {
 fn the_time_of_update_never_goes_back() {
     let mut product = product();
     let before = product.updated_at;
-    product.update(UpdateProductRequest::default(), false, time::parse("2001-01-01T00:00:00Z").unwrap());
+    product.update(UpdateProductRequest::default(), false, time::parse("2001-01-01T00:00:00Z").unwrap()).unwrap();
     assert_eq!(product.updated_at, before);
 }
 

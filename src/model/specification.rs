@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 
 use super::condition::{CONDITION_FIELDS, Condition, ConditionValue, check_magnitude};
-use super::declare::{add_keywords, add_properties, add_text, enum_type, field, index, unique_index, without_repeats};
+use super::declare::{
+    add_keywords, add_properties, add_text, check_property_keys, enum_type, field, index, unique_index, without_repeats,
+};
 use super::resource::{Field, Index, Resource, TextField};
 use super::specification_requests::{
     CreateSpecificationRequest, CreatedSpecification, SpecificationProjection, UpdateSpecificationRequest,
@@ -207,6 +209,7 @@ impl Specification {
     ) -> Result<Self> {
         not_blank(&request.product_id, "productId")?;
         not_blank(&request.spec_id, "specId")?;
+        check_property_keys(request.properties.as_ref())?;
         Ok(Self {
             id: None,
             product_id: Some(request.product_id),
@@ -248,6 +251,7 @@ impl Specification {
         not_blank(&request.product_id, "productId")?;
         not_blank(&request.spec_id, "specId")?;
         not_blank(&request.workspace, "workspace")?;
+        check_property_keys(request.properties.as_ref())?;
         self.r#type = Some(request.r#type.ok_or_else(|| missing("type"))?);
         self.product_id = Some(request.product_id);
         self.spec_id = Some(request.spec_id);

@@ -339,8 +339,7 @@ impl<A: Access> FeedService for A {
         if package_ids.is_empty() {
             return Ok(());
         }
-        let canonical = package_ids.into_iter().map(|id| PackageId::parse(&id).map_or(id, String::from));
-        let ids = distinct(canonical.collect());
+        let ids = distinct(package_ids);
         let inner: Vec<ApiError> = self.write(move |draft| {
             let mut inner = Vec::new();
             for id in ids {

@@ -277,8 +277,9 @@ fn packages_are_deleted_one_and_many() {
     session.delete_package(&ids[0]).unwrap();
     assert_eq!(kind(session.delete_package(&ids[0])), ErrorKind::NotFound);
     session.delete_packages(vec![]).unwrap();
-    let error = session.delete_packages(vec![ids[1].to_uppercase(), ids[0].to_string(), "x".to_owned()]).unwrap_err();
-    assert_eq!((error.kind(), error.api_error().inner_errors.len()), (ErrorKind::PartialFailure, 2));
+    let asked = vec![ids[1].to_string(), ids[2].to_uppercase(), ids[0].to_string(), "x".to_owned()];
+    let error = session.delete_packages(asked).unwrap_err();
+    assert_eq!((error.kind(), error.api_error().inner_errors.len()), (ErrorKind::PartialFailure, 3));
     assert_eq!(session.query_packages(&rt.id).unwrap().packages.len(), 2);
     session.delete_feed(&rt.id).unwrap();
     store.maintain(&control()).unwrap();

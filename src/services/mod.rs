@@ -74,6 +74,8 @@ mod asset_tests;
 #[cfg(test)]
 mod bounds_tests;
 #[cfg(test)]
+mod client_tests;
+#[cfg(test)]
 mod corpus_tests;
 #[cfg(all(test, feature = "search"))]
 mod count_tests;

@@ -207,7 +207,7 @@ impl<A: Access> ProductService for A {
             let mut outcome = batch::run(Umbrella::PRODUCTS, products, |_, request| {
                 let id = request.id.clone();
                 let mut product = draft.get::<Product>(&id)?.ok_or_else(|| not_found(&id))?;
-                product.update(request, replace, now);
+                product.update(request, replace, now).map_err(batch::about(Product::KIND.name, &id))?;
                 draft.put(&product, What::Updated).map_err(batch::about(Product::KIND.name, id))?;
                 Ok(product)
             })?;

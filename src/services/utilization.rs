@@ -16,7 +16,7 @@ use crate::model::{
     UpdateUtilizationPartialSuccess, Utilization,
 };
 use crate::session::{Draft, View, What};
-use crate::value::{IdForm, key, time};
+use crate::value::{Action, IdForm, key, time};
 
 fn text_key(text: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -131,6 +131,11 @@ fn change_one(draft: &mut Draft<'_>, id: &str, at: DateTime<Utc>, change: Change
                 .with_resource(Utilization::KIND.name, id)
                 .with_args([id]));
         }
+    }
+    // Before the first change, so that an identifier that is refused leaves all its records as they were.
+    for record in &records {
+        let allowed = draft.context().require(Utilization::KIND.service, Action::Update, record.workspace());
+        allowed.map_err(batch::about(Utilization::KIND.name, id))?;
     }
     for mut record in records {
         match change {

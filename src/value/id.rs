@@ -16,6 +16,8 @@ pub enum IdForm {
     Decimal,
     /// 24 lowercase hexadecimal digits.
     Hex24,
+    /// 24 hexadecimal digits that callers may choose: read in any letter case, written in lower case.
+    Hex24AnyCase,
     /// A GUID in lowercase with hyphens.
     Guid,
 }
@@ -69,7 +71,8 @@ impl RecordKey {
 
     /// The key of an id as it came from a caller; `None` when no id of this form can look like it.
     ///
-    /// Hexadecimal ids and GUIDs are read in any letter case.
+    /// Ids are compared exactly: one in another letter case than that in which it was given out is another id, unless the
+    /// form says otherwise.
     #[must_use]
     pub fn parse(form: IdForm, id: &str) -> Option<Self> {
         match form {
@@ -79,13 +82,13 @@ impl RecordKey {
                     && (id.len() == 1 || !id.starts_with('0'));
                 canonical.then(|| id.parse::<u64>().ok()).flatten().map(|number| Self::new(&number.to_be_bytes()))
             }
-            IdForm::Hex24 => {
+            IdForm::Hex24 | IdForm::Hex24AnyCase => {
                 let mut bytes = [0; 12];
                 (id.len() == 24).then(|| unhex(id.as_bytes(), &mut bytes)).flatten()?;
-                Some(Self::new(&bytes))
+                (form == IdForm::Hex24AnyCase || is_lower_case(id)).then(|| Self::new(&bytes))
             }
             IdForm::Guid => {
-                let text = id.as_bytes();
+                let text = Some(id).filter(|id| is_lower_case(id))?.as_bytes();
                 if text.len() != 36 || [8, 13, 18, 23].iter().any(|&at| text[at] != b'-') {
                     return None;
                 }
@@ -108,7 +111,7 @@ impl RecordKey {
         let counter = &number.to_be_bytes()[2..];
         match kind.id {
             IdForm::Decimal => Self::new(&number.to_be_bytes()),
-            IdForm::Hex24 => {
+            IdForm::Hex24 | IdForm::Hex24AnyCase => {
                 let mut bytes = [0; 12];
                 bytes[..6].copy_from_slice(counter);
                 bytes[6..].copy_from_slice(&hash()[..6]);
@@ -134,7 +137,7 @@ impl RecordKey {
                 let number = bytes.iter().fold(0u64, |number, &byte| number << 8 | u64::from(byte));
                 number.to_string()
             }
-            IdForm::Hex24 => hex(bytes),
+            IdForm::Hex24 | IdForm::Hex24AnyCase => hex(bytes),
             IdForm::Guid => {
                 let hex = hex(bytes);
                 let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
@@ -156,7 +159,7 @@ impl IdForm {
     pub fn key_len(self) -> usize {
         match self {
             Self::Decimal => 8,
-            Self::Hex24 => 12,
+            Self::Hex24 | Self::Hex24AnyCase => 12,
             Self::Guid => 16,
         }
     }
@@ -170,6 +173,10 @@ pub fn hex(bytes: &[u8]) -> String {
         .iter()
         .flat_map(|byte| [DIGITS[usize::from(byte >> 4)] as char, DIGITS[usize::from(byte & 15)] as char])
         .collect()
+}
+
+fn is_lower_case(id: &str) -> bool {
+    !id.bytes().any(|byte| byte.is_ascii_uppercase())
 }
 
 fn unhex(digits: &[u8], out: &mut [u8]) -> Option<()> {
@@ -204,6 +211,19 @@ macro_rules! id_type {
             /// The id as text.
             #[must_use]
             pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = $crate::error::Error;
+            fn from_str(text: &str) -> $crate::error::Result<Self> {
+                Self::parse(text)
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
                 &self.0
             }
         }
@@ -268,13 +288,15 @@ mod tests {
 
     #[test]
     fn generated_ids_read_back_and_are_in_order_of_creation() {
-        for form in [IdForm::Decimal, IdForm::Hex24, IdForm::Guid] {
+        for form in [IdForm::Decimal, IdForm::Hex24, IdForm::Hex24AnyCase, IdForm::Guid] {
             let mut previous = None;
             for number in [1, 255, 256, 70_000] {
                 let key = RecordKey::generate(kind(form), number, 42);
                 let id = key.to_id(form);
                 assert_eq!(RecordKey::parse(form, &id), Some(key));
-                assert_eq!(RecordKey::parse(form, &id.to_uppercase()), Some(key));
+                let in_upper_case = RecordKey::parse(form, &id.to_uppercase());
+                let is_exact = matches!(form, IdForm::Hex24 | IdForm::Guid);
+                assert_eq!(in_upper_case, (!is_exact).then_some(key), "{form:?}");
                 assert_eq!(RecordKey::from_bytes(form, key.as_bytes()), Some(key));
                 assert!(previous < Some(key));
                 previous = Some(key);

@@ -28,6 +28,8 @@ pub const TOKEN_BYTES: usize = 4096;
 /// Bytes of a sort key that a continuation token carries as they are; of a longer one it carries a mark.
 pub const TOKEN_POSITION_BYTES: usize = 2048;
 
+/// Nesting of one JSON value in a stored record: with what an answer has around it, as deep as JSON parsers commonly read.
+pub const JSON_DEPTH: usize = 116;
 /// Bytes of one stored record.
 pub const RECORD_BYTES: usize = 4 * 1024 * 1024;
 /// Bytes of one appended batch after encoding.

@@ -41,6 +41,9 @@ pub trait Stored: Sized {
         Ok(())
     }
 
+    /// Makes the value what [`Stored::take`] would read back: times are cut to milliseconds and to the range of years.
+    fn settle(&mut self) {}
+
     /// The names of the members, as the struct has them; nothing for what is no struct.
     fn member_names() -> &'static [&'static str] {
         &[]
@@ -75,6 +78,9 @@ pub(crate) fn bad(what: &str) -> bincode::error::DecodeError {
     bincode::error::DecodeError::OtherString(format!("bad {what}"))
 }
 
+/// The encode error of a JSON value that nests too deep.
+const TOO_DEEP: &str = "JSON value nests too deep";
+
 struct Wrap<T>(T);
 
 impl<T: Stored> Encode for Wrap<&T> {
@@ -86,10 +92,16 @@ impl<T: Stored> Encode for Wrap<&T> {
 /// The stored bytes of `value`, without envelope.
 ///
 /// # Errors
-/// `LimitExceeded` when they are more than [`limits::RECORD_BYTES`].
+/// `LimitExceeded` when they are more than [`limits::RECORD_BYTES`], and when a JSON value in it nests deeper than
+/// [`limits::JSON_DEPTH`].
 pub fn to_bytes<T: Stored>(value: &T) -> Result<Vec<u8>> {
-    let bytes = bincode::encode_to_vec(Wrap(value), bincode::config::standard())
-        .map_err(|error| Error::invalid("the record cannot be encoded").with_source(error))?;
+    let bytes = bincode::encode_to_vec(Wrap(value), bincode::config::standard()).map_err(|error| match error {
+        bincode::error::EncodeError::Other(TOO_DEEP) => Error::limit(format!(
+            "a JSON value in the record nests deeper than the {} levels that can be read again (JSON_DEPTH)",
+            limits::JSON_DEPTH
+        )),
+        error => Error::invalid("the record cannot be encoded").with_source(error),
+    })?;
     if bytes.len() > limits::RECORD_BYTES {
         return Err(Error::limit(format!(
             "the record takes {} bytes, more than the {} that one record may take",
@@ -196,6 +208,9 @@ impl<T: Stored> Stored for Option<T> {
             _ => Err(bad("option")),
         }
     }
+    fn settle(&mut self) {
+        self.iter_mut().for_each(T::settle);
+    }
 }
 
 fn take_len<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<usize> {
@@ -218,6 +233,9 @@ impl<T: Stored> Stored for Vec<T> {
     }
     fn skip<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<()> {
         (0..take_len(input)?).try_for_each(|_| T::skip(input))
+    }
+    fn settle(&mut self) {
+        self.iter_mut().for_each(T::settle);
     }
 }
 
@@ -244,6 +262,9 @@ impl<V: Stored> Stored for BTreeMap<String, V> {
             V::skip(input)
         })
     }
+    fn settle(&mut self) {
+        self.values_mut().for_each(V::settle);
+    }
 }
 
 impl<T: Stored> Stored for Box<T> {
@@ -255,6 +276,9 @@ impl<T: Stored> Stored for Box<T> {
     }
     fn skip<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<()> {
         T::skip(input)
+    }
+    fn settle(&mut self) {
+        (**self).settle();
     }
 }
 
@@ -270,6 +294,10 @@ impl<A: Stored, B: Stored> Stored for (A, B) {
         A::skip(input)?;
         B::skip(input)
     }
+    fn settle(&mut self) {
+        self.0.settle();
+        self.1.settle();
+    }
 }
 
 impl Stored for DateTime<Utc> {
@@ -282,10 +310,27 @@ impl Stored for DateTime<Utc> {
     fn skip<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<()> {
         i64::skip(input)
     }
+    fn settle(&mut self) {
+        *self = super::time::truncate(*self);
+    }
+}
+
+/// Whether a JSON value nests deeper than `levels`; goes no deeper than that itself.
+fn is_deeper(json: &serde_json::Value, levels: usize) -> bool {
+    match (json, levels.checked_sub(1)) {
+        (serde_json::Value::Array(_) | serde_json::Value::Object(_), None) => true,
+        (serde_json::Value::Array(items), Some(rest)) => items.iter().any(|item| is_deeper(item, rest)),
+        (serde_json::Value::Object(members), Some(rest)) => members.values().any(|member| is_deeper(member, rest)),
+        _ => false,
+    }
 }
 
 impl Stored for serde_json::Value {
     fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+        // The parser that reads the text back bounds the depth of what it reads.
+        if is_deeper(self, limits::JSON_DEPTH) {
+            return Err(bincode::error::EncodeError::Other(TOO_DEEP));
+        }
         self.to_string().put(out)
     }
     fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
@@ -328,6 +373,27 @@ mod tests {
         limits::holds_at(limits::RECORD_BYTES, crate::ErrorKind::LimitExceeded, |bytes| {
             to_bytes(&"x".repeat(bytes - 5))
         });
+    }
+
+    #[test]
+    fn json_values_have_a_depth() {
+        limits::holds_at(limits::JSON_DEPTH, crate::ErrorKind::LimitExceeded, |depth| {
+            let nested = (0..depth).fold(serde_json::json!(1), |inner, _| serde_json::json!([inner]));
+            let bytes = to_bytes(&nested)?;
+            assert_eq!(from_bytes::<serde_json::Value>(&bytes).unwrap(), nested);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn a_settled_value_is_what_is_read_back() {
+        let exact = crate::value::time::from_millis(1) + chrono::TimeDelta::nanoseconds(999_999);
+        let mut value = (Some(vec![exact]), BTreeMap::from([("k".to_owned(), DateTime::<Utc>::MAX_UTC)]));
+        value.settle();
+        assert_eq!(value.0, Some(vec![crate::value::time::from_millis(1)]));
+        assert_eq!(value.1["k"], crate::value::time::from_millis(crate::value::time::MAX_MS));
+        let bytes = to_bytes(&value).unwrap();
+        assert_eq!(from_bytes::<(Option<Vec<DateTime<Utc>>>, BTreeMap<String, DateTime<Utc>>)>(&bytes).unwrap(), value);
     }
 
     #[test]

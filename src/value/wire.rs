@@ -550,6 +550,9 @@ macro_rules! record {
                 let _ = (place, wanted, &input);
                 Ok(())
             }
+            fn settle(&mut self) {
+                $($crate::value::Stored::settle(&mut self.$field);)*
+            }
             fn member_names() -> &'static [&'static str] {
                 &[$(stringify!($field)),*]
             }
@@ -683,6 +686,9 @@ macro_rules! stored_union {
                     _ => Err($crate::value::stored::bad(stringify!($name))),
                 }
             }
+            fn settle(&mut self) {
+                match self { $(Self::$variant(value) => $crate::value::Stored::settle(value)),* }
+            }
         }
     };
 }
@@ -694,7 +700,11 @@ pub(crate) use stored_union;
 /// `InvalidArgument` naming the member that has the wrong type, or the position of the syntax error.
 pub fn from_json<T: serde::de::DeserializeOwned>(json: &[u8]) -> crate::error::Result<T> {
     serde_json::from_slice(json).map_err(|error| {
-        let text = error.to_string();
+        // A body that is a list is read once more, by a reader that knows the index.
+        let is_list = || json.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
+        let list = || serde_json::from_slice::<Value>(json).ok().and_then(|list| T::deserialize(Located(list)).err());
+        let located = is_list().then(list).flatten();
+        let text = located.map_or_else(|| error.to_string(), |located| located.0);
         let member = text.strip_prefix("member `").and_then(|rest| rest.split('`').next()).map(str::to_owned);
         let result = crate::error::Error::invalid(format!("the request cannot be read: {text}"));
         match member {
@@ -794,6 +804,8 @@ mod tests {
             assert_eq!(error.place(), Some(&crate::error::Place::Member(path.into())), "{error}");
         }
         assert!(super::from_json::<Outer>(b"[").is_err());
+        let error = super::from_json::<Vec<Outer>>(br#" [{},{"the_inner":{"itemCount":"3"}}]"#).unwrap_err();
+        assert_eq!(error.place(), Some(&crate::error::Place::Member("[1].theInner.itemCount".into())));
         assert!(super::from_json::<Outer>(br#"{"colour":"GREEN"}"#).unwrap_err().message().contains("DARK_RED, BLUE"));
     }
 

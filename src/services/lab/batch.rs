@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::services::batch::{Outcome, Umbrella, distinct, run};
 use crate::session::{Access, Draft, What};
+use crate::value::Stored as _;
 
 /// Makes records.
 pub(crate) fn create<C: Creation>(access: &impl Access, requests: Vec<C>) -> Result<Outcome<C::Record, C>> {
@@ -25,6 +26,7 @@ pub(crate) fn create<C: Creation>(access: &impl Access, requests: Vec<C>) -> Res
 
 fn create_one<C: Creation>(draft: &mut Draft<'_>, request: C) -> Result<C::Record> {
     let mut record = request.build(draft)?;
+    record.settle();
     if record.workspace_mut().is_none() {
         *record.workspace_mut() = Some(draft.context().default_workspace().to_owned());
     }
@@ -64,6 +66,7 @@ fn amend_one<M: Amendment>(draft: &mut Draft<'_>, request: M, replace: bool) -> 
     let old = draft.get::<M::Record>(id)?.ok_or_else(|| not_found::<M::Record>(id))?;
     let mut record = old.clone();
     request.amend(&mut record, replace)?;
+    record.settle();
     let (user, now) = (draft.user().to_owned(), draft.now());
     record.stamp().update(&user, now);
     forget_url(&mut record);

@@ -1,5 +1,7 @@
 //! What is checked on a record as it would be stored, and the parsing of input states.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 
 use crate::error::{Error, Result};
@@ -41,6 +43,14 @@ pub(crate) fn required(member: &str, text: Option<&String>) -> Result<()> {
         Some(text) if !text.trim().is_empty() => Ok(()),
         Some(_) => Err(invalid(member, "must not be blank")),
         None => Err(invalid(member, "is required")),
+    }
+}
+
+/// Refuses a property without a key.
+pub(crate) fn property_keys(properties: Option<&BTreeMap<String, String>>) -> Result<()> {
+    match properties.is_some_and(|properties| properties.contains_key("")) {
+        true => Err(invalid("properties", "need keys that are not empty")),
+        false => Ok(()),
     }
 }
 

@@ -41,6 +41,7 @@ impl LabRecord for TestPlan {
             ("plannedStartDateTime", self.planned_start_date_time),
             ("estimatedEndDateTime", self.estimated_end_date_time),
         )?;
+        checks::property_keys(self.properties.as_ref())?;
         checks::actions(self.execution_actions.as_ref())
     }
 
@@ -86,6 +87,7 @@ impl LabRecord for TestPlanTemplate {
         checks::required("name", self.name.as_ref())?;
         checks::required("templateGroup", self.template_group.as_ref())?;
         checks::not_negative("estimatedDurationInSeconds", self.estimated_duration_in_seconds)?;
+        checks::property_keys(self.properties.as_ref())?;
         checks::actions(self.execution_actions.as_ref())
     }
 }

@@ -52,6 +52,7 @@ impl LabRecord for WorkItem {
                 ("schedule.plannedEndDateTime", schedule.planned_end_date_time),
             )?;
         }
+        checks::property_keys(self.properties.as_ref())?;
         checks::actions(self.execution_actions.as_ref())
     }
 
@@ -104,6 +105,7 @@ impl LabRecord for WorkItemTemplate {
         checks::required("type", self.r#type.as_ref())?;
         let estimate = self.timeline.as_ref().and_then(|timeline| timeline.estimated_duration_in_seconds);
         checks::not_negative("timeline.estimatedDurationInSeconds", estimate)?;
+        checks::property_keys(self.properties.as_ref())?;
         checks::actions(self.execution_actions.as_ref())
     }
 }
