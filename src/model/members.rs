@@ -14,13 +14,27 @@ pub fn members_of<R: Resource>(fields: impl IntoIterator<Item = usize>) -> Membe
 /// The members that tell a record's id, name and workspace.
 #[must_use]
 pub fn summary_members<R: Resource>() -> Members {
-    members::<R>(R::NAME_MEMBERS.iter().chain(&["id", "workspace"]).copied().map(Some))
+    members::<R>(identity::<R>())
+}
+
+/// The same of a kind with a part that is kept beside its records, whose ids, names and workspaces are members.
+#[must_use]
+pub fn members_beside_state<R: Resource>() -> Members {
+    if R::HAS_STATE { places::<R>(identity::<R>()) } else { Members::ALL }
+}
+
+fn identity<R: Resource>() -> impl Iterator<Item = Option<&'static str>> {
+    R::NAME_MEMBERS.iter().chain(&["id", "workspace"]).copied().map(Some)
 }
 
 fn members<R: Resource>(paths: impl IntoIterator<Item = Option<&'static str>>) -> Members {
     if !R::FIELDS_ARE_MEMBERS || R::HAS_STATE {
         return Members::ALL;
     }
+    places::<R>(paths)
+}
+
+fn places<R: Resource>(paths: impl IntoIterator<Item = Option<&'static str>>) -> Members {
     let place = |path: &str| {
         let head = path.split('.').next().unwrap_or(path);
         R::member_names().iter().position(|name| is_camel_case_of(name, head))

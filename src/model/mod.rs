@@ -63,7 +63,7 @@ pub use file_requests::{
     QueryFilesRequest, SearchFilesRequest, SizeQuery, StringQuery, TotalCountRelation, UpdateMetadataRequest,
     UploadFileRequest, UploadSession, UploadSessionState, UploadedChunk,
 };
-pub use members::members_of;
+pub use members::{members_beside_state, members_of};
 pub use package::{Package, PackageId, PackageMetadata, PackageRecord};
 pub use product::{Product, ProductId};
 pub use product_requests::{

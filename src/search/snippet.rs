@@ -23,12 +23,14 @@ const SNIPPET_BYTES: usize = 160;
 /// Bytes of a text in which a snippet is looked for.
 const SNIPPET_SOURCE_BYTES: usize = 256 * 1024;
 
-/// The best piece of `text`, a text of `field`; `None` when nothing that gives score is in it.
-pub fn highlight(query: &Node, field: usize, text: &str) -> Option<Snippet> {
+/// The best piece of `text`, a text of `field`; `None` when nothing that gives score is in it. `fields` are those that
+/// words without a field are looked for in, `None` for all.
+pub fn highlight(query: &Node, fields: Option<&[usize]>, field: usize, text: &str) -> Option<Snippet> {
     let text = cut(text, SNIPPET_SOURCE_BYTES).trim_end();
     let all: Vec<Word> = words(text).collect();
     let mut found = vec![false; all.len()];
-    query.each_positive(&mut |leaf| mark(leaf, field, &all, &mut found));
+    let is_default = fields.is_none_or(|fields| fields.contains(&field));
+    query.each_positive(&mut |leaf| mark(leaf, field, is_default, &all, &mut found));
     let marked: Vec<&Word> = all.iter().zip(&found).filter(|(_, found)| **found).map(|(word, _)| word).collect();
 
     // The window with the most hits starts at one of them.
@@ -66,9 +68,9 @@ pub fn highlight(query: &Node, field: usize, text: &str) -> Option<Snippet> {
     })
 }
 
-fn mark(leaf: &Leaf, field: usize, all: &[Word], found: &mut [bool]) {
+fn mark(leaf: &Leaf, field: usize, is_default: bool, all: &[Word], found: &mut [bool]) {
     let Leaf::Text { field: only, words: wanted, prefix } = leaf else { return };
-    if only.as_ref().is_some_and(|(_, only)| *only != field) {
+    if !only.as_ref().map_or(is_default, |(_, only)| *only == field) {
         return;
     }
     for (at, window) in all.windows(wanted.len().max(1)).enumerate() {
@@ -99,7 +101,7 @@ mod tests {
     }
 
     fn shown(query: &Node, source: &str) -> Vec<String> {
-        let snippet = highlight(query, 0, source).unwrap();
+        let snippet = highlight(query, None, 0, source).unwrap();
         snippet.highlights.iter().map(|range| snippet.text[range.clone()].to_owned()).collect()
     }
 
@@ -109,13 +111,29 @@ mod tests {
         assert_eq!(shown(&text(&["amplifier"], false), source), ["Amplifier", "amplifier"]);
         assert_eq!(shown(&text(&["dmm", "4065"], false), source), ["DMM", "4065"]);
         assert_eq!(shown(&text(&["fi"], true), source), ["fine"]);
-        assert_eq!(highlight(&text(&["absent"], false), 0, source), None);
-        assert_eq!(highlight(&Node::Not(Box::new(text(&["fine"], false))), 0, source), None);
+        assert_eq!(highlight(&text(&["absent"], false), None, 0, source), None);
+        assert_eq!(highlight(&Node::Not(Box::new(text(&["fine"], false))), None, 0, source), None);
+    }
+
+    #[test]
+    fn words_with_a_field_are_marked_there_and_others_in_the_fields_that_are_asked() {
+        let named =
+            Node::Leaf(Leaf::Text { field: Some(("b".to_owned(), 1)), words: vec!["one".to_owned()], prefix: false });
+        let query = Node::And(vec![named, text(&["two"], false)]);
+        let found = |fields: Option<&[usize]>, field: usize| {
+            let snippet = highlight(&query, fields, field, "one two")?;
+            Some(snippet.highlights.iter().map(|range| &"one two"[range.clone()]).collect::<Vec<_>>())
+        };
+        assert_eq!(found(None, 0), Some(vec!["two"]));
+        assert_eq!(found(None, 1), Some(vec!["one", "two"]));
+        assert_eq!(found(Some(&[0]), 0), Some(vec!["two"]));
+        assert_eq!(found(Some(&[0]), 1), Some(vec!["one"]));
+        assert_eq!(found(Some(&[0]), 2), None);
     }
 
     #[test]
     fn what_ends_a_text_is_not_shown() {
-        let snippet = highlight(&text(&["fine"], false), 0, "A fine amplifier\n").unwrap();
+        let snippet = highlight(&text(&["fine"], false), None, 0, "A fine amplifier\n").unwrap();
         assert_eq!((snippet.text.as_str(), snippet.is_cut_after), ("A fine amplifier", false));
     }
 
@@ -123,7 +141,7 @@ mod tests {
     fn a_long_text_is_cut_around_the_densest_hits() {
         let source = format!("{} one {} two one two {}", "x ".repeat(300), "y ".repeat(300), "z ".repeat(300));
         let query = Node::Or(vec![text(&["one"], false), text(&["two"], false)]);
-        let snippet = highlight(&query, 0, &source).unwrap();
+        let snippet = highlight(&query, None, 0, &source).unwrap();
         assert_eq!(snippet.highlights.len(), 3);
         assert!(snippet.is_cut_before && snippet.is_cut_after);
         assert!(snippet.text.len() <= SNIPPET_BYTES + 8, "{}", snippet.text.len());

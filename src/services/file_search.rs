@@ -1,7 +1,8 @@
 //! The search expressions of files: `name:("*.tdms") AND (extension:("txt") OR size:[0 TO 1000])`.
 //!
-//! Text compares without letter case, workspaces with it; `*` stands for any characters. Sizes take inclusive ranges, in
-//! which `*` leaves an end open. Blanks between conditions mean AND, which binds closer than OR.
+//! Text compares without letter case, workspaces with it; `*` stands for any characters, and `\*` for itself. Sizes take
+//! inclusive ranges, in which `*` leaves an end open. Blanks between conditions mean AND, which binds closer than OR, and
+//! NOT closer than both. The same words join the values of one field in parentheses, where blanks mean OR.
 
 use crate::error::{Error, Place, Result};
 use crate::model::FileRecord;
@@ -14,9 +15,10 @@ pub(super) enum Search {
     All,
     And(Vec<Search>),
     Or(Vec<Search>),
+    Not(Box<Search>),
     Text {
         field: TextField,
-        pattern: String,
+        pattern: Pattern,
     },
     Size {
         from: i64,
@@ -65,56 +67,44 @@ impl Search {
             Self::All => true,
             Self::And(parts) => parts.iter().all(|part| part.matches(file)),
             Self::Or(parts) => parts.iter().any(|part| part.matches(file)),
+            Self::Not(part) => !part.matches(file),
             Self::Size { from, to } => {
                 let size = i64::try_from(file.content.size()).unwrap_or(i64::MAX);
                 (*from..=*to).contains(&size)
             }
             Self::Text { field, pattern } => match field {
-                TextField::Name => like(pattern, file.display_name()),
-                TextField::Extension => like(pattern, crate::model::file::extension(file.display_name())),
-                TextField::Id => like(pattern, &file.id),
-                TextField::Workspace => is_match(&letters(pattern), &letters(&file.workspace)),
-                TextField::Property(key) => file.properties.get(key).is_some_and(|value| like(pattern, value)),
+                TextField::Name => pattern.fits(&fold(file.display_name())),
+                TextField::Extension => pattern.fits(&fold(crate::model::file::extension(file.display_name()))),
+                TextField::Id => pattern.fits(&fold(&file.id)),
+                TextField::Workspace => pattern.fits(&file.workspace),
+                TextField::Property(key) => file.properties.get(key).is_some_and(|value| pattern.fits(&fold(value))),
             },
         }
     }
 }
 
-fn letters(text: &str) -> Vec<char> {
-    text.chars().collect()
+fn fold(text: &str) -> String {
+    text.chars().flat_map(char::to_lowercase).collect()
 }
 
-/// Whether `text` is `pattern`, in which `*` stands for any characters, without letter case.
-fn like(pattern: &str, text: &str) -> bool {
-    let fold = |text: &str| text.chars().flat_map(char::to_lowercase).collect::<Vec<char>>();
-    is_match(&fold(pattern), &fold(text))
-}
+/// Pieces of a text between which there may be any characters: one more than there are stars.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Pattern(Vec<String>);
 
-/// Whether `text` is `pattern`, in which `*` stands for any characters.
-fn is_match(pattern: &[char], text: &[char]) -> bool {
-    // The last star takes one more character whenever what follows it does not fit: never more than their product.
-    let (mut at_pattern, mut at_text, mut star) = (0, 0, None);
-    while at_text < text.len() {
-        match pattern.get(at_pattern) {
-            Some('*') => {
-                star = Some((at_pattern, at_text));
-                at_pattern += 1;
+impl Pattern {
+    /// Whether the whole of `text` is the pieces with anything between them.
+    fn fits<'t>(&self, text: &'t str) -> bool {
+        match self.0.as_slice() {
+            [] => false,
+            [whole] => text == whole,
+            [first, middle @ .., last] => {
+                let inner = text.strip_prefix(first.as_str()).and_then(|text| text.strip_suffix(last.as_str()));
+                // The first place of each piece leaves most room for the next.
+                let behind = |inner: Option<&'t str>, piece: &String| Some(inner?.split_once(piece.as_str())?.1);
+                middle.iter().fold(inner, behind).is_some()
             }
-            Some(c) if Some(c) == text.get(at_text) => {
-                at_pattern += 1;
-                at_text += 1;
-            }
-            _ => match star {
-                Some((at_star, taken)) => {
-                    star = Some((at_star, taken + 1));
-                    at_pattern = at_star + 1;
-                    at_text = taken + 1;
-                }
-                None => return false,
-            },
         }
     }
-    pattern.iter().skip(at_pattern).all(|c| *c == '*')
 }
 
 struct Parser {
@@ -197,6 +187,12 @@ impl Parser {
     }
 
     fn condition(&mut self) -> Result<Search> {
+        if self.keyword("NOT") {
+            self.nest()?;
+            let inner = self.condition()?;
+            self.depth -= 1;
+            return Ok(Search::Not(Box::new(inner)));
+        }
         if self.peek() == Some('(') {
             self.nest()?;
             self.take('(');
@@ -206,14 +202,14 @@ impl Parser {
             return Ok(inner);
         }
         let start = self.at;
-        let name = self.word(|c| c == ':' || c == '(' || c == ')' || c.is_whitespace())?;
+        let name = self.word(|c| c == ':' || c == '(' || c == ')' || c.is_whitespace())?.join("*");
         if name.is_empty() {
             return Err(self.fault("a field name is expected".to_owned()));
         }
         self.blanks();
         self.expect(':')?;
         let field = match (name.as_str(), name.strip_prefix("properties.")) {
-            ("size", _) => return self.sizes(),
+            ("size", _) => return self.group(&Self::size),
             ("name", _) => TextField::Name,
             ("extension", _) => TextField::Extension,
             ("id", _) => TextField::Id,
@@ -226,16 +222,21 @@ impl Parser {
                 )));
             }
         };
-        let patterns = self.values()?;
-        let text = |pattern| Search::Text { field: field.clone(), pattern };
-        Ok(one_or(patterns.into_iter().map(text).collect(), Search::Or))
+        self.group(&|parser| {
+            let pieces = parser.value()?.into_iter();
+            let pattern = match field {
+                TextField::Workspace => pieces.collect(),
+                _ => pieces.map(|piece| fold(&piece)).collect(),
+            };
+            Ok(Search::Text { field: field.clone(), pattern: Pattern(pattern) })
+        })
     }
 
     fn nest(&mut self) -> Result<()> {
         self.depth += 1;
         if self.depth > limits::FILE_SEARCH_DEPTH {
             return Err(Error::limit(format!(
-                "the search expression nests deeper than {} parentheses",
+                "the search expression nests deeper than {} parentheses and NOTs",
                 limits::FILE_SEARCH_DEPTH
             ))
             .at(Place::Offset(self.at)));
@@ -243,23 +244,45 @@ impl Parser {
         Ok(())
     }
 
-    /// One value, or several in parentheses with OR between them.
-    fn values(&mut self) -> Result<Vec<String>> {
-        if !self.take('(') {
-            return Ok(vec![self.value()?]);
+    /// One value of a field, or an expression of them in parentheses.
+    fn group(&mut self, value: &dyn Fn(&mut Self) -> Result<Search>) -> Result<Search> {
+        if self.peek() != Some('(') {
+            return value(self);
         }
-        let mut values = vec![self.value()?];
+        self.nest()?;
+        self.take('(');
+        let mut parts = vec![self.all_of_group(value)?];
         while !self.take(')') {
             if self.peek().is_none() {
                 return Err(self.fault("it ends where ')' is expected".to_owned()));
             }
             self.keyword("OR");
-            values.push(self.value()?);
+            parts.push(self.all_of_group(value)?);
         }
-        Ok(values)
+        self.depth -= 1;
+        Ok(one_or(parts, Search::Or))
     }
 
-    fn value(&mut self) -> Result<String> {
+    fn all_of_group(&mut self, value: &dyn Fn(&mut Self) -> Result<Search>) -> Result<Search> {
+        let mut parts = vec![self.one_of_group(value)?];
+        while self.keyword("AND") {
+            parts.push(self.one_of_group(value)?);
+        }
+        Ok(one_or(parts, Search::And))
+    }
+
+    fn one_of_group(&mut self, value: &dyn Fn(&mut Self) -> Result<Search>) -> Result<Search> {
+        if !self.keyword("NOT") {
+            return self.group(value);
+        }
+        self.nest()?;
+        let inner = self.one_of_group(value)?;
+        self.depth -= 1;
+        Ok(Search::Not(Box::new(inner)))
+    }
+
+    /// The pieces of a value, between its stars.
+    fn value(&mut self) -> Result<Vec<String>> {
         let value = if self.peek() == Some('"') {
             self.at += 1;
             let start = self.at;
@@ -272,7 +295,7 @@ impl Parser {
             value
         } else {
             let value = self.word(|c| c.is_whitespace() || matches!(c, '(' | ')' | '[' | ']' | '"'))?;
-            if value.is_empty() {
+            if value.iter().all(String::is_empty) && value.len() == 1 {
                 return Err(self.fault("a value is expected".to_owned()));
             }
             value
@@ -281,55 +304,43 @@ impl Parser {
         Ok(value)
     }
 
-    /// Characters up to one that ends the word; a backslash takes the meaning from the character behind it.
-    fn word(&mut self, ends: impl Fn(char) -> bool) -> Result<String> {
-        let mut word = String::new();
+    /// Characters up to one that ends the word, in pieces between stars; a backslash takes the meaning from the character
+    /// behind it.
+    fn word(&mut self, ends: impl Fn(char) -> bool) -> Result<Vec<String>> {
+        let (mut pieces, mut piece) = (Vec::new(), String::new());
         while let Some(c) = self.peek().filter(|c| !ends(*c)) {
             self.at += 1;
-            if c != '\\' {
-                word.push(c);
-                continue;
+            match c {
+                '\\' => {
+                    let Some(escaped) = self.peek() else {
+                        return Err(self.fault("it ends with a backslash".to_owned()));
+                    };
+                    piece.push(escaped);
+                    self.at += 1;
+                }
+                '*' => pieces.push(std::mem::take(&mut piece)),
+                c => piece.push(c),
             }
-            let Some(escaped) = self.peek() else {
-                return Err(self.fault("it ends with a backslash".to_owned()));
-            };
-            word.push(escaped);
-            self.at += 1;
         }
-        Ok(word)
-    }
-
-    /// One size or range, or several in parentheses with OR between them.
-    fn sizes(&mut self) -> Result<Search> {
-        if !self.take('(') {
-            return self.size();
-        }
-        let mut parts = vec![self.size()?];
-        while !self.take(')') {
-            if self.peek().is_none() {
-                return Err(self.fault("it ends where ')' is expected".to_owned()));
-            }
-            self.keyword("OR");
-            parts.push(self.size()?);
-        }
-        Ok(one_or(parts, Search::Or))
+        pieces.push(piece);
+        Ok(pieces)
     }
 
     fn size(&mut self) -> Result<Search> {
         let start = self.at;
         if !self.take('[') {
-            let value = self.value()?;
+            let value = self.value()?.join("*");
             let number = self.number(&value, start)?;
             return Ok(Search::Size { from: number, to: number });
         }
         let start = self.at;
-        let from = self.value()?;
+        let from = self.value()?.join("*");
         let from = if from == "*" { 0 } else { self.number(&from, start)? };
         if !self.keyword("TO") {
             return Err(self.fault("TO is expected between the ends of a range".to_owned()));
         }
         let start = self.at;
-        let to = self.value()?;
+        let to = self.value()?.join("*");
         let to = if to == "*" { i64::MAX } else { self.number(&to, start)? };
         self.expect(']')?;
         Ok(Search::Size { from, to })
@@ -362,9 +373,16 @@ mod tests {
     fn file() -> FileRecord {
         FileRecord {
             id: FileId::parse("0123456789abcdef01234567").unwrap(),
-            properties: [("Name", "Run 7.TDMS"), ("my key", "a \"b\""), ("serial", "SN-42"), ("OR", "x")]
-                .map(|(key, value)| (key.to_owned(), value.to_owned()))
-                .into(),
+            properties: [
+                ("Name", "Run 7.TDMS"),
+                ("my key", "a \"b\""),
+                ("serial", "SN-42"),
+                ("OR", "x"),
+                ("star", "a*b"),
+                ("a*", "x"),
+            ]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into(),
             workspace: "w1".to_owned(),
             content: StoredContent { parts: vec![ContentPart::new(1, 100, 0)], small: false },
             ..FileRecord::default()
@@ -404,6 +422,25 @@ mod tests {
             "name:(\"x\") OR extension:(\"tdms\") AND size:[0 TO 200]",
             "(name:(\"x\") OR extension:(\"tdms\")) AND size:[0 TO 200]",
             "extension:(\"tdms\") size:[0 TO 200]",
+            "NOT name:(\"x\")",
+            "NOT NOT name:(\"*\")",
+            "name:(\"*\") AND NOT size:[101 TO *]",
+            "name:(\"*\") NOT size:[101 TO *]",
+            "NOT (name:(\"x\") OR size:[101 TO *])",
+            "NOT(name:x)",
+            "NOT name:(\"*\") OR size:100",
+            "NOT properties.none:(\"*\")",
+            "name:(\"*7*\" AND \"run*\")",
+            "name:(\"*8*\" OR \"*7*\" AND \"run*\")",
+            "name:((\"*8*\" OR \"*7*\") AND \"run*\")",
+            "name:(\"*8*\" \"*7*\")",
+            "name:(NOT \"*8*\")",
+            "name:(\"*7*\" AND NOT \"*8*\")",
+            "size:([0 TO 200] AND NOT 99)",
+            "name:(\"**run*7.*dms*\")",
+            "properties.star:(\"a\\*b\")",
+            "properties.star:(\"a*b\")",
+            "properties.a*:x",
         ] {
             assert!(matches(text), "{text}");
         }
@@ -419,6 +456,17 @@ mod tests {
             "properties.none:(\"*\")",
             "(name:(\"x\") OR extension:(\"tdms\")) AND size:[0 TO 2]",
             "extension:(\"tdms\") size:[0 TO 2]",
+            "NOT extension:(\"tdms\")",
+            "NOT name:(\"x\") AND size:[0 TO 2]",
+            "NOT (NOT name:(\"x\"))",
+            "NOT properties.serial:(\"*\")",
+            "name:(\"*7*\" AND \"*8*\")",
+            "name:(\"*7*\" AND NOT \"run*\")",
+            "size:([0 TO 200] AND NOT 100)",
+            "name:(\"run 7.tdms*tdms\")",
+            "name:(\"*7*7*\")",
+            "properties.serial:(\"SN\\*42\")",
+            "workspaceId:(\"*W*\")",
         ] {
             assert!(!matches(text), "{text}");
         }
@@ -440,6 +488,13 @@ mod tests {
             ("name:(\"x\"))", 10),
             ("properties.:x", 0),
             ("AND name:x", 4),
+            ("NOT", 3),
+            ("name:(\"x\" AND)", 13),
+            ("name:(NOT)", 9),
+            ("name:((\"x\")", 11),
+            ("name:x AND NOT", 14),
+            ("NOT OR name:x", 7),
+            ("not name:x", 4),
         ] {
             let error = Search::parse(Some(text)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{text}");
@@ -452,6 +507,10 @@ mod tests {
         let nested = |depth: usize| format!("{}name:x{}", "(".repeat(depth), ")".repeat(depth));
         let above = ErrorKind::LimitExceeded;
         limits::holds_at(limits::FILE_SEARCH_DEPTH, above, |depth| Search::parse(Some(&nested(depth))));
+        let negated = |depth: usize| format!("{}name:x", "NOT ".repeat(depth));
+        limits::holds_at(limits::FILE_SEARCH_DEPTH, above, |depth| Search::parse(Some(&negated(depth))));
+        let grouped = |depth: usize| format!("name:{}x{}", "(".repeat(depth), ")".repeat(depth));
+        limits::holds_at(limits::FILE_SEARCH_DEPTH, above, |depth| Search::parse(Some(&grouped(depth))));
         let long = |bytes: usize| format!("name:{}", "x".repeat(bytes - 5));
         limits::holds_at(limits::FILE_SEARCH_BYTES, above, |bytes| Search::parse(Some(&long(bytes))));
         let hostile = format!("name:\"{}b\"", "*a".repeat(10_000));

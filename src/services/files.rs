@@ -73,7 +73,7 @@ pub trait FileService {
     /// As the query itself.
     fn explain_query_files_linq(&self, request: FileLinqQueryRequest) -> Result<Plan>;
 
-    /// A page of the files that a search finds: `name:("*.tdms") AND size:[0 TO 1000]`. Without letter case.
+    /// A page of the files that a search finds: `name:("*.tdms") AND NOT size:[0 TO 1000]`. Without letter case.
     ///
     /// # Errors
     /// `InvalidArgument` for a faulty expression, with its position; `LimitExceeded` beyond its bounds.

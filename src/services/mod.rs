@@ -3,6 +3,8 @@
 mod asset_store;
 mod assets;
 pub(crate) mod batch;
+#[cfg(test)]
+mod client_end_tests;
 mod lab;
 mod search;
 mod table_append;
@@ -10,6 +12,8 @@ mod table_import;
 #[cfg(test)]
 mod table_import_tests;
 mod table_metadata;
+#[cfg(test)]
+mod table_model_tests;
 mod table_read;
 mod table_rows;
 #[cfg(test)]

@@ -151,7 +151,8 @@ pub(super) fn append<'a, A: Access>(
     }
     let arrived = rest.finish()?;
     let id = table.id().to_owned();
-    commit(access, table.id(), arrived, end_of_data, move |draft| found(&id, draft.get::<TableMetadata>(&id)?))
+    // Its columns stay as they are, and there may be many.
+    commit(access, table.id(), arrived, end_of_data, move |draft| found(&id, draft.get_state::<TableMetadata>(&id)?))
 }
 
 /// Commits the rows to the table that `table` finds, or makes.

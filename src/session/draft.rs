@@ -12,14 +12,15 @@ use serde_json::Value;
 
 use super::context::Context;
 use super::event::{Event, What};
-use super::view::{View, decode, index_prefix, record_key, split_index_key, with_state};
+use super::view::{Place, View, index_prefix, part_at, record_key, split_index_key, with_state};
 use crate::error::{Error, Result};
 use crate::model::{
     EntryBuffer, Resource, entries, entries_between, entry_value_into, has_same_entries, has_same_value,
-    include_positions, index_positions,
+    include_positions, index_positions, members_beside_state,
 };
 use crate::records::{Change, Entries, Source, Space, envelope};
 use crate::value::id::RecordKey;
+use crate::value::stored::Members;
 use crate::value::{Action, limits, stored};
 
 /// The changes of one plan, over the state that it was made for.
@@ -231,8 +232,21 @@ impl<'v> Draft<'v> {
 
     /// The record with this key, whoever asks.
     pub(crate) fn any_by_key<R: Resource>(&self, key: RecordKey) -> Result<Option<R>> {
+        self.part_by_key(key, Members::ALL)
+    }
+
+    /// What tells the record with this id from others, with its part that is kept beside it and with this draft's changes, if
+    /// the caller may see it: enough for [`Draft::put_state`], which stores nothing else.
+    pub(crate) fn get_state<R: Resource>(&self, id: &str) -> Result<Option<R>> {
+        let Some(key) = RecordKey::parse(R::KIND.id, id) else { return Ok(None) };
+        let record = self.part_by_key::<R>(key, members_beside_state::<R>())?;
+        Ok(record.filter(|record| self.view.visibility(R::KIND).allows(record.workspace())))
+    }
+
+    fn part_by_key<R: Resource>(&self, key: RecordKey, wanted: Members) -> Result<Option<R>> {
         let bytes = self.raw(Space::Records, &record_key(R::KIND, key))?;
-        let Some(record) = bytes.map(|bytes| decode::<R>(key, &bytes)).transpose()? else { return Ok(None) };
+        let part = |bytes: Vec<u8>| part_at::<R>(Place::of(R::KIND, key), key, &bytes, wanted);
+        let Some(record) = bytes.map(part).transpose()? else { return Ok(None) };
         if !R::HAS_STATE {
             return Ok(Some(record));
         }

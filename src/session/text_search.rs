@@ -216,13 +216,9 @@ fn answer(view: &View<'_>, index: &Index, ask: &TextSearch, request: &Request, h
         let mut snippets = Vec::new();
         if ask.highlight {
             for (field, text) in &texts {
-                let is_asked = request.fields.as_ref().is_none_or(|fields| fields.contains(field));
                 let name = shape.fields.get(*field).map(|field| field.name.clone());
-                if let (true, Some(name), Some(snippet)) =
-                    (is_asked, name, search::highlight(&request.query, *field, text))
-                {
-                    snippets.push((name, snippet));
-                }
+                let snippet = search::highlight(&request.query, request.fields.as_deref(), *field, text);
+                snippets.extend(name.zip(snippet));
             }
         }
         answer.hits.push(TextHit {

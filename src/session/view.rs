@@ -307,7 +307,7 @@ pub(crate) fn decode<R: Resource>(key: RecordKey, bytes: &[u8]) -> Result<R> {
 }
 
 /// The wanted members of the record in an envelope that stands at `place`.
-fn part_at<R: Resource>(place: Place, key: RecordKey, bytes: &[u8], wanted: Members) -> Result<R> {
+pub(super) fn part_at<R: Resource>(place: Place, key: RecordKey, bytes: &[u8], wanted: Members) -> Result<R> {
     let mut record = R::default();
     fill_at(&mut record, place, key, bytes, wanted).map(|()| record)
 }
