@@ -47,7 +47,7 @@ fn places<R: Resource>(paths: impl IntoIterator<Item = Option<&'static str>>) ->
 fn is_camel_case_of(member: &str, camel: &str) -> bool {
     let mut camel = camel.bytes();
     let mut is_upper = false;
-    for byte in member.trim_start_matches("r#").bytes() {
+    for byte in member.strip_prefix("r#").unwrap_or(member).bytes() {
         if byte == b'_' {
             is_upper = true;
             continue;

@@ -5,6 +5,7 @@ use super::members::summary_members;
 use super::resource::{Field, Resource};
 use crate::error::Result;
 use crate::value::id::Kind;
+use crate::value::stored::Members;
 use crate::value::{Env, FieldType, Val, stored};
 
 /// What full-text search reads of one record.
@@ -44,8 +45,10 @@ pub struct Registered {
     pub scalars: fn() -> Vec<(&'static str, bool)>,
     /// The document of a record, from the payload of its envelope.
     pub document: fn(&[u8]) -> Result<Document>,
-    /// The document without its texts and scalars.
-    pub summary: fn(&[u8]) -> Result<Document>,
+    /// The members that a summary needs.
+    pub summary_members: fn() -> Members,
+    /// The document without its texts and scalars, read from these members.
+    pub summary: fn(&[u8], Members) -> Result<Document>,
     /// Index number, entry and what stands beside it of everything that the indexes hold of a record, from the payload of
     /// its envelope.
     pub entries: fn(&[u8]) -> Result<Vec<(u8, Vec<u8>, Vec<u8>)>>,
@@ -65,6 +68,7 @@ impl Registered {
                     .collect()
             },
             document: document::<R>,
+            summary_members: summary_members::<R>,
             summary: summary::<R>,
             entries: all_entries::<R>,
         }
@@ -108,9 +112,9 @@ fn document<R: Resource>(payload: &[u8]) -> Result<Document> {
     })
 }
 
-fn summary<R: Resource>(payload: &[u8]) -> Result<Document> {
+fn summary<R: Resource>(payload: &[u8], members: Members) -> Result<Document> {
     let mut record = R::default();
-    stored::fill_from_bytes(&mut record, payload, summary_members::<R>())?;
+    stored::fill_from_bytes(&mut record, payload, members)?;
     Ok(Document {
         id: record.id().to_owned(),
         name: record.name().to_owned(),

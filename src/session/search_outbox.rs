@@ -24,6 +24,7 @@ use crate::search::{
 };
 use crate::value::id::Kind;
 use crate::value::limits::{SEARCH_CHECKPOINT_CHANGES, SEARCH_FEED_CHANGES, SEARCH_OVERLAY_CHANGES};
+use crate::value::stored::Members;
 use crate::value::{RecordKey, key};
 
 /// Where the index lies in the store directory.
@@ -37,10 +38,19 @@ const CHECKPOINT_PERIOD: Duration = Duration::from_secs(60);
 #[derive(Default)]
 pub(crate) struct SearchOutbox {
     registry: OnceLock<&'static [Registered]>,
+    searchable: OnceLock<Vec<Searchable>>,
     opened: Mutex<Option<(Arc<Index>, Opened)>>,
     /// Held while changes are fed: one feeder at a time.
     feeding: Mutex<()>,
     saved_at: Mutex<Option<Instant>>,
+}
+
+/// A kind that text search finds.
+#[derive(Clone, Copy)]
+struct Searchable {
+    registered: &'static Registered,
+    /// What a hit is shown from.
+    summary: Members,
 }
 
 impl fmt::Debug for SearchOutbox {
@@ -76,13 +86,24 @@ impl SearchOutbox {
         lock(&self.opened).as_ref().map(|(index, _)| Arc::clone(index))
     }
 
+    fn known(&self, code: u8) -> Option<Searchable> {
+        self.searchable_kinds().iter().find(|known| known.registered.kind.code == code).copied()
+    }
+
     pub(super) fn by_code(&self, code: u8) -> Option<&'static Registered> {
-        self.searchable().find(|registered| registered.kind.code == code)
+        self.known(code).map(|known| known.registered)
     }
 
     /// The kinds that text search finds.
     pub(super) fn searchable(&self) -> impl Iterator<Item = &'static Registered> {
-        self.registry().iter().filter(|registered| (registered.searchable)())
+        self.searchable_kinds().iter().map(|known| known.registered)
+    }
+
+    fn searchable_kinds(&self) -> &[Searchable] {
+        self.searchable.get_or_init(|| {
+            let searchable = self.registry().iter().filter(|registered| (registered.searchable)());
+            searchable.map(|registered| Searchable { registered, summary: (registered.summary_members)() }).collect()
+        })
     }
 
     fn shape(&self) -> Shape {
@@ -544,11 +565,11 @@ pub(super) fn shown(
     key: DocKey,
     with_texts: bool,
 ) -> Result<Option<(registry::Document, Vec<(usize, String)>)>> {
-    let Some(registered) = outbox.by_code(key.kind) else { return Ok(None) };
+    let Some(Searchable { registered, summary }) = outbox.known(key.kind) else { return Ok(None) };
     let place = Place::of(registered.kind, key.key);
     let read = view.source().read(Space::Records, place.bytes(), |bytes| {
         let payload = envelope::open(place.bytes(), registered.kind.code, bytes)?;
-        let read = if with_texts { (registered.document)(payload) } else { (registered.summary)(payload) };
+        let read = if with_texts { (registered.document)(payload) } else { (registered.summary)(payload, summary) };
         read.map_err(|error: Error| error.with_resource(registered.kind.name, key.key.to_id(registered.kind.id)))
     })?;
     let Some(mut read) = read.transpose()? else { return Ok(None) };
