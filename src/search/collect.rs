@@ -1,11 +1,11 @@
 //! Gathers the best hits of an index view, and counts.
 //!
 //! The order is total: score, then key, so it does not depend on segments. Counting visits every hit; without counting,
-//! postings that cannot reach the page are skipped.
+//! postings that cannot reach the page are skipped. Many documents score alike, so what decides how much is skipped is
+//! whether a document that scores like the last of the page may still come before it: not when all keys that follow are
+//! greater, as in a segment whose documents lie in the order of their keys.
 
 use std::collections::BinaryHeap;
-use std::sync::Arc;
-
 use tantivy::columnar::StrColumn;
 use tantivy::query::{EnableScoring, Query, Weight};
 use tantivy::{Searcher, SegmentReader};
@@ -15,7 +15,7 @@ use super::key_columns::KeyColumns;
 use super::request::{After, Facets, Hit, Hits, Request};
 use super::schema::{KIND, KeyNumbers, Keys, WORKSPACE, key_of};
 
-/// A hit within one segment; the greatest is the worst.
+/// A hit; the greatest is the worst.
 #[derive(PartialEq)]
 struct Candidate {
     score: f32,
@@ -46,34 +46,34 @@ pub fn collect(
     hits: &mut Hits,
 ) -> tantivy::Result<()> {
     let weight = query.weight(EnableScoring::enabled_from_searcher(searcher))?;
-    let wanted = request.take.saturating_add(1);
-    let mut floor = f32::NEG_INFINITY;
-    let mut found: Vec<Hit> = Vec::new();
+    let mut top = Top::new(request.after.as_ref(), request.take.saturating_add(1));
+    let mut segments = Vec::with_capacity(searcher.segment_readers().len());
     for reader in searcher.segment_readers() {
-        let mut top = Top::new(key_columns.of(searcher, reader)?, request.after.as_ref(), wanted, floor);
+        segments.push((key_columns.of(searcher, reader)?, reader));
+    }
+    // The least keys first: later documents that score alike then need not be looked at.
+    segments.sort_by_key(|(keys, _)| keys.least());
+    for (keys, reader) in segments {
         if hits.total.is_some() || hits.facets.is_some() {
-            let count = visit_all(&*weight, reader, &mut top, hits.facets.as_mut())?;
+            let count = visit_all(&*weight, reader, &keys, &mut top, hits.facets.as_mut())?;
             if let Some(total) = &mut hits.total {
                 *total += count;
             }
         } else {
             let alive = reader.alive_bitset();
-            weight.for_each_pruning(floor, reader, &mut |document, score| {
+            top.raise_floor(&keys, 0);
+            weight.for_each_pruning(top.floor, reader, &mut |document, score| {
                 if alive.is_none_or(|alive| alive.is_alive(document)) {
-                    top.offer(document, score);
+                    top.offer(&keys, document, score);
+                    top.raise_floor(&keys, document);
                 }
                 top.floor
             })?;
-        }
-        found.extend(top.hits(shape)?);
-        if found.len() >= wanted {
-            found.sort_by(Hit::order);
-            found.truncate(wanted);
-            // Equal scores may still come before by their key.
-            floor = found.last().map_or(floor, |worst| worst.score.next_down());
+            // Documents of the next segment may score alike and come before.
+            top.lower_floor();
         }
     }
-    hits.hits.append(&mut found);
+    hits.hits.append(&mut top.hits(shape)?);
     Ok(())
 }
 
@@ -108,6 +108,7 @@ pub fn push_keys(keys: &Keys, documents: &[u32], shape: &Shape, found: &mut Vec<
 fn visit_all(
     weight: &dyn Weight,
     reader: &SegmentReader,
+    keys: &Keys,
     top: &mut Top,
     facets: Option<&mut Facets>,
 ) -> tantivy::Result<u64> {
@@ -117,7 +118,7 @@ fn visit_all(
         weight.for_each(reader, &mut |document, score| {
             if alive.is_none_or(|alive| alive.is_alive(document)) {
                 total += 1;
-                top.offer(document, score);
+                top.offer(keys, document, score);
             }
         })?;
         return Ok(total);
@@ -140,7 +141,7 @@ fn visit_all(
         if let Some(count) = workspace.and_then(|ordinal| by_workspace.get_mut(ordinal)) {
             *count += 1;
         }
-        top.offer(document, score);
+        top.offer(keys, document, score);
     })?;
     for (kind, count) in (0..=u8::MAX).zip(by_kind).filter(|(_, count)| *count > 0) {
         *facets.kinds.entry(kind).or_default() += count;
@@ -156,30 +157,30 @@ fn visit_all(
     Ok(total)
 }
 
-/// The best hits of one segment.
+/// The best hits.
 struct Top {
-    keys: Arc<Keys>,
     heap: BinaryHeap<Candidate>,
     wanted: usize,
+    /// Only what scores more is looked at.
     floor: f32,
     /// Score and key of the last hit of the page before.
     after: Option<(f32, KeyNumbers)>,
 }
 
 impl Top {
-    fn new(keys: Arc<Keys>, after: Option<&After>, wanted: usize, floor: f32) -> Self {
+    fn new(after: Option<&After>, wanted: usize) -> Self {
         let after = after.map(|after| {
             let (high, low) = after.key.halves();
             (after.score, (u64::from(after.key.kind), high, low))
         });
-        Self { keys, heap: BinaryHeap::new(), wanted, floor, after }
+        Self { heap: BinaryHeap::new(), wanted, floor: f32::NEG_INFINITY, after }
     }
 
-    fn offer(&mut self, document: u32, score: f32) {
+    fn offer(&mut self, keys: &Keys, document: u32, score: f32) {
         if score <= self.floor || self.after.is_some_and(|(after, _)| score > after) {
             return;
         }
-        let Some(key) = self.keys.numbers(document) else { return };
+        let Some(key) = keys.numbers(document) else { return };
         if self.after.is_some_and(|(after, last)| score == after && key <= last) {
             return;
         }
@@ -191,10 +192,27 @@ impl Top {
         {
             *worst = candidate;
         }
-        if self.heap.len() == self.wanted
-            && let Some(worst) = self.heap.peek()
+        self.lower_floor();
+    }
+
+    /// The last of a full page, before which no document may be left out.
+    fn worst(&self) -> Option<&Candidate> {
+        self.heap.peek().filter(|_| self.heap.len() == self.wanted)
+    }
+
+    /// Lets pass what scores like the last of a full page: it may come before by its key.
+    fn lower_floor(&mut self) {
+        if let Some(worst) = self.worst() {
+            self.floor = worst.score.next_down();
+        }
+    }
+
+    /// Keeps out what scores like the last of a full page, where no document from `document` on comes before it.
+    fn raise_floor(&mut self, keys: &Keys, document: u32) {
+        if let Some(worst) = self.worst()
+            && keys.least_from(document).is_none_or(|least| least >= worst.key)
         {
-            self.floor = self.floor.max(worst.score.next_down());
+            self.floor = worst.score;
         }
     }
 

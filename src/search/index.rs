@@ -291,7 +291,7 @@ impl Index {
         let merging = {
             let mut state = self.state();
             let segments = state.engine.searchable_segment_metas().map_err(failed)?;
-            let Some(ids) = merge::worth_settling(&segments) else { return Ok(()) };
+            let Some(ids) = merge::worth_settling(&state.engine, &segments) else { return Ok(()) };
             state.writer()?.merge(&ids)
         };
         merging.wait().map_err(failed)?;

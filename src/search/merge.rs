@@ -1,12 +1,17 @@
 //! When segments are merged: few segments always, and each document rewritten seldom.
+//!
+//! A merge puts one segment behind the other, the one with the least keys first. Where records are made in the order of
+//! their keys, the documents of every segment then lie in that order, which searches make use of.
 
-use tantivy::SegmentMeta;
 use tantivy::index::SegmentId;
 use tantivy::indexer::{MergeCandidate, MergePolicy};
+use tantivy::{Index, SegmentMeta, SegmentReader};
+
+use super::schema::{KeyNumbers, Keys};
 
 /// Segments of like size are merged four at a time; above [`MOST_SEGMENTS`] the smallest go first, whatever their size.
 #[derive(Debug)]
-pub struct Bounded;
+pub struct Bounded(pub Index);
 
 const MOST_SEGMENTS: usize = 10;
 const AT_ONCE: usize = 4;
@@ -24,18 +29,38 @@ impl MergePolicy for Bounded {
         segments.sort_by_key(|segment| (segment.num_docs(), segment.id()));
         if segments.len() > MOST_SEGMENTS {
             let count = segments.len() - MOST_SEGMENTS + AT_ONCE;
-            return vec![candidate(bounded(segments.get(..count).unwrap_or_default()))];
+            return vec![self.candidate(bounded(segments.get(..count).unwrap_or_default()))];
         }
         for like in segments.chunk_by(|a, b| level(a) == level(b)) {
             if like.len() >= AT_ONCE {
-                return vec![candidate(bounded(like))];
+                return vec![self.candidate(bounded(like))];
             }
         }
         let is_hollow = |segment: &&SegmentMeta| {
             f64::from(segment.num_deleted_docs()) > f64::from(segment.max_doc()) * DELETED_SHARE
         };
-        all.iter().find(is_hollow).map(|segment| candidate(&[segment])).into_iter().collect()
+        all.iter().find(is_hollow).map(|segment| self.candidate(&[segment])).into_iter().collect()
     }
+}
+
+impl Bounded {
+    fn candidate(&self, segments: &[&SegmentMeta]) -> MergeCandidate {
+        MergeCandidate(in_key_order(&self.0, segments))
+    }
+}
+
+/// The ids of the segments, the one with the least keys first.
+fn in_key_order(index: &Index, segments: &[&SegmentMeta]) -> Vec<SegmentId> {
+    let mut segments: Vec<(Option<KeyNumbers>, SegmentId)> =
+        segments.iter().map(|segment| (least_key(index, segment), segment.id())).collect();
+    segments.sort_by_key(|(least, _)| *least);
+    segments.into_iter().map(|(_, id)| id).collect()
+}
+
+/// Nothing where it cannot be read: then the merge itself tells why.
+fn least_key(index: &Index, segment: &SegmentMeta) -> Option<KeyNumbers> {
+    let reader = SegmentReader::open(&index.segment(segment.clone())).ok()?;
+    Keys::of(&reader).ok().map(|keys| keys.least())
 }
 
 /// As many of the segments, smallest first, as one merge may read; two at least.
@@ -51,7 +76,7 @@ fn bounded<'s, 'm>(segments: &'s [&'m SegmentMeta]) -> &'s [&'m SegmentMeta] {
 
 /// The segments that are worth being merged into one while nothing else is to do; `None` when there is no need. A segment
 /// that is much larger than all smaller ones stays as it is, unless many of its documents are gone.
-pub fn worth_settling(segments: &[SegmentMeta]) -> Option<Vec<SegmentId>> {
+pub fn worth_settling(index: &Index, segments: &[SegmentMeta]) -> Option<Vec<SegmentId>> {
     const LARGER: u64 = 8;
     let mut segments: Vec<&SegmentMeta> =
         segments.iter().filter(|segment| segment.max_doc() <= MOST_DOCUMENTS).collect();
@@ -65,16 +90,12 @@ pub fn worth_settling(segments: &[SegmentMeta]) -> Option<Vec<SegmentId>> {
             break;
         }
         total += documents;
-        chosen.push(segment.id());
+        chosen.push(segment);
     }
-    (chosen.len() > 1).then_some(chosen)
+    (chosen.len() > 1).then(|| in_key_order(index, &chosen))
 }
 
 /// Sizes within a factor of eight; everything small is alike.
 fn level(segment: &SegmentMeta) -> u32 {
     segment.num_docs().max(1_024).ilog2() / 3
-}
-
-fn candidate(segments: &[&SegmentMeta]) -> MergeCandidate {
-    MergeCandidate(segments.iter().map(|segment| segment.id()).collect())
 }

@@ -63,6 +63,8 @@ mod word_list;
 mod index;
 
 #[cfg(all(test, feature = "search"))]
+mod order_tests;
+#[cfg(all(test, feature = "search"))]
 mod tests;
 
 pub use checkpoint::Checkpoint;

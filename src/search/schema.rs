@@ -1,6 +1,8 @@
 //! How documents stand in the engine: its fields, and the columns that tell a document's key.
 
-use tantivy::columnar::Column;
+use std::sync::OnceLock;
+
+use tantivy::columnar::{Cardinality, Column};
 use tantivy::schema::{
     BytesOptions, FAST, Field, INDEXED, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions,
 };
@@ -87,16 +89,21 @@ pub struct Keys {
     kind: Column<u64>,
     high: Column<u64>,
     low: Column<u64>,
+    /// The least key from each block of documents on; computed when it is first asked for.
+    least: OnceLock<Vec<KeyNumbers>>,
 }
 
 /// Kind and key of a document as numbers, which order as [`DocKey`] does.
 pub type KeyNumbers = (u64, u64, u64);
 
+/// Documents that share an entry of [`Keys::least_from`]; as many as a block of postings has.
+const BLOCK: usize = 128;
+
 impl Keys {
     /// Those of a segment.
     pub fn of(reader: &SegmentReader) -> tantivy::Result<Self> {
         let columns = reader.fast_fields();
-        Ok(Self { kind: columns.u64(KIND)?, high: columns.u64(HIGH)?, low: columns.u64(LOW)? })
+        Ok(Self { kind: columns.u64(KIND)?, high: columns.u64(HIGH)?, low: columns.u64(LOW)?, least: OnceLock::new() })
     }
 
     /// The key of a document, as numbers.
@@ -109,6 +116,54 @@ impl Keys {
         let (kind, high, low) = self.numbers(document).ok_or_else(unreadable)?;
         key_of((kind, high, low), shape)
     }
+
+    /// A key that no key of the segment is less than.
+    pub fn least(&self) -> KeyNumbers {
+        (self.kind.min_value(), self.high.min_value(), self.low.min_value())
+    }
+
+    /// A key that no document from `document` on has a lesser one than; `None` when there is no such document.
+    pub fn least_from(&self, document: u32) -> Option<KeyNumbers> {
+        let block = usize::try_from(document).ok()? / BLOCK;
+        self.least.get_or_init(|| self.least_of_blocks()).get(block).copied()
+    }
+
+    fn least_of_blocks(&self) -> Vec<KeyNumbers> {
+        let documents = self.kind.num_docs();
+        let starts: Vec<u32> = (0..documents).step_by(BLOCK).collect();
+        let columns = [&self.kind, &self.high, &self.low].map(|column| (column, constant(column)));
+        let mut least = (u64::MAX, u64::MAX, u64::MAX);
+        let mut block = Vec::with_capacity(BLOCK);
+        let mut values = [[None; BLOCK]; 3];
+        let mut from: Vec<KeyNumbers> = starts
+            .into_iter()
+            .rev()
+            .map(|start| {
+                block.clear();
+                block.extend((start..documents).take(BLOCK));
+                for ((column, constant), values) in columns.iter().zip(&mut values) {
+                    values.fill(*constant);
+                    if let (None, Some(values)) = (constant, values.get_mut(..block.len())) {
+                        column.first_vals(&block, values);
+                    }
+                }
+                let [kinds, highs, lows] = &values;
+                let keys = kinds.iter().zip(highs).zip(lows).take(block.len());
+                // A document without a key is in no answer.
+                let keys = keys.filter_map(|((kind, high), low)| Some(((*kind)?, (*high)?, (*low)?)));
+                least = keys.fold(least, Ord::min);
+                least
+            })
+            .collect();
+        from.reverse();
+        from
+    }
+}
+
+/// The value that every document has, where that is so.
+fn constant(column: &Column<u64>) -> Option<u64> {
+    let is_constant = column.get_cardinality() == Cardinality::Full && column.min_value() == column.max_value();
+    is_constant.then(|| column.min_value())
 }
 
 /// The key that numbers stand for.

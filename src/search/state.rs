@@ -100,7 +100,7 @@ impl State {
                 .num_merge_threads(1)
                 .build();
             let writer: IndexWriter = self.engine.writer_with_options(options).map_err(failed)?;
-            writer.set_merge_policy(Box::new(Bounded));
+            writer.set_merge_policy(Box::new(Bounded(self.engine.clone())));
             self.writer = Some(writer);
         }
         self.writer.as_mut().ok_or_else(|| Error::corrupt("the text index has no writer"))

@@ -11,7 +11,7 @@ use crate::value::id::IdForm;
 use crate::value::{Kind, RecordKey, Service, limits};
 use proptest::prelude::*;
 
-fn shape() -> Arc<Shape> {
+pub(super) fn shape() -> Arc<Shape> {
     let kind = |code, name| Kind { code, name, service: Service::PRODUCTS, id: IdForm::Decimal };
     let mut shape =
         Shape { fields: Vec::new(), kinds: vec![kind(1, "product"), kind(5, "work item")], columns: Vec::new() };
@@ -50,11 +50,11 @@ fn gone(number: u64) -> Change {
     Change { key: key(number), document: None, is_new: false }
 }
 
-fn memory() -> SharedDisk {
+pub(super) fn memory() -> SharedDisk {
     Arc::new(MemoryDisk::new())
 }
 
-fn open(disk: &SharedDisk, checkpoint: Option<&Checkpoint>) -> (Index, Opened) {
+pub(super) fn open(disk: &SharedDisk, checkpoint: Option<&Checkpoint>) -> (Index, Opened) {
     Index::open(disk, "search", shape(), "store-1", checkpoint, true).unwrap()
 }
 

@@ -1,0 +1,85 @@
+//! The order of hits that score alike, wherever they lie in the index.
+
+use super::tests::{memory, open, shape};
+use super::*;
+use crate::value::RecordKey;
+use crate::value::id::IdForm;
+
+/// A document of five words; many share a score.
+fn change(number: u64) -> Change {
+    let key = DocKey { kind: 5, key: RecordKey::parse(IdForm::Decimal, &number.to_string()).unwrap() };
+    let text = format!("same {} {} word word", ["even", "odd"][number as usize % 2], number % 5);
+    let document = Document { key, workspace: "w".to_owned(), texts: vec![(1, text)], cells: Vec::new() };
+    Change { key, document: Some(document), is_new: false }
+}
+
+/// All hits by pages of `take`, as their numbers.
+fn walk(view: &View, text: &str, take: usize, count: bool) -> Vec<u64> {
+    let mut request = Request::new(parse(text, &shape()).unwrap(), take);
+    request.count = count;
+    let mut found = Vec::new();
+    loop {
+        let page = view.search(&request).unwrap();
+        found.extend(page.hits.iter().map(|hit| hit.key.key.to_id(IdForm::Decimal).parse::<u64>().unwrap()));
+        request.after = page.hits.last().map(|hit| After { score: hit.score, key: hit.key });
+        if !page.has_more {
+            return found;
+        }
+    }
+}
+
+/// Several postings blocks, so that whole blocks can be passed over.
+const COUNT: u64 = 700;
+
+#[test]
+fn hits_that_score_alike_come_by_key_wherever_they_lie() {
+    let ascending: Vec<u64> = (0..COUNT).collect();
+    let descending: Vec<u64> = (0..COUNT).rev().collect();
+    let scattered: Vec<u64> = (0..COUNT).map(|number| number * 443 % COUNT).collect();
+    let turned: Vec<u64> = (0..COUNT).map(|number| (number + COUNT / 2) % COUNT).collect();
+    for order in [ascending, descending, scattered, turned] {
+        for commits in [1, 3] {
+            let (index, _) = open(&memory(), None);
+            for part in order.chunks(order.len().div_ceil(commits)) {
+                let changes: Vec<Change> = part.iter().map(|number| change(*number)).collect();
+                index.load(&changes, 1).unwrap();
+                index.commit().unwrap();
+            }
+            // Written again: these lie behind all others.
+            let changes: Vec<Change> = (0..40).map(|number| change(number * 7)).collect();
+            index.load(&changes, 2).unwrap();
+            index.commit().unwrap();
+            let view = index.view();
+            for (text, take) in [("same", 9), ("odd OR 3", 10), ("word AND even", 8), ("odd OR 2", 350)] {
+                let counted = walk(&view, text, take, true);
+                assert!(counted.len() as u64 >= COUNT / 2, "{text}");
+                assert_eq!(walk(&view, text, take, false), counted, "{text} by {take}, {commits} commits");
+            }
+            let all: Vec<u64> = (0..COUNT).collect();
+            assert_eq!(walk(&view, "same", 100, false), all);
+        }
+    }
+}
+
+#[test]
+fn merged_segments_lie_in_the_order_of_their_keys() {
+    let (index, _) = open(&memory(), None);
+    let mut sequence = 0;
+    // The least keys in the largest segment, which a merge by size would put last.
+    for numbers in [0..400, 400..600, 600..700] {
+        sequence += 1;
+        index.load(&numbers.map(change).collect::<Vec<_>>(), sequence).unwrap();
+        index.commit().unwrap();
+    }
+    index.settle().unwrap();
+    let view = index.view();
+    assert_eq!(view.searcher.segment_readers().len(), 1);
+    let keys = view.key_columns.of(&view.searcher, &view.searcher.segment_readers()[0]).unwrap();
+    for document in 0..COUNT as u32 {
+        let (high, low) = change(u64::from(document)).key.halves();
+        assert_eq!(keys.numbers(document), Some((5, high, low)));
+        // Of a block the first document has the least.
+        assert_eq!(keys.least_from(document), keys.numbers(document / 128 * 128));
+    }
+    assert_eq!(keys.least_from(COUNT as u32 + 128), None);
+}
