@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use stationdb::faults::{Disk, Fault, Mode, Pick, Random, SharedDisk, SimDisk, Survival};
+use stationdb::faults::{Disk, Fault, Mode, OpKind, Pick, Random, SharedDisk, SimDisk, Survival};
 use stationdb::{Control, Error, ErrorKind, Store, VerifyLevel};
 
 use crate::files::Files;
@@ -79,13 +79,20 @@ fn every_change_can_be_the_last(
     assert!(whole > 0 && whole < images);
 }
 
-/// Lets each operation of a copy fail, in turn.
-fn the_nth_operation_fails(expected: &Observation, copy: impl Fn(&SimDisk) -> Result<(), Error>) {
-    let clean = SimDisk::new(first_seed());
+/// Lets each operation of a copy onto what `left` makes fail, in turn.
+fn the_nth_operation_fails(
+    expected: &Observation,
+    left: impl Fn() -> SimDisk,
+    copy: impl Fn(&SimDisk) -> Result<(), Error>,
+) {
+    let clean = left();
     copy(&clean).unwrap();
-    for op in 0..clean.ops() {
-        let target = SimDisk::new(first_seed());
-        target.inject(Pick::from_op(op), if op % 2 == 0 { Fault::Io } else { Fault::NoSpace });
+    for (op, entry) in clean.trace().into_iter().enumerate() {
+        let op = op as u64;
+        let target = left();
+        // Not everything can fail for lack of space.
+        let for_space = op % 2 != 0 && entry.kind.is_change() && entry.kind != OpKind::Remove;
+        target.inject(Pick::from_op(op), if for_space { Fault::NoSpace } else { Fault::Io });
         let outcome = catch_unwind(AssertUnwindSafe(|| copy(&target)));
         let outcome = outcome.unwrap_or_else(|_| panic!("operation {op}: a panic left the library"));
         target.heal();
@@ -108,7 +115,25 @@ fn every_change_of_a_backup_can_be_the_last() {
 #[test]
 fn the_nth_operation_of_a_backup_fails() {
     let (store, expected) = source();
-    the_nth_operation_fails(&expected, |target| back_up(&store, target));
+    the_nth_operation_fails(&expected, || SimDisk::new(first_seed()), |target| back_up(&store, target));
+    assert_eq!(Files.observe(&store).unwrap(), expected);
+}
+
+/// A backup onto what an interrupted one left: with all files, and with a part of one.
+#[test]
+fn the_nth_operation_of_a_repeated_backup_fails() {
+    let (store, expected) = source();
+    let whole = SimDisk::new(first_seed());
+    back_up(&store, &whole).unwrap();
+    let trace = whole.trace();
+    let marker = trace.iter().find(|entry| entry.kind == OpKind::Remove && &*entry.path == "BACKUP-INCOMPLETE");
+    let content = trace.iter().find(|entry| entry.kind == OpKind::Write && entry.path.starts_with("files/"));
+    for end in [marker, content] {
+        let cut = SimDisk::new(first_seed());
+        cut.crash_after(end.unwrap().op - 1);
+        assert!(back_up(&store, &cut).is_err());
+        the_nth_operation_fails(&expected, || cut.survivors(0, Survival::All), |target| back_up(&store, target));
+    }
     assert_eq!(Files.observe(&store).unwrap(), expected);
 }
 
@@ -139,7 +164,7 @@ fn every_change_of_a_restore_can_be_the_last() {
 #[test]
 fn the_nth_operation_of_a_restore_fails() {
     let (backup, expected) = whole_backup();
-    the_nth_operation_fails(&expected, |target| restore(&backup, target));
+    the_nth_operation_fails(&expected, || SimDisk::new(first_seed()), |target| restore(&backup, target));
 }
 
 /// Damage in the backup is told, and the rest is restored.

@@ -1,8 +1,9 @@
 //! A creation that a process began and did not finish, finished by another, and the power cut at any moment of either.
 
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use stationdb::faults::{Fault, Pick, SimDisk};
+use stationdb::faults::{Disk, Fault, OpKind, Pick, SimDisk, Survival};
 use stationdb::{Error, Store};
 
 use crate::harness::{Extent, History, Problem, Scenario, counted, explore, first_seed, is_night};
@@ -54,4 +55,32 @@ fn a_creation_that_was_cut_short_is_finished_by_the_next_process() {
     }
     counted(images, "images");
     println!("creation: cut short before {runs} of {ops} operations, {images} images");
+}
+
+/// What a creation leaves is removed by the next one, and each operation of that may fail: a third one finishes it.
+#[test]
+fn finishing_a_creation_may_fail_anywhere() {
+    let disk = SimDisk::new(first_seed());
+    drop(Records.open(disk.clone()).unwrap());
+    for name in ["records.redb.new", "FORMAT.new"] {
+        let trace = disk.trace();
+        let written = trace.iter().find(|entry| entry.kind == OpKind::Write && &*entry.path == name).unwrap();
+        let cut = SimDisk::new(first_seed());
+        cut.crash_after(written.op);
+        assert!(Records.open(cut.clone()).is_err());
+        let left = || cut.survivors(0, Survival::All);
+        assert!(left().exists(name).unwrap(), "{name}");
+        let whole = left();
+        drop(Records.open(whole.clone()).unwrap());
+        for op in 0..whole.ops() {
+            let image = left();
+            image.inject(Pick::op(op), Fault::Io);
+            let opened = catch_unwind(AssertUnwindSafe(|| Records.open(image.clone()).map(drop)));
+            drop(opened.unwrap_or_else(|_| panic!("{name}, operation {op}: a panic left the library")));
+            image.heal();
+            let opened = Records.open(image).and_then(|store| Records.go_on(&store));
+            opened.unwrap_or_else(|error| panic!("{name}, operation {op} failed once: {error:?}"));
+        }
+        counted(whole.ops(), "faults");
+    }
 }

@@ -8,12 +8,17 @@ use std::time::Instant;
 use stationdb::faults::{Disk, Fault, OpKind, Pick, SimDisk, Survival};
 use stationdb::{Error, ErrorKind};
 
-use crate::harness::{History, Scenario, check, counted, first_seed, is_night};
-use crate::scenarios::Records;
+use crate::harness::{History, Scenario, check, counted, file_kind, first_seed, is_night};
+use crate::scenarios::{Grouped, Records};
 
 #[test]
 fn the_nth_operation_of_creating_and_writing_fails() {
     every_operation_fails("records", &Records);
+}
+
+#[test]
+fn the_nth_operation_of_grouped_commits_fails() {
+    operations_fail("grouped commits", &Grouped, 24);
 }
 
 #[test]
@@ -70,7 +75,8 @@ pub fn every_operation_fails(name: &str, scenario: &dyn Scenario) {
     operations_fail(name, scenario, 1);
 }
 
-/// As [`every_operation_fails`], for one in `one_in` operations by day: for scenarios that are long.
+/// As [`every_operation_fails`], by day for one in `one_in` operations, and once for the first operation of each kind on each
+/// kind of file: for scenarios that are long.
 pub fn operations_fail(name: &str, scenario: &dyn Scenario, one_in: usize) {
     let one_in = if is_night() { 1 } else { one_in };
     let begun = Instant::now();
@@ -78,7 +84,13 @@ pub fn operations_fail(name: &str, scenario: &dyn Scenario, one_in: usize) {
     scenario.run(&whole).unwrap();
     let ops = whole.disk.ops();
     let (mut runs, mut kinds) = (0_u64, BTreeMap::<String, u64>::new());
-    for (turn, op) in (first_seed() % one_in as u64..ops).step_by(one_in).enumerate() {
+    let mut kinds_of_files = BTreeSet::new();
+    let firsts =
+        whole.disk.trace().into_iter().filter(|entry| kinds_of_files.insert((entry.kind, file_kind(&entry.path))));
+    let firsts: BTreeSet<u64> = firsts.map(|entry| entry.op).collect();
+    let begin = first_seed() % one_in as u64;
+    for (turn, op) in (0..ops).filter(|op| firsts.contains(op) || op % one_in as u64 == begin).enumerate() {
+        let is_first_only = op % one_in as u64 != begin;
         // Every operation fails by itself and from then on; how else it may fail takes turns, and all of it at night.
         let others = [Fault::NoSpace, Fault::PartialWrite, Fault::ShortRead, Fault::Interrupted, Fault::DropDirty];
         let has_turn = |at: usize| is_night() || at == turn % 5;
@@ -87,7 +99,8 @@ pub fn operations_fail(name: &str, scenario: &dyn Scenario, one_in: usize) {
         let for_ever = [Fault::Io, Fault::NoSpace].into_iter().enumerate();
         let for_ever = for_ever.filter(|(at, _)| is_night() || *at == turn % 2);
         let for_ever = for_ever.map(|(_, fault)| (Pick::from_op(op), fault));
-        for (pick, fault) in [(Pick::op(op), Fault::Io)].into_iter().chain(for_ever).chain(others) {
+        let faults = [(Pick::op(op), Fault::Io)].into_iter().chain(for_ever).chain(others);
+        for (pick, fault) in faults.take(if is_first_only { 1 } else { usize::MAX }) {
             let place = format!("{name}: {fault:?} at {pick:?}, seed {}", first_seed());
             let history = History::new(SimDisk::new(first_seed()));
             history.disk.inject(pick, fault);

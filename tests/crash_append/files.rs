@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stationdb::faults::{Disk, OpKind, Pick, SimDisk};
+use stationdb::faults::{Disk, Fault, OpKind, Pick, SimDisk};
 use stationdb::{
     Control, Error, ErrorKind, FileService, GetFilesRequest, ManualClock, Store, StoreOptions, UpdateMetadataRequest,
     UploadFileRequest, VerifyLevel,
@@ -196,6 +196,25 @@ fn a_disk_that_is_full_in_the_middle_of_an_upload_keeps_nothing_of_it() {
     let store = Files.options().open_disk(Arc::new(disk.clone())).unwrap();
     assert!(store.verify(VerifyLevel::Checksums, &Control::default()).unwrap().is_sound());
     assert_eq!(on_disk(), 1);
+}
+
+/// Long content is synced while it comes: a sync that fails on the way fails the upload, and the file is not synced again.
+#[test]
+fn a_sync_in_the_middle_of_a_long_upload_may_fail() {
+    let disk = SimDisk::new(first_seed());
+    let store = Files.options().open_disk(Arc::new(disk.clone())).unwrap();
+    for mib in [33, 66] {
+        disk.inject(Pick::kind(OpKind::Sync).on_path("files/").once(), Fault::Io);
+        let mut zeros = std::io::Read::take(std::io::repeat(0), mib * 1024 * 1024);
+        let error = ada(&store).upload_file(&mut zeros, UploadFileRequest::default(), &Control::default()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Io);
+        assert!(error.message().contains("syncing files/"), "{error}");
+        disk.heal();
+        assert_eq!(disk.list("files/00").unwrap(), []);
+    }
+    let syncs = disk.trace().into_iter().filter(|entry| entry.kind == OpKind::Sync && entry.path.starts_with("files/"));
+    assert_eq!(syncs.count(), 2, "one for each upload");
+    upload(&ada(&store), "small", 2_000).unwrap();
 }
 
 /// An upload leaves the store the room that it needs to go on by itself.

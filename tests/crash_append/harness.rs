@@ -41,6 +41,12 @@ pub fn env(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
+/// The kind of file that a path stands for: its directory and its extension.
+pub fn file_kind(path: &str) -> String {
+    let directory = path.split_once('/').map_or(path, |(directory, _)| directory);
+    format!("{directory}.{}", path.rsplit_once('.').map_or("", |(_, extension)| extension))
+}
+
 /// The steps of one run, with the operations before which they began and were acknowledged.
 #[derive(Debug)]
 pub struct History {

@@ -82,6 +82,28 @@ fn the_nth_operation_of_a_station_fails() {
     errors::operations_fail("station", &Sequence::new(Station), 4);
 }
 
+/// A station whose record file is read from the disk each time, so that reads in the middle of a commit can fail.
+struct Uncached;
+
+impl Steps for Uncached {
+    fn options(&self) -> StoreOptions {
+        Station.options().record_cache_bytes(0)
+    }
+
+    fn steps(&self) -> Vec<Step> {
+        Station.steps()
+    }
+
+    fn observe(&self, store: &Store) -> Result<Observation, Error> {
+        Station.observe(store)
+    }
+}
+
+#[test]
+fn the_nth_operation_of_a_station_without_a_cache_fails() {
+    errors::operations_fail("station without a cache", &Sequence::new(Uncached), 400);
+}
+
 #[test]
 fn one_wrong_bit_under_a_station_is_never_a_wrong_answer() {
     flips::one_bit_is_wrong("station", &Sequence::new(Station), 600);

@@ -275,9 +275,7 @@ fn one_removed_barrier_of_appending_is_found() {
     let mut kinds = BTreeSet::new();
     for (op, kind, path) in history.barriers() {
         // One of each kind of file; at night, every single one.
-        let of = path.split('/').next().unwrap_or_default().to_owned();
-        let of = format!("{of}.{}", path.rsplit_once('.').map_or("", |(_, extension)| extension));
-        if kinds.insert((kind, of)) || harness::is_night() {
+        if kinds.insert((kind, harness::file_kind(&path))) || harness::is_night() {
             must_fail(&format!("operation {op} ({kind:?} {path:?})"), &appends, Pick::op(op));
         }
     }
