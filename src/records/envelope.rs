@@ -26,6 +26,26 @@ pub(crate) fn seal(key: &[u8], kind: u8, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// Puts what `write` adds behind the bytes that it is given into an envelope, in one piece of memory that at first has
+/// room for a payload of `expected` bytes.
+///
+/// # Errors
+/// That of `write`.
+pub(crate) fn seal_with(
+    key: &[u8],
+    kind: u8,
+    expected: usize,
+    write: impl FnOnce(&mut Vec<u8>) -> Result<()>,
+) -> Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(HEADER + expected);
+    bytes.extend_from_slice(&[VERSION, kind, 0, 0, 0, 0]);
+    write(&mut bytes)?;
+    if let Some(([_, _, sum @ ..], payload)) = bytes.split_first_chunk_mut::<HEADER>() {
+        *sum = checksum(key, VERSION, kind, payload).to_le_bytes();
+    }
+    Ok(bytes)
+}
+
 /// The payload of an envelope.
 ///
 /// # Errors
@@ -59,6 +79,11 @@ mod tests {
     fn every_flipped_bit_and_every_foreign_key_is_noticed() {
         let sealed = seal(b"key", 3, b"payload");
         assert_eq!(open(b"key", 3, &sealed).unwrap(), b"payload");
+        let written = seal_with(b"key", 3, 2, |out| {
+            out.extend_from_slice(b"payload");
+            Ok(())
+        });
+        assert_eq!(written.unwrap(), sealed);
         assert!(open(b"kex", 3, &sealed).is_err());
         assert!(open(b"key", 4, &sealed).is_err());
         for bit in 0..sealed.len() * 8 {

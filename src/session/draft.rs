@@ -26,7 +26,7 @@ use crate::value::{Action, limits, stored};
 /// The changes of one plan, over the state that it was made for.
 pub struct Draft<'v> {
     view: View<'v>,
-    overlay: BTreeMap<(Space, Vec<u8>), Option<Vec<u8>>>,
+    overlay: BTreeMap<Space, BTreeMap<Vec<u8>, Option<Vec<u8>>>>,
     /// Changed index entries.
     entries: Entries,
     events: Vec<Event>,
@@ -47,6 +47,8 @@ struct Scratch {
     before: EntryBuffer,
     after: EntryBuffer,
     value: Vec<u8>,
+    /// What the last record took.
+    record_bytes: usize,
 }
 
 /// What the caller knows of the record under a key.
@@ -75,7 +77,8 @@ impl<'v> Draft<'v> {
         let mut changes: Vec<Change> = self
             .overlay
             .into_iter()
-            .map(|((space, key), value)| match value {
+            .flat_map(|(space, keys)| keys.into_iter().map(move |(key, value)| (space, key, value)))
+            .map(|(space, key, value)| match value {
                 Some(value) => Change::Put { space, key, value },
                 None => Change::Delete { space, key },
             })
@@ -120,10 +123,15 @@ impl<'v> Draft<'v> {
 
     /// The value of a key of a raw space, with this draft's changes.
     pub(crate) fn raw(&self, space: Space, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        match self.overlay.get(&(space, key.to_vec())) {
-            Some(value) => Ok(value.clone()),
+        match self.drafted(space, key) {
+            Some(value) => Ok(value.map(<[u8]>::to_vec)),
             None => self.view.raw(space, key),
         }
+    }
+
+    /// What this draft has made of a key of a raw space; nothing where it has not changed it.
+    fn drafted(&self, space: Space, key: &[u8]) -> Option<Option<&[u8]>> {
+        self.overlay.get(&space)?.get(key).map(Option::as_deref)
     }
 
     /// The keys and values of a raw space whose keys start with `prefix`, with this draft's changes, in key order.
@@ -143,10 +151,9 @@ impl<'v> Draft<'v> {
         space: Space,
         prefix: &'s [u8],
     ) -> impl Iterator<Item = (&'s Vec<u8>, &'s Option<Vec<u8>>)> + 's {
-        self.overlay
-            .range((Bound::Included((space, prefix.to_vec())), Bound::Unbounded))
-            .take_while(move |((at, key), _)| *at == space && key.starts_with(prefix))
-            .map(|((_, key), value)| (key, value))
+        let from: (Bound<&[u8]>, Bound<&[u8]>) = (Bound::Included(prefix), Bound::Unbounded);
+        let keys = self.overlay.get(&space).into_iter().flat_map(move |keys| keys.range::<[u8], _>(from));
+        keys.take_while(move |(key, _)| key.starts_with(prefix))
     }
 
     /// The keys of index entries that start with `prefix`, with this draft's changes, in order.
@@ -167,12 +174,12 @@ impl<'v> Draft<'v> {
 
     /// Sets a key of a raw space.
     pub(crate) fn put_raw(&mut self, space: Space, key: Vec<u8>, value: Vec<u8>) {
-        self.overlay.insert((space, key), Some(value));
+        self.overlay.entry(space).or_default().insert(key, Some(value));
     }
 
     /// Removes a key of a raw space.
     pub(crate) fn delete_raw(&mut self, space: Space, key: Vec<u8>) {
-        self.overlay.insert((space, key), None);
+        self.overlay.entry(space).or_default().insert(key, None);
     }
 
     /// Has a file of the store removed after this commit, once no reader can need it.
@@ -244,13 +251,19 @@ impl<'v> Draft<'v> {
     }
 
     fn part_by_key<R: Resource>(&self, key: RecordKey, wanted: Members) -> Result<Option<R>> {
-        let bytes = self.raw(Space::Records, &record_key(R::KIND, key))?;
-        let part = |bytes: Vec<u8>| part_at::<R>(Place::of(R::KIND, key), key, &bytes, wanted);
+        let place = Place::of(R::KIND, key);
+        let drafted = self.drafted(Space::Records, place.bytes());
+        if drafted.is_none() && self.drafted(Space::RecordState, place.bytes()).is_none() {
+            // Read where it lies.
+            return self.view.again(key, wanted);
+        }
+        let bytes = self.raw(Space::Records, place.bytes())?;
+        let part = |bytes: Vec<u8>| part_at::<R>(place, key, &bytes, wanted);
         let Some(record) = bytes.map(part).transpose()? else { return Ok(None) };
         if !R::HAS_STATE {
             return Ok(Some(record));
         }
-        let state = self.raw(Space::RecordState, &record_key(R::KIND, key))?;
+        let state = self.raw(Space::RecordState, place.bytes())?;
         with_state(key, record, state.as_deref()).map(Some)
     }
 
@@ -335,11 +348,10 @@ impl<'v> Draft<'v> {
         }
         let full_key = record_key(R::KIND, key);
         // Everything that can refuse comes before the first change, so that a refused record drafts nothing.
-        let (payload, state) = match R::HAS_STATE {
-            true => (stored::to_bytes(&record.without_state())?, Some(record.state()?)),
-            false => (stored::to_bytes(record)?, None),
+        let (value, state) = match R::HAS_STATE {
+            true => (self.sealed(&full_key, &record.without_state())?, Some(record.state()?)),
+            false => (self.sealed(&full_key, record)?, None),
         };
-        let value = envelope::seal(&full_key, R::KIND.code, &payload);
         self.check_unique(key, old.as_ref(), record)?;
         self.put_indexes(key, old.as_ref(), Some(record));
         if let Some(state) = state {
@@ -350,6 +362,17 @@ impl<'v> Draft<'v> {
         let moved_from = old.filter(|old| old.workspace() != record.workspace()).map(|old| old.workspace().to_owned());
         self.log::<R>(record, what, moved_from, detail);
         Ok(())
+    }
+
+    /// A record in its envelope.
+    fn sealed<R: Resource>(&mut self, full_key: &[u8], record: &R) -> Result<Vec<u8>> {
+        /// More than the last record took, as the next one may be a little longer.
+        const MORE: usize = 64;
+        const MOST: usize = 4_096;
+        let expected = self.scratch.record_bytes.min(MOST) + MORE;
+        let value = envelope::seal_with(full_key, R::KIND.code, expected, |out| stored::append(record, out))?;
+        self.scratch.record_bytes = value.len();
+        Ok(value)
     }
 
     /// Stores the part of a record that is kept beside it, and logs its event. `record` is what the draft gave, with
@@ -407,7 +430,7 @@ impl<'v> Draft<'v> {
             both.map(|(fields, included)| Positions { fields, included }).collect()
         });
         let positions = Arc::clone(positions);
-        let Scratch { before, after, value } = &mut self.scratch;
+        let Scratch { before, after, value, .. } = &mut self.scratch;
         for (index, Positions { fields, included }) in R::indexes().iter().zip(positions.iter()) {
             // What stands beside an entry may change where the entry does not.
             let mut is_moved = true;

@@ -22,7 +22,7 @@ use super::engine::{Engine, guarded, lock};
 use super::event::{Event, LogEntry, What};
 use super::view::View;
 use crate::error::{Error, ErrorKind, Result};
-use crate::records::{Change, RecordFile, Source, Space, Turn};
+use crate::records::{Change, RecordFile, Source, Space, Turn, envelope};
 use crate::value::{limits, stored};
 
 type Answer = Box<dyn Any + Send>;
@@ -289,12 +289,12 @@ fn apply(
 
 /// The change log's row of one commit.
 pub(super) fn log_row(engine: &Engine, context: &Context, sequence: u64, events: Vec<Event>) -> Result<Change> {
+    /// About what an event takes.
+    const EVENT_BYTES: usize = 96;
+    let key = sequence.to_be_bytes();
     let entry = LogEntry { time_ms: engine.now().timestamp_millis(), who: context.user().to_owned(), events };
-    Ok(Change::Put {
-        space: Space::Log,
-        key: sequence.to_be_bytes().to_vec(),
-        value: crate::records::envelope::seal(&sequence.to_be_bytes(), 0, &stored::to_bytes(&entry)?),
-    })
+    let value = envelope::seal_with(&key, 0, entry.events.len() * EVENT_BYTES, |out| stored::append(&entry, out))?;
+    Ok(Change::Put { space: Space::Log, key: key.to_vec(), value })
 }
 
 /// Holds the turn alone while `f` runs: the frame of an explicit transaction.

@@ -12,6 +12,7 @@ pub use bincode::de::Decoder;
 use bincode::de::DecoderImpl;
 use bincode::de::read::{Reader, SliceReader};
 pub use bincode::enc::Encoder;
+use bincode::enc::write::Writer;
 use bincode::{Decode, Encode};
 use chrono::{DateTime, Utc};
 
@@ -89,27 +90,50 @@ impl<T: Stored> Encode for Wrap<&T> {
     }
 }
 
+/// Writes behind what is there.
+struct Behind<'b>(&'b mut Vec<u8>);
+
+impl Writer for Behind<'_> {
+    fn write(&mut self, bytes: &[u8]) -> EncodeResult {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
 /// The stored bytes of `value`, without envelope.
 ///
 /// # Errors
 /// `LimitExceeded` when they are more than [`limits::RECORD_BYTES`], and when a JSON value in it nests deeper than
 /// [`limits::JSON_DEPTH`].
 pub fn to_bytes<T: Stored>(value: &T) -> Result<Vec<u8>> {
-    let bytes = bincode::encode_to_vec(Wrap(value), bincode::config::standard()).map_err(|error| match error {
-        bincode::error::EncodeError::Other(TOO_DEEP) => Error::limit(format!(
-            "a JSON value in the record nests deeper than the {} levels that can be read again (JSON_DEPTH)",
-            limits::JSON_DEPTH
-        )),
-        error => Error::invalid("the record cannot be encoded").with_source(error),
-    })?;
-    if bytes.len() > limits::RECORD_BYTES {
+    let mut bytes = Vec::new();
+    append(value, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Adds the stored bytes of `value` behind what `out` has.
+///
+/// # Errors
+/// As [`to_bytes`]; what `out` then ends with is of no use.
+pub fn append<T: Stored>(value: &T, out: &mut Vec<u8>) -> Result<()> {
+    let start = out.len();
+    bincode::encode_into_writer(Wrap(value), Behind(out), bincode::config::standard()).map_err(
+        |error| match error {
+            bincode::error::EncodeError::Other(TOO_DEEP) => Error::limit(format!(
+                "a JSON value in the record nests deeper than the {} levels that can be read again (JSON_DEPTH)",
+                limits::JSON_DEPTH
+            )),
+            error => Error::invalid("the record cannot be encoded").with_source(error),
+        },
+    )?;
+    let len = out.len() - start;
+    if len > limits::RECORD_BYTES {
         return Err(Error::limit(format!(
-            "the record takes {} bytes, more than the {} that one record may take",
-            bytes.len(),
+            "the record takes {len} bytes, more than the {} that one record may take",
             limits::RECORD_BYTES
         )));
     }
-    Ok(bytes)
+    Ok(())
 }
 
 /// Reads what [`to_bytes`] wrote.
