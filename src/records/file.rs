@@ -8,7 +8,7 @@ use super::backend::DiskBackend;
 use super::error::from_redb;
 use super::space::Table;
 use super::turn::Finished;
-use super::{Change, Snapshot, Space, Turn};
+use super::{Change, Snapshot, Space, Turn, bookkeeping};
 use crate::disk::{Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -76,7 +76,7 @@ impl RecordFile {
     /// Opens the record file, repairing it after an unclean stop.
     ///
     /// # Errors
-    /// `Corrupt` when the file is missing or is no redb file.
+    /// `Corrupt` when the file is missing, is no redb file, or is damaged where redb keeps its free pages.
     pub(crate) fn open(disk: &SharedDisk, options: RecordFileOptions) -> Result<Self> {
         let file = disk.open(NAME, Mode::ReadWrite).map_err(|error| {
             if error.kind() == std::io::ErrorKind::NotFound {
@@ -89,6 +89,8 @@ impl RecordFile {
         if len == 0 {
             return Err(Error::corrupt("records.redb is empty; restore it from a backup"));
         }
+        // Before redb sees them: damage there would end the process in a later commit.
+        bookkeeping::check(&*file)?;
         Ok(Self { database: Some(open_database(file, options)?), options })
     }
 

@@ -5,6 +5,7 @@
 //! Which keys exist and what they mean is the business of the rooms above; the byte layout is in `docs/format.md`.
 
 pub(crate) mod backend;
+mod bookkeeping;
 mod change;
 mod cursor;
 mod entries;

@@ -1,0 +1,205 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::disk::sim::Random;
+use crate::disk::{MemoryDisk, Mode, SharedDisk, read_file, write_new_file};
+use crate::error::ErrorKind;
+use crate::records::{Change, RecordFile, RecordFileOptions, Space};
+
+const OPTIONS: RecordFileOptions = RecordFileOptions { cache_bytes: 1 << 20, quick_repair: false };
+const NAME: &str = "records.redb";
+/// The tables that redb 4.4 keeps for itself; the store makes no savepoints, which have the others.
+const TABLES: [&str; 6] = [
+    "allocator_state",
+    "data_pages_unreachable",
+    "system_pages_unreachable",
+    "data_pages_allocated",
+    "next_savepoint_id",
+    "persistent_savepoints",
+];
+
+fn put(number: u64) -> Change {
+    Change::Put { space: Space::Log, key: number.to_be_bytes().to_vec(), value: vec![7; 300] }
+}
+
+/// A cleanly closed file, and its bytes. A reader that outlives it keeps the pages of so many commits waiting.
+fn closed(commits: u64, quick_repair: bool) -> Vec<u8> {
+    let disk: SharedDisk = Arc::new(MemoryDisk::new());
+    let options = RecordFileOptions { quick_repair, ..OPTIONS };
+    RecordFile::create(&disk, options, &[]).unwrap();
+    let file = RecordFile::open(&disk, options).unwrap();
+    let reader = file.snapshot(0).unwrap();
+    for number in 0..commits {
+        file.write(|turn| turn.apply([put(number)])).unwrap();
+    }
+    drop(file);
+    let bytes = read_file(&*disk, NAME, 1 << 30).unwrap();
+    drop(reader);
+    bytes
+}
+
+fn disk(bytes: &[u8]) -> SharedDisk {
+    let disk = MemoryDisk::new();
+    write_new_file(&disk, NAME, bytes).unwrap();
+    Arc::new(disk)
+}
+
+/// The names of the system tables, and every page with its table and what is summed of it.
+type Seen = (Vec<String>, Vec<(String, Range<u64>)>);
+
+fn look(bytes: &[u8]) -> Result<Option<Seen>> {
+    let file = disk(bytes).open(NAME, Mode::Read).unwrap();
+    let mut pages = Vec::new();
+    let tables = walk(&*file, &mut |table, page| pages.push((table.to_owned(), page)))?;
+    Ok(tables.map(|tables| (tables.into_iter().map(|table| table.name).collect(), pages)))
+}
+
+/// What an opening says, and a commit and a close after it.
+fn open(bytes: &[u8]) -> Result<()> {
+    let file = RecordFile::open(&disk(bytes), OPTIONS)?;
+    file.write(|turn| turn.apply([put(1)]))
+}
+
+/// Holds the reader to redb 4.4's format: whatever redb names for itself is found, in small files and larger.
+#[test]
+fn every_system_table_of_a_fresh_file_is_walked() {
+    for (commits, quick_repair) in [(0, false), (3, true), (40, false)] {
+        let bytes = closed(commits, quick_repair);
+        let (tables, pages) = look(&bytes).unwrap().unwrap();
+        let summed: u64 = pages.iter().map(|(_, page)| page.end - page.start).sum();
+        println!("{commits} commits: {} pages, {summed} bytes of {}: {tables:?}", pages.len(), bytes.len());
+        assert!(tables.iter().all(|table| TABLES.contains(&table.as_str())), "{tables:?}");
+        let pages_of = |name: &str| pages.iter().filter(|(of, _)| of == name).count();
+        assert!(pages_of(SYSTEM) > 0 && pages_of(TABLES[0]) > 0, "{pages:?}");
+        if commits == 40 {
+            assert!(TABLES[..3].iter().all(|known| tables.iter().any(|table| table == known)), "{tables:?}");
+            assert!(pages_of(TABLES[1]) > 3, "a tree with branches is wanted: {pages:?}");
+        }
+        open(&bytes).unwrap();
+    }
+}
+
+#[test]
+fn a_wrong_bit_in_any_page_of_the_walk_is_refused_when_it_is_opened() {
+    let bytes = closed(40, false);
+    let (_, pages) = look(&bytes).unwrap().unwrap();
+    // One disk for all: what is refused is not written to.
+    let disk = disk(&bytes);
+    let file = disk.open(NAME, Mode::ReadWrite).unwrap();
+    let mut random = Random::new(7);
+    let mut flips = 0;
+    for (table, page) in &pages {
+        for n in 0..12 {
+            let at = match n {
+                0 => page.start,
+                1 => page.end - 1,
+                _ => page.start + random.below(page.end - page.start),
+            };
+            let byte = bytes[usize::try_from(at).unwrap()];
+            file.write_all_at(&[byte ^ (1 << random.below(8))], at).unwrap();
+            let error = RecordFile::open(&disk, OPTIONS).expect_err("damage was not found");
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "byte {at} of {table}: {error}");
+            assert!(error.to_string().contains("in its bookkeeping"), "{error}");
+            assert!(error.to_string().contains("restore a backup"), "{error}");
+            file.write_all_at(&[byte], at).unwrap();
+            flips += 1;
+        }
+    }
+    drop(file);
+    println!("{flips} flips in {} pages", pages.len());
+    assert!(flips > 300, "{flips}");
+    RecordFile::open(&disk, OPTIONS).unwrap().write(|turn| turn.apply([put(1)])).unwrap();
+}
+
+/// A bit of the header may lead to a refusal, to another slot, or to nothing; never to the end of the process.
+#[test]
+fn a_wrong_bit_in_the_header_is_answered_by_redb_or_by_the_walk() {
+    let bytes = closed(3, false);
+    let (mut opened, mut refused) = (0, 0);
+    for at in 0..HEADER_BYTES {
+        // All bits of the flags, one of each other byte.
+        for bit in if at == MAGIC.len() { 0..8 } else { at % 8..at % 8 + 1 } {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1 << bit;
+            match open(&damaged) {
+                Ok(()) => opened += 1,
+                Err(error) => {
+                    assert!(matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io), "bit {bit} of {at}: {error}");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    println!("{opened} opened, {refused} refused");
+    assert!(opened > 50 && refused > 100, "{opened} opened, {refused} refused");
+}
+
+#[test]
+fn what_redb_verifies_or_refuses_itself_is_left_to_it() {
+    let bytes = closed(3, false);
+    let slot = SLOTS_AT + usize::from(bytes[MAGIC.len()] & PRIMARY_IS_SLOT_1) * SLOT_BYTES;
+    let (_, pages) = look(&bytes).unwrap().unwrap();
+    let page = usize::try_from(pages[0].1.start).unwrap();
+    let changed = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut changed = bytes.clone();
+        changed[page + 1] ^= 1;
+        assert!(look(&changed).is_err(), "the damage is found while nothing else is changed");
+        change(&mut changed);
+        look(&changed).unwrap().is_none()
+    };
+    assert!(changed(&|bytes| bytes[MAGIC.len()] &= !TWO_PHASES));
+    assert!(changed(&|bytes| bytes[0] = b'R'));
+    assert!(changed(&|bytes| bytes[13] = 0));
+    assert!(changed(&|bytes| bytes.truncate(100)));
+    // Another version, in a slot that is otherwise sound, and a slot that is not.
+    assert!(changed(&|bytes| {
+        bytes[slot] = FORMAT_VERSION + 1;
+        let sum = xxh3_128(&bytes[slot..slot + SLOT_SUMMED_BYTES]).to_le_bytes();
+        bytes[slot + SLOT_SUMMED_BYTES..slot + SLOT_BYTES].copy_from_slice(&sum);
+    }));
+    assert!(changed(&|bytes| bytes[slot + SLOT_BYTES - 1] ^= 1));
+    // A file whose owner was killed after a commit of two phases is looked at: redb takes that slot, and no other.
+    assert!(!changed(&|bytes| {
+        bytes[page + 1] ^= 1;
+        bytes[MAGIC.len()] |= 2;
+    }));
+}
+
+/// Pages whose checksums are right and which lead to one page over and over: 169 to the power of the pages.
+#[test]
+fn a_web_of_pages_ends_with_the_bytes_of_the_file() {
+    let mut bytes = closed(0, false);
+    bytes.truncate(16 * usize::try_from(PAGE_BYTES).unwrap());
+    let put = |bytes: &mut Vec<u8>, at: usize, part: &[u8]| bytes[at..at + part.len()].copy_from_slice(part);
+    let mut below = None;
+    for number in 1..12u64 {
+        let at = usize::try_from(PAGE_BYTES * (number + 1)).unwrap();
+        let summed = match below {
+            None => {
+                put(&mut bytes, at, &[LEAF, 0, 1, 0, 12, 0, 0, 0, 12, 0, 0, 0]);
+                12
+            }
+            Some((child, sum)) => {
+                let (keys, children) = (140u16, 141);
+                put(&mut bytes, at, &[BRANCH, 0, keys.to_le_bytes()[0], 0]);
+                for n in 0..children {
+                    put(&mut bytes, at + 8 + 16 * n, &u128::to_le_bytes(sum));
+                    put(&mut bytes, at + 8 + 16 * children + 8 * n, &u64::to_le_bytes(child));
+                }
+                let end = 8 + 24 * children + 4 * usize::from(keys);
+                put(&mut bytes, at + end - 4, &u32::try_from(end).unwrap().to_le_bytes());
+                end
+            }
+        };
+        below = Some((number, xxh3_128(&bytes[at..at + summed])));
+    }
+    let (root, sum) = below.unwrap();
+    let slot = SLOTS_AT + usize::from(bytes[MAGIC.len()] & PRIMARY_IS_SLOT_1) * SLOT_BYTES;
+    put(&mut bytes, slot + 2, &[1]);
+    put(&mut bytes, slot + 40, &root.to_le_bytes());
+    put(&mut bytes, slot + 48, &sum.to_le_bytes());
+    let sum = xxh3_128(&bytes[slot..slot + SLOT_SUMMED_BYTES]);
+    put(&mut bytes, slot + SLOT_SUMMED_BYTES, &sum.to_le_bytes());
+    let error = look(&bytes).unwrap_err();
+    assert!(error.to_string().contains("circles"), "{error}");
+}
