@@ -91,7 +91,7 @@ fn the_nth_operation_fails(
         let op = op as u64;
         let target = left();
         // Not everything can fail for lack of space.
-        let for_space = op % 2 != 0 && entry.kind.is_change() && entry.kind != OpKind::Remove;
+        let for_space = !op.is_multiple_of(2) && entry.kind.is_change() && entry.kind != OpKind::Remove;
         target.inject(Pick::from_op(op), if for_space { Fault::NoSpace } else { Fault::Io });
         let outcome = catch_unwind(AssertUnwindSafe(|| copy(&target)));
         let outcome = outcome.unwrap_or_else(|_| panic!("operation {op}: a panic left the library"));
