@@ -538,14 +538,16 @@ fn run(seed: u64, most_rows: usize) {
 
 #[test]
 fn a_client_finds_what_a_naive_model_holds() {
-    let (seeds, most_rows) = match std::env::var("STATIONDB_MODEL_SEEDS") {
-        Ok(text) => {
-            let (from, to) = text.split_once("..").unwrap();
-            (from.parse().unwrap()..to.parse().unwrap(), 6_000)
-        }
-        Err(_) => (0..24, 1_100),
+    let large = |text: &str| {
+        let (from, to) = text.split_once("..").unwrap();
+        (from.parse().unwrap()..to.parse().unwrap(), 6_000)
     };
-    for seed in seeds {
+    let runs: Vec<(std::ops::Range<u64>, usize)> = match std::env::var("STATIONDB_MODEL_SEEDS") {
+        Ok(text) => vec![large(&text)],
+        // Of the larger ones this finds a tie of maxima that is decided the wrong way.
+        Err(_) => vec![(0..24, 1_100), large("1607..1608")],
+    };
+    for (seed, most_rows) in runs.into_iter().flat_map(|(seeds, most)| seeds.map(move |seed| (seed, most))) {
         let outcome = std::panic::catch_unwind(|| run(seed, most_rows));
         assert!(outcome.is_ok(), "seed {seed}");
     }
