@@ -38,7 +38,6 @@ pub(crate) struct Engine {
     live: Mutex<VecDeque<Weak<Snapshot>>>,
     sequence: AtomicU64,
     time_ms: AtomicI64,
-    latch: Mutex<Option<Error>>,
     commits: (Mutex<u64>, Condvar),
     // Last, so that it is dropped last: nobody else may open before the record file is closed.
     _lock: Box<dyn DiskFile>,
@@ -103,7 +102,6 @@ impl Engine {
             published: RwLock::new(published),
             sequence: AtomicU64::new(sequence),
             time_ms: AtomicI64::new(time_ms),
-            latch: Mutex::new(None),
             commits: (Mutex::new(sequence), Condvar::new()),
             _lock: lock,
         })
@@ -223,24 +221,9 @@ impl Engine {
         }
     }
 
-    /// Refuses when an earlier write left the disk in doubt.
-    pub(crate) fn check_latch(&self) -> Result<()> {
-        match &*lock(&self.latch) {
-            None => Ok(()),
-            Some(cause) => Err(Error::new(
-                ErrorKind::Latched,
-                format!(
-                    "writes are refused since an earlier one failed ({}); close and reopen the store",
-                    cause.message()
-                ),
-            )
-            .with_source(cause.clone())),
-        }
-    }
-
     /// Refuses every write from now on, until the store is reopened. The first cause is kept.
     pub(crate) fn set_latch(&self, cause: &Error) {
-        lock(&self.latch).get_or_insert_with(|| cause.clone());
+        self.write_path.turns.latch.set(cause);
     }
 }
 

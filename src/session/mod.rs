@@ -9,14 +9,17 @@ mod draft;
 mod engine;
 mod event;
 mod identity;
+mod latch;
 mod options;
 mod query;
 mod runner;
 mod search_outbox;
 pub(crate) mod search_verify;
+mod sync;
 pub(crate) mod table_store;
 mod text_search;
 pub(crate) mod token;
+mod turns;
 mod view;
 mod write_path;
 
@@ -24,6 +27,8 @@ mod write_path;
 mod search_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod turns_tests;
 
 pub(crate) use crate::search::Snippet;
 pub use access::{Access, Session, Transaction};

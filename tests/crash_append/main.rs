@@ -11,6 +11,7 @@ mod files;
 mod flips;
 mod harness;
 mod known_bad;
+mod long_append;
 #[cfg(feature = "packages")]
 mod packages;
 mod scenarios;

@@ -7,11 +7,13 @@ use std::time::Duration;
 use stationdb::faults::{OpKind, SimDisk};
 use stationdb::{Error, ErrorKind, Identity, Position, Session, Store, StoreOptions};
 
-use crate::harness::{History, Problem, Scenario};
+use crate::harness::{History, Problem, Scenario, first_seed, is_night};
 
 pub fn options() -> StoreOptions {
     // Without a reserve, so that a full disk is met in the middle of things and not refused before.
-    Store::options().seed(Some(7)).maintenance_thread(false).reserve_bytes(0)
+    let options = Store::options().seed(Some(7)).maintenance_thread(false).reserve_bytes(0);
+    // With every second seed of a night, each page of the record file is read from the disk, so that each read of it can fail.
+    if is_night() && !first_seed().is_multiple_of(2) { options.record_cache_bytes(0) } else { options }
 }
 
 pub fn ada(store: &Store) -> Session {

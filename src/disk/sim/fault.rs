@@ -16,6 +16,10 @@ pub enum OpKind {
     CreateDir,
     /// Listing a directory or asking whether a name exists.
     List,
+    /// Asking how long an open file is.
+    Len,
+    /// Asking how much space is left.
+    FreeSpace,
     /// Reading file data.
     Read,
     /// Writing file data.
@@ -38,7 +42,7 @@ impl OpKind {
     /// Whether the operation can change what a power cut leaves.
     #[must_use]
     pub fn is_change(self) -> bool {
-        !matches!(self, Self::Open | Self::List | Self::Read | Self::Lock)
+        !matches!(self, Self::Open | Self::List | Self::Len | Self::FreeSpace | Self::Read | Self::Lock)
     }
 }
 

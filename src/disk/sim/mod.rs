@@ -456,7 +456,8 @@ impl Disk for SimDisk {
     }
 
     fn free_bytes(&self) -> io::Result<Option<u64>> {
-        let inner = self.inner();
+        let turn = self.begin(OpKind::FreeSpace, &"".into())?;
+        let inner = &turn.inner;
         Ok(inner.capacity_bytes.map(|capacity| capacity.saturating_sub(inner.state.used_bytes())))
     }
 }
@@ -502,7 +503,8 @@ impl SimFile {
 
 impl DiskFile for SimFile {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.disk.inner().state.file(self.id).map_or(0, |file| file.live.len()))
+        let turn = self.disk.begin(OpKind::Len, &self.path)?;
+        Ok(turn.inner.state.file(self.id).map_or(0, |file| file.live.len()))
     }
 
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {

@@ -1,0 +1,313 @@
+//! Interleavings of `turns` and `latch`: both files are built a second time here, over a scheduler that draws which thread goes
+//! on at every lock, flag and wait. What a failing run prints is replayed alone with `STATIONDB_SCHEDULE=…`; how many are drawn, and
+//! from which seed, say `STATIONDB_SCHEDULES` and `STATIONDB_CRASH_SEED`.
+
+#[path = "latch.rs"]
+#[expect(clippy::duplicate_mod, reason = "the same lines over another `sync` are what is tested here")]
+mod latch;
+#[path = "turns.rs"]
+#[expect(clippy::duplicate_mod, reason = "the same lines over another `sync` are what is tested here")]
+mod turns;
+
+mod sync {
+    use std::cell::Cell;
+    use std::ops::Add;
+    use std::sync::PoisonError;
+    use std::time::Duration;
+
+    pub(super) use shuttle::sync::atomic::{AtomicBool, Ordering};
+    pub(super) use shuttle::sync::{Arc, Condvar, Mutex, MutexGuard};
+    pub(super) use shuttle::thread::{ThreadId, current};
+
+    /// A time that goes on by half a millisecond with each look at it, so that a schedule is the same each time it is run.
+    #[derive(Clone, Copy)]
+    pub(super) struct Instant(Duration);
+
+    thread_local! {
+        static NOW: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+    }
+
+    impl Instant {
+        pub(super) fn now() -> Self {
+            Self(NOW.replace(NOW.get() + Duration::from_micros(500)))
+        }
+
+        pub(super) fn elapsed(&self) -> Duration {
+            Self::now().0 - self.0
+        }
+
+        pub(super) fn saturating_duration_since(&self, earlier: Self) -> Duration {
+            self.0.saturating_sub(earlier.0)
+        }
+    }
+
+    impl Add<Duration> for Instant {
+        type Output = Self;
+
+        fn add(self, duration: Duration) -> Self {
+            Self(self.0 + duration)
+        }
+    }
+
+    /// Every wait may be over before anybody notifies.
+    pub(super) fn wait_at_most<'m, T>(
+        _condvar: &Condvar,
+        mutex: &'m Mutex<T>,
+        guard: MutexGuard<'m, T>,
+        _left: Duration,
+    ) -> MutexGuard<'m, T> {
+        drop(guard);
+        shuttle::thread::yield_now();
+        mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use shuttle::rand::{Rng, thread_rng};
+use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
+use shuttle::thread;
+use shuttle::{Config, Runner};
+
+use sync::{Arc, AtomicBool, Mutex, Ordering};
+use turns::{Member, Turns};
+
+use crate::error::{Error, ErrorKind, Result};
+
+const WRITERS: u32 = 3;
+const WRITES: u32 = 3;
+
+/// What a writer plans: a number that is his own, and whether it is to be refused.
+struct Plan {
+    number: u32,
+    refused: bool,
+}
+
+/// The disk of one schedule, what was committed to it, and what readers see.
+#[derive(Default)]
+struct World {
+    turns: Turns<Plan, u32>,
+    busy: AtomicBool,
+    failed: AtomicBool,
+    committed: Mutex<Vec<Vec<u32>>>,
+    published: Mutex<usize>,
+}
+
+impl World {
+    fn committed(&self) -> Vec<Vec<u32>> {
+        self.committed.lock().unwrap().clone()
+    }
+
+    /// What readers see.
+    fn seen(&self) -> Vec<u32> {
+        let published = *self.published.lock().unwrap();
+        self.committed()[..published].concat()
+    }
+
+    /// One commit: a sync that may fail, and the publication.
+    fn commit(&self, group: Vec<u32>, fails: bool) -> Result<()> {
+        thread::yield_now();
+        assert!(!self.failed.load(Ordering::SeqCst), "written after a sync has failed");
+        if fails {
+            self.failed.store(true, Ordering::SeqCst);
+            return Err(Error::new(ErrorKind::Io, "the sync failed"));
+        }
+        let committed = {
+            let mut committed = self.committed.lock().unwrap();
+            committed.push(group);
+            committed.len()
+        };
+        thread::yield_now();
+        *self.published.lock().unwrap() = committed;
+        Ok(())
+    }
+
+    /// Runs `f` as the only one who writes.
+    fn alone<T>(&self, f: impl FnOnce() -> T) -> T {
+        assert!(!self.busy.swap(true, Ordering::SeqCst), "two write at the same time");
+        let value = f();
+        self.busy.store(false, Ordering::SeqCst);
+        value
+    }
+
+    /// What `run_group` does: the plans in turn, and one commit.
+    fn run(&self, group: &mut [Member<Plan, u32>], committing: &mut bool, fails: bool) -> Result<()> {
+        self.alone(|| {
+            let mut accepted = Vec::new();
+            for member in group {
+                let plan = member.plan.take().unwrap();
+                member.answer = Some(match plan.refused {
+                    true => {
+                        Err(Error::new(ErrorKind::NotFound, accepted.last().map_or_else(String::new, u32::to_string)))
+                    }
+                    false => {
+                        accepted.push(plan.number);
+                        Ok(plan.number)
+                    }
+                });
+            }
+            if accepted.is_empty() {
+                return Ok(());
+            }
+            *committing = true;
+            self.commit(accepted, fails)
+        })
+    }
+}
+
+/// Several writers, of whom one takes exclusive turns, and a reader. One commit in `fails_one_in` fails; 0 for none.
+fn schedule(fails_one_in: u32) {
+    let fails = move || fails_one_in > 0 && thread_rng().gen_range(0..fails_one_in) == 0;
+    let world = Arc::new(World::default());
+    let mut threads = Vec::new();
+    for writer in 0..WRITERS {
+        let world = world.clone();
+        threads.push(thread::spawn(move || {
+            for write in 0..WRITES {
+                let number = writer * 100 + write;
+                let refused = thread_rng().gen_range(0..5) == 0;
+                let fails = fails();
+                let plan = Plan { number, refused };
+                let answer = world.turns.submit(plan, |group, committing| world.run(group, committing, fails));
+                match answer {
+                    Ok(answer) => {
+                        assert!(!refused, "accepted what its plan refused");
+                        assert_eq!(answer, number, "another one's answer");
+                        assert!(world.seen().contains(&number), "acknowledged before it can be seen");
+                    }
+                    Err(error) => match error.kind() {
+                        ErrorKind::NotFound => {
+                            assert!(refused, "refused with another one's refusal");
+                            // The message is what the plan saw of its group.
+                            if let Ok(number) = error.message().parse() {
+                                assert!(world.seen().contains(&number), "refused over what was never committed");
+                            }
+                        }
+                        ErrorKind::OutcomeUnknown | ErrorKind::Latched => {
+                            assert!(world.failed.load(Ordering::SeqCst), "nothing has failed, and yet: {error}");
+                        }
+                        kind => panic!("{kind:?}: {error}"),
+                    },
+                }
+            }
+        }));
+    }
+    threads.push(thread::spawn({
+        let world = world.clone();
+        move || {
+            for write in 0..2 {
+                let number = WRITERS * 100 + write;
+                let fails = fails();
+                let answer = world.turns.exclusive(|| {
+                    world.alone(|| {
+                        let nested = Plan { number: 0, refused: false };
+                        let nested = world.turns.submit(nested, |_, _| panic!("led inside an exclusive turn"));
+                        assert_eq!(nested.unwrap_err().kind(), ErrorKind::Conflict);
+                        world.commit(vec![number], fails).inspect_err(|error| world.turns.latch.set(error))
+                    })
+                });
+                match answer {
+                    Ok(()) => {
+                        assert!(world.committed().contains(&vec![number]), "an exclusive turn shared its commit");
+                    }
+                    Err(_) => assert!(world.failed.load(Ordering::SeqCst)),
+                }
+            }
+        }
+    }));
+    threads.push(thread::spawn({
+        let world = world.clone();
+        move || {
+            let mut before = Vec::new();
+            for _ in 0..3 {
+                let seen = world.seen();
+                assert!(seen.starts_with(&before), "what was seen once is gone");
+                before = seen;
+            }
+        }
+    }));
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    let committed = world.committed().concat();
+    for writer in 0..=WRITERS {
+        let own: Vec<u32> = committed.iter().copied().filter(|number| number / 100 == writer).collect();
+        assert!(own.is_sorted_by(|a, b| a < b), "in another order than its caller's, or twice: {own:?}");
+    }
+    assert_eq!(world.turns.queued(), 0);
+    // The turn is free again, or nobody gets it any more.
+    let last = world.turns.submit(Plan { number: 9_999, refused: false }, |group, flag| world.run(group, flag, false));
+    match world.failed.load(Ordering::SeqCst) {
+        true => assert_eq!(last.unwrap_err().kind(), ErrorKind::Latched),
+        false => assert_eq!(last.unwrap(), 9_999),
+    }
+}
+
+/// A leader panics: whoever shares its group is told that nobody knows, and the others go on.
+fn leader_that_panics() {
+    let world = Arc::new(World::default());
+    let threads: Vec<_> = (0..3)
+        .map(|writer| {
+            let world = world.clone();
+            thread::spawn(move || {
+                for write in 0..2 {
+                    let number = writer * 100 + write;
+                    let panics = number == 100;
+                    let answer = catch_unwind(AssertUnwindSafe(|| {
+                        world.turns.submit(Plan { number, refused: false }, |group, flag| {
+                            // Not with a message: the hook of the scheduler would print the schedule.
+                            if panics {
+                                std::panic::resume_unwind(Box::new("the leader panics"));
+                            }
+                            world.run(group, flag, false)
+                        })
+                    }));
+                    match answer {
+                        Ok(Ok(answer)) => assert_eq!(answer, number),
+                        Ok(Err(error)) => assert_eq!(error.kind(), ErrorKind::OutcomeUnknown),
+                        Err(_) => assert!(panics),
+                    }
+                }
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    assert_eq!(world.turns.queued(), 0);
+    let last = world.turns.submit(Plan { number: 9_999, refused: false }, |group, flag| world.run(group, flag, false));
+    assert_eq!(last.unwrap(), 9_999);
+}
+
+fn number_of(name: &str, usual: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+/// Runs `scenario` under schedules drawn in two ways: any thread at any point, and few changes at points that matter.
+fn draw(scenario: impl Fn() + Clone + Send + Sync + 'static) {
+    if let Ok(schedule) = std::env::var("STATIONDB_SCHEDULE") {
+        return shuttle::replay(scenario, &schedule);
+    }
+    let seed = number_of("STATIONDB_CRASH_SEED", 1);
+    let count = number_of("STATIONDB_SCHEDULES", 500) as usize;
+    let run = |scheduler: Box<dyn Scheduler + Send>| Runner::new(scheduler, Config::new()).run(scenario.clone());
+    let drawn = run(Box::new(RandomScheduler::new_from_seed(seed, count)))
+        + run(Box::new(PctScheduler::new_from_seed(seed, 3, count)));
+    assert_eq!(drawn, 2 * count);
+    println!("counted: {drawn} schedules");
+}
+
+#[test]
+fn schedules_on_a_sound_disk() {
+    draw(|| schedule(0));
+}
+
+#[test]
+fn schedules_on_a_disk_that_fails() {
+    draw(|| schedule(4));
+}
+
+#[test]
+fn schedules_with_a_leader_that_panics() {
+    draw(leader_that_panics);
+}
