@@ -23,6 +23,14 @@ const MAGIC: &[u8; 4] = b"SDTB";
 const VERSION: u8 = 1;
 const HEADER: usize = 20;
 
+/// Bytes in memory of the rows of a batch. The buffers of a slice are those of the whole, so the share of its rows is what
+/// counts.
+#[must_use]
+pub fn batch_bytes(batch: &RecordBatch) -> usize {
+    let bytes = |array: &ArrayRef| array.to_data().get_slice_memory_size().unwrap_or_default();
+    batch.columns().iter().map(bytes).sum()
+}
+
 /// The bytes of a batch that has the schema of its table.
 ///
 /// # Errors
@@ -30,7 +38,7 @@ const HEADER: usize = 20;
 pub fn encode_batch(schema: &TableSchema, batch: &RecordBatch) -> Result<Vec<u8>> {
     let rows =
         u32::try_from(batch.num_rows()).map_err(|_| Error::limit("an append has too many rows for one batch"))?;
-    let mut out = Vec::with_capacity(HEADER + batch.get_array_memory_size());
+    let mut out = Vec::with_capacity(HEADER + batch_bytes(batch));
     out.extend_from_slice(MAGIC);
     out.extend_from_slice(&[VERSION, 0, 0, 0]);
     out.extend_from_slice(&rows.to_le_bytes());
@@ -136,6 +144,12 @@ fn damaged() -> Error {
 pub fn check_batch(bytes: &[u8]) -> Result<()> {
     let stored = bytes.get(16..HEADER).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
     if bytes.starts_with(MAGIC) && stored == Some(checksum(bytes)) { Ok(()) } else { Err(damaged()) }
+}
+
+/// The rows that the bytes of a batch tell, which are not checked here; none for bytes that are no batch.
+#[must_use]
+pub fn batch_row_count(bytes: &[u8]) -> u64 {
+    bytes.get(8..12).and_then(|bytes| bytes.try_into().ok()).map_or(0, |rows| u64::from(u32::from_le_bytes(rows)))
 }
 
 /// Reads back what [`encode_batch`] wrote for a table with this schema.

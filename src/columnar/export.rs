@@ -12,6 +12,9 @@ use parquet::file::properties::WriterProperties;
 use super::frame::write_cells;
 use crate::error::{Error, ErrorKind, Result};
 
+/// Encoded bytes of a row group of a Parquet export, about.
+const GROUP_BYTES: usize = 64 * 1024 * 1024;
+
 fn io(error: std::io::Error) -> Error {
     Error::io("writing an export", error)
 }
@@ -106,6 +109,16 @@ pub fn export_parquet(
     rows: impl Iterator<Item = Result<RecordBatch>>,
     out: &mut (dyn Write + Send),
 ) -> Result<u64> {
+    export_parquet_in(schema, rows, out, GROUP_BYTES)
+}
+
+/// [`export_parquet`] in row groups of about so many encoded bytes at most.
+pub(super) fn export_parquet_in(
+    schema: &SchemaRef,
+    rows: impl Iterator<Item = Result<RecordBatch>>,
+    out: &mut (dyn Write + Send),
+    group_bytes: usize,
+) -> Result<u64> {
     let failed = |error: parquet::errors::ParquetError| {
         Error::new(ErrorKind::Io, format!("writing a Parquet export: {error}")).with_source(error)
     };
@@ -115,6 +128,10 @@ pub fn export_parquet(
     for batch in rows {
         let batch = batch?;
         writer.write(&batch).map_err(failed)?;
+        // A row group is in memory until it is complete: of wide rows the usual million take more than there is.
+        if writer.in_progress_size() >= group_bytes {
+            writer.flush().map_err(failed)?;
+        }
         count += batch.num_rows() as u64;
     }
     writer.close().map_err(failed)?;

@@ -101,7 +101,17 @@ pub(super) fn column_of_texts<'t>(
         DataType::Float64 => build!(Float64Builder::with_capacity(rows), cells::parse_f64),
         DataType::Int32 => build!(Int32Builder::with_capacity(rows), cells::parse_i32),
         DataType::Int64 => build!(Int64Builder::with_capacity(rows), cells::parse_i64),
-        DataType::String => build!(StringBuilder::new(), |text| Some::<&str>(text)),
+        DataType::String => {
+            let bytes = (0..rows).filter_map(&text).fold(0, |bytes: usize, text| bytes.saturating_add(text.len()));
+            // An array counts them in 31 bits.
+            if i32::try_from(bytes).is_err() {
+                return Err(Error::limit(format!(
+                    "the texts of column {:?} take {bytes} bytes, more than one append may have in a column; split it",
+                    column.name
+                )));
+            }
+            build!(StringBuilder::with_capacity(rows, bytes), |text| Some::<&str>(text))
+        }
         DataType::Timestamp => {
             build!(TimestampMillisecondBuilder::with_capacity(rows).with_timezone(UTC), cells::parse_timestamp)
         }

@@ -35,9 +35,11 @@ mod bounds_tests;
 #[cfg(test)]
 mod ipc_tests;
 #[cfg(test)]
+mod memory_tests;
+#[cfg(test)]
 mod tests;
 
-pub use buffer::{check_batch, decode_batch, encode_batch};
+pub use buffer::{batch_bytes, batch_row_count, check_batch, decode_batch, encode_batch};
 pub use coerce::coerce_batch;
 pub use count::count_rows;
 pub use decimate::{Decimation, decimate};

@@ -25,6 +25,8 @@ use crate::value::{Control, limits};
 
 /// Rows that are looked at together: small, so that a summary rules out much.
 const UNIT_ROWS: usize = 8 * BLOCK_ROWS;
+/// Rows that are selected together however long their keys are.
+const LEAST_ROWS: usize = 1024;
 
 /// One column of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,7 +142,49 @@ fn key_of(view: &TableView, order: &[OrderColumn], ordinal: u64) -> Result<Selec
     Ok(Selected { key: rows.row(0).as_ref().into(), ordinal, locator })
 }
 
-/// The first `count` rows that pass, by `order` and then by append order, behind the row with the ordinal `after`.
+/// The best rows so far.
+struct Heap {
+    rows: BinaryHeap<Selected>,
+    /// Bytes of their keys.
+    bytes: usize,
+    /// How many there may be.
+    most: usize,
+}
+
+impl Heap {
+    /// The worst row, once there may be no more.
+    fn worst(&self) -> Option<&Selected> {
+        if self.rows.len() < self.most { None } else { self.rows.peek() }
+    }
+
+    /// Takes a row where it is among the best; once their keys have grown beyond `bytes_max` there may be fewer.
+    fn offer(&mut self, row: Selected, bytes_max: usize) {
+        if self.rows.len() < self.most {
+            self.bytes += row.key.len();
+            self.rows.push(row);
+        } else if let Some(mut worst) = self.rows.peek_mut()
+            && row < *worst
+        {
+            self.bytes = self.bytes + row.key.len() - worst.key.len();
+            *worst = row;
+        }
+        while self.bytes > bytes_max && self.rows.len() > LEAST_ROWS {
+            self.bytes -= self.rows.pop().map_or(0, |row| row.key.len());
+            self.most = self.rows.len();
+        }
+    }
+}
+
+/// The rows that were asked for, in order.
+pub struct Selection {
+    /// The rows.
+    pub rows: Vec<Selected>,
+    /// Whether no row follows.
+    pub is_all: bool,
+}
+
+/// The first `count` rows that pass, by `order` and then by append order, behind the row with the ordinal `after`; fewer
+/// where their keys take more than `bytes_max`.
 ///
 /// # Errors
 /// `Corrupt`, `Io`; `DeadlineExceeded` and `Cancelled` from the control.
@@ -149,9 +193,9 @@ pub fn select_rows(
     predicates: &Predicates,
     order: &[OrderColumn],
     after: Option<u64>,
-    count: usize,
+    (count, bytes_max): (usize, usize),
     control: &Control,
-) -> Result<Vec<Selected>> {
+) -> Result<Selection> {
     let after = after.map(|ordinal| key_of(view, order, ordinal)).transpose()?;
     let Some(&first) = order.first() else {
         return Err(Error::invalid("an order without columns was asked for; this is a defect"));
@@ -172,7 +216,7 @@ pub fn select_rows(
             columns.push(term.column);
         }
     }
-    let shared: Mutex<BinaryHeap<Selected>> = Mutex::new(BinaryHeap::new());
+    let shared = Mutex::new(Heap { rows: BinaryHeap::new(), bytes: 0, most: count });
     let heap = || shared.lock().unwrap_or_else(PoisonError::into_inner);
     let next = AtomicUsize::new(0);
     let workers = [(); limits::QUERY_THREADS];
@@ -180,10 +224,7 @@ pub fn select_rows(
         let converter = converter(&view.schema, order)?;
         while let Some((best, (run_at, rows))) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
             control.check()?;
-            let worst = {
-                let heap = heap();
-                if heap.len() < count { None } else { heap.peek().cloned() }
-            };
+            let worst = heap().worst().cloned();
             if let (Some(best), Some(worst)) = (best, &worst)
                 && best[..] > *worst.key.get(..best.len()).unwrap_or(&worst.key)
             {
@@ -215,16 +256,12 @@ pub fn select_rows(
             }
             let mut heap = heap();
             for row in better {
-                if heap.len() < count {
-                    heap.push(row);
-                } else if let Some(mut worst) = heap.peek_mut()
-                    && row < *worst
-                {
-                    *worst = row;
-                }
+                heap.offer(row, bytes_max);
             }
         }
         Ok(())
     })?;
-    Ok(shared.into_inner().unwrap_or_else(PoisonError::into_inner).into_sorted_vec())
+    let heap = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let is_all = heap.rows.len() < heap.most;
+    Ok(Selection { rows: heap.rows.into_sorted_vec(), is_all })
 }

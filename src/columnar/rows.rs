@@ -7,19 +7,29 @@ use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 
-use super::fetch::fetch_rows;
+use super::buffer::batch_bytes;
+use super::fetch::{Locator, fetch_rows};
 use super::order::{OrderColumn, select_rows};
 use super::predicate::Predicates;
 use super::scan::MergedScan;
 use super::spill::{SpillPlace, SpillSort};
 use super::view::TableView;
 use crate::error::{Error, Result};
-use crate::value::Control;
+use crate::model::table_data::DataType;
+use crate::value::{Control, limits};
 
 /// Rows of one batch of an ordered stream.
 const ORDERED_ROWS: usize = 64 * 1024;
 /// Memory that a selected row takes besides its key and values.
 const SELECTED_BYTES: usize = 96;
+/// Parts of the memory of a query, of which keys may take one, and rows that are fetched together another: they are there up
+/// to three times on their way into order.
+const SHARES: usize = 4;
+/// What the keys may take in any case.
+const LEAST_KEY_BYTES: usize = 2 * 1024 * 1024;
+/// What a row with texts is thought to take before one was seen, and rows that are fetched together in any case.
+const TEXT_ROW_BYTES: usize = 4 * 1024;
+const LEAST_TOGETHER: usize = 64;
 
 /// What to read of a table.
 #[derive(Clone, Debug, Default)]
@@ -74,7 +84,9 @@ pub fn read_page(view: &Arc<TableView>, query: &RowQuery, after: Option<u64>, co
         return Ok(RowPage { batch: RecordBatch::new_empty(schema), next_after: None });
     }
     if !query.is_index_order(view) {
-        let mut selected = select_rows(view, &query.predicates, &query.order, after, take.saturating_add(1), control)?;
+        let count = take.saturating_add(1);
+        let mut selected =
+            select_rows(view, &query.predicates, &query.order, after, (count, usize::MAX), control)?.rows;
         let more = selected.len() > take;
         selected.truncate(take);
         let locators: Vec<_> = selected.iter().map(|row| row.locator).collect();
@@ -127,13 +139,71 @@ pub struct RowStream {
 
 enum StreamSource {
     Index(Box<MergedScan>),
-    Ordered {
-        after: Option<u64>,
-        ready: VecDeque<RecordBatch>,
-        ended: bool,
-    },
+    Ordered(Box<Ordered>),
     /// A sort of everything, made when the first batch is asked for.
     Sorted(Option<Box<SpillSort>>),
+}
+
+/// Rows that are selected by their keys, as many as memory holds, and fetched a part at a time.
+struct Ordered {
+    /// Append ordinal of the last row that was selected, and whether none follows it.
+    after: Option<u64>,
+    is_all: bool,
+    /// Selected rows, and how many of them were fetched.
+    selected: Vec<Locator>,
+    fetched: usize,
+    /// Rows that are fetched together; of texts nobody knows beforehand how long they are.
+    together: usize,
+    has_text: bool,
+    ready: VecDeque<RecordBatch>,
+}
+
+impl Ordered {
+    fn new(view: &TableView, query: &RowQuery) -> Result<Self> {
+        let mut has_text = false;
+        for &column in &query.columns {
+            has_text |= view.schema.column(column)?.data_type == DataType::String;
+        }
+        let together = match has_text {
+            true => (query.memory_bytes / TEXT_ROW_BYTES).clamp(LEAST_TOGETHER, limits::ROWS_TAKE as usize),
+            false => usize::MAX,
+        };
+        let (selected, ready) = (Vec::new(), VecDeque::new());
+        Ok(Self { after: None, is_all: false, selected, fetched: 0, together, has_text, ready })
+    }
+
+    fn next(
+        &mut self,
+        view: &TableView,
+        query: &RowQuery,
+        left: u64,
+        control: &Control,
+    ) -> Result<Option<RecordBatch>> {
+        if self.ready.is_empty() && self.fetched == self.selected.len() && !self.is_all {
+            let fits = usize::try_from(query.rows_in_memory()).unwrap_or(usize::MAX);
+            let count = usize::try_from(left).unwrap_or(usize::MAX).min(fits.max(ORDERED_ROWS));
+            let key_bytes = (query.memory_bytes / SHARES).max(LEAST_KEY_BYTES);
+            let found = select_rows(view, &query.predicates, &query.order, self.after, (count, key_bytes), control)?;
+            self.is_all = found.is_all;
+            self.after = found.rows.last().map(|row| row.ordinal);
+            self.selected = found.rows.into_iter().map(|row| row.locator).collect();
+            self.fetched = 0;
+        }
+        if self.ready.is_empty() && self.fetched < self.selected.len() {
+            let end = self.selected.len().min(self.fetched.saturating_add(self.together));
+            let piece = self.selected.get(self.fetched..end).unwrap_or_default();
+            let whole = fetch_rows(view, piece, &query.columns, control)?;
+            self.fetched = end;
+            let rows = whole.num_rows();
+            if self.has_text {
+                let fits = query.memory_bytes / SHARES / (batch_bytes(&whole) / rows.max(1)).max(1);
+                // Not much more than were seen: those that follow may be longer.
+                self.together = fits.min(self.together.saturating_mul(8)).max(LEAST_TOGETHER);
+            }
+            self.ready.extend((0..rows).step_by(ORDERED_ROWS).map(|at| whole.slice(at, ORDERED_ROWS.min(rows - at))));
+        }
+        Ok(self.ready.pop_front())
+    }
 }
 
 impl RowStream {
@@ -153,7 +223,7 @@ impl RowStream {
         {
             StreamSource::Sorted(None)
         } else {
-            StreamSource::Ordered { after: None, ready: VecDeque::new(), ended: false }
+            StreamSource::Ordered(Box::new(Ordered::new(&view, &query)?))
         };
         let left = query.take.unwrap_or(u64::MAX);
         Ok(Self { view, query, control, left, source, failed: false })
@@ -171,28 +241,7 @@ impl RowStream {
         }
         let next = match &mut self.source {
             StreamSource::Index(scan) => scan.next_chunk()?.map(|chunk| chunk.batch),
-            StreamSource::Ordered { after, ready, ended } => {
-                if ready.is_empty() && !*ended {
-                    let fits = usize::try_from(self.query.rows_in_memory()).unwrap_or(usize::MAX);
-                    let count = usize::try_from(self.left).unwrap_or(usize::MAX).min(fits.max(ORDERED_ROWS));
-                    let selected = select_rows(
-                        &self.view,
-                        &self.query.predicates,
-                        &self.query.order,
-                        *after,
-                        count,
-                        &self.control,
-                    )?;
-                    *ended = selected.len() < count;
-                    *after = selected.last().map(|row| row.ordinal);
-                    let locators: Vec<_> = selected.into_iter().map(|row| row.locator).collect();
-                    let whole = fetch_rows(&self.view, &locators, &self.query.columns, &self.control)?;
-                    let rows = whole.num_rows();
-                    ready
-                        .extend((0..rows).step_by(ORDERED_ROWS).map(|at| whole.slice(at, ORDERED_ROWS.min(rows - at))));
-                }
-                ready.pop_front()
-            }
+            StreamSource::Ordered(ordered) => ordered.next(&self.view, &self.query, self.left, &self.control)?,
             StreamSource::Sorted(sort) => {
                 let sort = match (&mut *sort, &self.query.spill) {
                     (Some(sort), _) => sort,

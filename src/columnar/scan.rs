@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::compute::interleave_record_batch;
 
+use super::buffer::batch_bytes;
 use super::count::in_parallel;
 use super::fetch::Locator;
 use super::keys::index_values;
@@ -16,13 +17,18 @@ use super::view::TableView;
 use crate::error::{Error, Result};
 use crate::value::Control;
 
-/// Rows of a batch that was put together from several runs.
+/// Rows and bytes of a batch that was put together from several runs.
 const MERGED_ROWS: usize = 8 * 1024;
+const MERGED_BYTES: usize = 32 * 1024 * 1024;
 /// Rows that the first look at a run takes; each later look takes twice as many, up to a unit.
 const FIRST_ROWS: usize = 4 * 1024;
 /// Units that are decoded ahead, together: the least, and the most while few of their rows pass.
 const AHEAD: usize = 2;
 const AHEAD_MAX: usize = 16;
+/// Units of rows that all runs together may have waiting while they are merged.
+const WAITING: usize = 2;
+/// The parts of a unit of which one is the least that a look takes: each look decodes pages anew.
+const LEAST_PART: usize = 64;
 
 /// A batch of the stream.
 #[derive(Debug)]
@@ -36,6 +42,8 @@ pub struct ScanChunk {
 struct Piece {
     /// The wanted columns.
     batch: RecordBatch,
+    /// Bytes of a row, on average.
+    row_bytes: usize,
     /// Index values; empty when runs follow each other.
     keys: Vec<i64>,
     rows: Vec<u32>,
@@ -48,8 +56,10 @@ struct Cursor {
     end_row: usize,
     step: usize,
     ahead: usize,
-    /// No row that is still to come has a smaller index value.
+    /// No row that is still to come has a smaller index value than this.
     least: i64,
+    /// Nor a greater one than this.
+    greatest: i64,
     pieces: VecDeque<Piece>,
 }
 
@@ -112,6 +122,7 @@ impl MergedScan {
                     step: FIRST_ROWS,
                     ahead: AHEAD,
                     least,
+                    greatest,
                     pieces: VecDeque::new(),
                 });
             }
@@ -164,8 +175,30 @@ impl MergedScan {
         Ok(None)
     }
 
+    /// Rows that were read and wait for their turn.
+    #[cfg(test)]
+    pub(super) fn waiting_rows(&self) -> usize {
+        self.cursors.iter().flat_map(|cursor| &cursor.pieces).map(|piece| piece.batch.num_rows()).sum()
+    }
+
+    /// The number of runs that rows of this one may have to be merged with, and this one; only known when it has to be read.
+    fn overlapping(&self, at: usize) -> usize {
+        match self.cursors.get(at) {
+            Some(cursor) if cursor.pieces.iter().all(|piece| piece.at >= piece.batch.num_rows()) => {
+                let is_near = |other: &&Cursor| other.least <= cursor.greatest && cursor.least <= other.greatest;
+                self.cursors.iter().filter(is_near).count().max(1)
+            }
+            _ => 1,
+        }
+    }
+
     /// Makes the cursor have a piece with rows left; false when its run is at its end.
     fn fill(&mut self, at: usize) -> Result<bool> {
+        // Rows of each run wait until their turn comes: the more runs, the fewer of each.
+        let together = if self.in_sequence { 1 } else { self.overlapping(at) };
+        // Of units of which few rows pass more are decoded ahead, so more of one, too.
+        let most =
+            |unit: usize, ahead: usize| (unit * WAITING * ahead / AHEAD / together).max(unit / LEAST_PART).max(1);
         let Some(cursor) = self.cursors.get_mut(at) else { return Ok(false) };
         while cursor.pieces.front().is_some_and(|piece| piece.at >= piece.batch.num_rows()) {
             cursor.pieces.pop_front();
@@ -181,7 +214,10 @@ impl MergedScan {
             let first = units.partition_point(|unit| unit.end <= cursor.next_row);
             for unit in units.iter().skip(first) {
                 let from = unit.start.max(cursor.next_row);
-                let to = unit.end.min(cursor.end_row).min(from.saturating_add(cursor.step));
+                let to = unit
+                    .end
+                    .min(cursor.end_row)
+                    .min(from.saturating_add(cursor.step.min(most(unit.len(), cursor.ahead))));
                 if from >= to {
                     break;
                 }
@@ -223,7 +259,8 @@ impl MergedScan {
                 } else {
                     Vec::new()
                 };
-                Ok(Some(Piece { batch, keys, rows, at: 0 }))
+                let row_bytes = if with_keys { batch_bytes(&batch) / batch.num_rows().max(1) } else { 0 };
+                Ok(Some(Piece { batch, row_bytes: row_bytes.max(1), keys, rows, at: 0 }))
             })?;
             cursor.pieces.extend(pieces.into_iter().flatten());
             let kept: usize = cursor.pieces.iter().map(|piece| piece.batch.num_rows()).sum();
@@ -261,7 +298,8 @@ impl MergedScan {
         let mut source_ids: Vec<(usize, usize)> = Vec::new();
         let mut picks: Vec<(usize, usize)> = Vec::new();
         let mut locators = Vec::new();
-        while picks.len() < MERGED_ROWS {
+        let mut bytes = 0;
+        while picks.len() < MERGED_ROWS && bytes < MERGED_BYTES {
             let (Some(at), second) = self.leaders() else { break };
             let before = self.cursors.get(at).map(|cursor| cursor.least);
             if !self.fill(at)? {
@@ -289,7 +327,8 @@ impl MergedScan {
                 self.after(at, before);
                 return Ok(Some(ScanChunk { batch, locators }));
             }
-            let count = count.min(MERGED_ROWS - picks.len());
+            let count = count.min(MERGED_ROWS - picks.len()).min(1 + (MERGED_BYTES - bytes) / piece.row_bytes);
+            bytes += count * piece.row_bytes;
             let id = (run, piece.batch.columns().first().map_or(0, |array| Arc::as_ptr(array).cast::<u8>() as usize));
             let source = source_ids.iter().position(|other| *other == id).unwrap_or_else(|| {
                 source_ids.push(id);

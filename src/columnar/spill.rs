@@ -14,6 +14,7 @@ use arrow::error::ArrowError;
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
 
+use super::buffer::batch_bytes;
 use super::count::all_units;
 use super::order::{converter, normalise};
 use super::rows::RowQuery;
@@ -23,10 +24,12 @@ use crate::disk::{DiskFile, Mode, SharedDisk};
 use crate::error::{Error, Result};
 use crate::value::Control;
 
-/// Rows of one block of a run, of which each run has one in memory during the merge.
+/// Rows and bytes of one block of a run, of which each run has one in memory during the merge.
 const BLOCK_ROWS: usize = 4 * 1024;
-/// Rows of one batch of the answer.
+const BLOCK_BYTES: usize = 1024 * 1024;
+/// Rows and bytes of one batch of the answer.
 const MERGED_ROWS: usize = 8 * 1024;
+const MERGED_BYTES: usize = 8 * 1024 * 1024;
 const FILE_BUFFER: usize = 256 * 1024;
 /// A sort holds rows, their copy in order, and their bytes for the file.
 const COPIES: usize = 3;
@@ -215,7 +218,8 @@ impl SpillSort {
         // The place of each run's block among the sources.
         let mut places: Vec<Option<usize>> = vec![None; self.runs.len()];
         let mut picks: Vec<(usize, usize)> = Vec::with_capacity(MERGED_ROWS);
-        while picks.len() < MERGED_ROWS {
+        let mut source_bytes = 0;
+        while picks.len() < MERGED_ROWS && source_bytes < MERGED_BYTES {
             let first = self
                 .runs
                 .iter()
@@ -232,6 +236,8 @@ impl SpillSort {
             picks.push((source, run.at));
             run.at += 1;
             if run.at >= run.block.num_rows() {
+                // Blocks that are used up are what grows with the batch; each run has one more.
+                source_bytes += batch_bytes(&run.block);
                 *place = None;
                 run.fill()?;
             }
@@ -254,7 +260,7 @@ struct Sorter<'p> {
 
 impl Sorter<'_> {
     fn push(&mut self, batch: RecordBatch, budget: usize, control: &Control) -> Result<()> {
-        let bytes = batch.get_array_memory_size();
+        let bytes = batch_bytes(&batch);
         if self.pending_bytes > 0 && self.pending_bytes + bytes > budget {
             self.spill(control)?;
         }
@@ -298,9 +304,11 @@ impl Sorter<'_> {
         let temporary = Temporary { disk: disk.clone(), path };
         let out = BufWriter::with_capacity(FILE_BUFFER, Sequential { file: file.clone(), at: 0, len: 0 });
         let mut writer = StreamWriter::try_new(out, &self.schema).map_err(spill_error)?;
-        for at in (0..sorted.num_rows()).step_by(BLOCK_ROWS) {
+        let row_bytes = (batch_bytes(&sorted) / sorted.num_rows().max(1)).max(1);
+        let block_rows = (BLOCK_BYTES / row_bytes).clamp(1, BLOCK_ROWS);
+        for at in (0..sorted.num_rows()).step_by(block_rows) {
             control.check()?;
-            writer.write(&sorted.slice(at, BLOCK_ROWS.min(sorted.num_rows() - at))).map_err(spill_error)?;
+            writer.write(&sorted.slice(at, block_rows.min(sorted.num_rows() - at))).map_err(spill_error)?;
             self.check_room(writer.get_ref().get_ref().len)?;
         }
         writer.finish().map_err(spill_error)?;

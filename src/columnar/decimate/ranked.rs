@@ -77,7 +77,7 @@ pub(super) fn keep(
         let ranks = kernels::lossy(row_count, decimation.intervals);
         return ranks.into_iter().map(|rank| Ok(Kept::row(locate(&parts, rank)?))).collect::<Result<_>>().map(Some);
     }
-    let Some(intervals) = cut(view, decimation, &parts, row_count)? else { return Ok(None) };
+    let Some(intervals) = cut(view, decimation, &parts, row_count, control)? else { return Ok(None) };
     let mut bests = Vec::with_capacity(decimation.y.len());
     let mut edges = Vec::new();
     for (y, &column) in decimation.y.iter().enumerate() {
@@ -126,7 +126,13 @@ fn locate(parts: &[Part], rank: u64) -> Result<Locator> {
 }
 
 /// The non-empty intervals as ranges of ranks.
-fn cut(view: &TableView, decimation: &Decimation, parts: &[Part], row_count: u64) -> Result<Option<Vec<Range<u64>>>> {
+fn cut(
+    view: &TableView,
+    decimation: &Decimation,
+    parts: &[Part],
+    row_count: u64,
+    control: &Control,
+) -> Result<Option<Vec<Range<u64>>>> {
     if !decimation.is_equal_width() {
         let count = decimation.intervals.min(row_count);
         return Ok(Some((0..count).map(|number| kernels::interval(row_count, count, number)).collect()));
@@ -149,6 +155,7 @@ fn cut(view: &TableView, decimation: &Decimation, parts: &[Part], row_count: u64
     let count = decimation.intervals;
     let mut bounds = vec![0];
     for number in 1..count {
+        control.check()?;
         // The least value whose span is `number` or later.
         let offset = (u128::from(number) * width).div_ceil(u128::from(count));
         let value = (i128::from(least) + offset.cast_signed()) as i64;

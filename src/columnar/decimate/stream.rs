@@ -58,12 +58,12 @@ pub(super) fn keep(
         let at_once = (decimation.memory_bytes / SORTED_ROW_BYTES).max(64 * 1024);
         let mut after = None;
         loop {
-            let selected = select_rows(view, &predicates, &order, after, at_once, control)?;
-            let locators: Vec<Locator> = selected.iter().map(|row| row.locator).collect();
-            after = selected.last().map(|row| row.ordinal);
+            let selected = select_rows(view, &predicates, &order, after, (at_once, usize::MAX), control)?;
+            let locators: Vec<Locator> = selected.rows.iter().map(|row| row.locator).collect();
+            after = selected.rows.last().map(|row| row.ordinal);
             let batch = fetch_rows(view, &locators, &columns, control)?;
             keeper.take(&batch, &locators)?;
-            if selected.len() < at_once {
+            if selected.is_all {
                 break;
             }
         }

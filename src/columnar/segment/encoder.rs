@@ -17,6 +17,7 @@ use super::checked::HashingFile;
 use super::encoding::properties;
 use super::extreme_rows::ExtremeRows;
 use super::summary::{Blocks, Summarizer};
+use crate::columnar::guard::guarded;
 use crate::columnar::schema::TableSchema;
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::limits;
@@ -53,7 +54,10 @@ impl Workers {
                     loop {
                         let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
                         let Ok((number, batches)) = next else { return };
-                        if done.send((number, encode(&schema, &batches))).is_err() {
+                        // Whoever waits for it must hear of a panic, too.
+                        let group = guarded(|| encode(&schema, &batches));
+                        let group = group.unwrap_or_else(|| Err(ParquetError::General("it panicked".to_owned())));
+                        if done.send((number, group)).is_err() {
                             return;
                         }
                     }

@@ -3,13 +3,14 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, RecordBatch};
+use arrow::array::RecordBatch;
 
 use super::checked::HashingFile;
 use super::encoder::{Encoded, Encoder};
 use super::encoding::{GROUP_BYTES, group_rows};
 use super::summary_file;
 use super::{BLOCK_ROWS, SegmentMeta, data_name, summary_name};
+use crate::columnar::buffer::batch_bytes;
 use crate::columnar::keys::index_values;
 use crate::columnar::schema::TableSchema;
 use crate::disk::{Mode, SharedDisk};
@@ -113,9 +114,7 @@ impl SegmentWriter {
 
     fn hold(&mut self, batch: RecordBatch) {
         self.pending_rows += batch.num_rows();
-        // The buffers of a slice are those of the whole, so the share of its rows is what counts.
-        let bytes = |array: &ArrayRef| array.to_data().get_slice_memory_size().unwrap_or_default();
-        self.pending_bytes += batch.columns().iter().map(bytes).sum::<usize>();
+        self.pending_bytes += batch_bytes(&batch);
         self.pending.push(batch);
     }
 

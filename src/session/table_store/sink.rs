@@ -5,7 +5,9 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 
 use super::{SEGMENT_ROWS, directory};
-use crate::columnar::{MemoryRun, SegmentMeta, SegmentWriter, TableSchema, data_name, index_values, summary_name};
+use crate::columnar::{
+    MemoryRun, SegmentMeta, SegmentWriter, TableSchema, batch_bytes, data_name, index_values, summary_name,
+};
 use crate::disk::SharedDisk;
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::Space;
@@ -162,7 +164,7 @@ impl<'a, A: Access> SegmentSink<'a, A> {
 
     pub(crate) fn push(&mut self, batch: RecordBatch) -> Result<()> {
         self.pending_rows += batch.num_rows();
-        self.pending_bytes += batch.get_array_memory_size();
+        self.pending_bytes += batch_bytes(&batch);
         self.pending.push(batch);
         if self.pending_rows >= SORT_ROWS || self.pending_bytes >= SORT_BYTES { self.flush() } else { Ok(()) }
     }
@@ -171,7 +173,7 @@ impl<'a, A: Access> SegmentSink<'a, A> {
         if self.pending_rows == 0 {
             return Ok(());
         }
-        // A long append must not take what the commits of others need; a slice counts as the whole that it is of.
+        // A long append must not take what the commits of others need.
         self.session.context().engine.check_space(self.pending_bytes.min(SORT_BYTES) as u64)?;
         let pending = std::mem::take(&mut self.pending);
         let rows = std::mem::take(&mut self.pending_rows) as u64;

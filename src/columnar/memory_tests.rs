@@ -1,0 +1,175 @@
+//! What reads, sorts and exports hold in memory: bounded by the query and not by the table.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+
+use super::buffer::{batch_bytes, encode_batch};
+use super::export::export_parquet_in;
+use super::frame::column_of_texts;
+use super::order::select_rows;
+use super::*;
+use crate::disk::{MemoryDisk, SharedDisk};
+use crate::error::{ErrorKind, Place};
+use crate::model::table_data::{Column, ColumnType, DataType};
+use crate::value::Control;
+
+fn column(name: &str, data_type: DataType, column_type: ColumnType) -> Column {
+    Column { name: name.to_owned(), data_type, column_type, ..Column::default() }
+}
+
+/// An index, and a text.
+fn schema() -> Arc<TableSchema> {
+    let columns =
+        vec![column("i", DataType::Int64, ColumnType::Index), column("s", DataType::String, ColumnType::Normal)];
+    Arc::new(TableSchema::with_default_limit(columns).unwrap())
+}
+
+/// Rows `step` apart from `from` on, whose texts are in no order and of this length.
+fn rows(schema: &TableSchema, from: i64, step: i64, count: i64, text_bytes: usize) -> RecordBatch {
+    let index: ArrayRef = Arc::new(Int64Array::from_iter_values((0..count).map(|at| from + at * step)));
+    let text = |at: i64| format!("{:08}{}", at * 7919 % 10_007, "x".repeat(text_bytes - 8));
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..count).map(text)));
+    RecordBatch::try_new(schema.arrow().clone(), vec![index, texts]).unwrap()
+}
+
+/// 3,000 rows in three runs.
+fn view(schema: &Arc<TableSchema>, text_bytes: usize) -> Arc<TableView> {
+    let whole = rows(schema, 0, 1, 3000, text_bytes);
+    let run = |at: usize| Run::Memory(Arc::new(MemoryRun::new(schema, &[whole.slice(at, 1000)], at as u64).unwrap()));
+    Arc::new(TableView::new(schema.clone(), [0, 1000, 2000].map(run).to_vec()))
+}
+
+fn sorted_by_text(memory_bytes: usize, spill: Option<SpillPlace>) -> RowQuery {
+    let order = vec![OrderColumn { column: 1, descending: true }];
+    RowQuery { columns: vec![0, 1], order, memory_bytes, spill, ..RowQuery::default() }
+}
+
+fn texts(batch: &RecordBatch) -> Vec<String> {
+    batch_rows(batch).into_iter().map(|row| row[1].clone().unwrap()).collect()
+}
+
+#[test]
+fn runs_that_are_merged_wait_with_few_rows_each() {
+    const RUNS: i64 = 24;
+    const ROWS: i64 = 4096;
+    let schema = schema();
+    let disk: SharedDisk = Arc::new(MemoryDisk::default());
+    disk.create_dir_all("t").unwrap();
+    let runs = (0..RUNS).map(|at| {
+        let mut writer = SegmentWriter::new(disk.clone(), "t", at as u64, schema.clone(), (at * ROWS) as u64).unwrap();
+        writer.write(&rows(&schema, at, RUNS, ROWS, 8), None).unwrap();
+        Run::Segment(Arc::new(Segment::open(&disk, "t", writer.finish().unwrap(), schema.clone()).unwrap()))
+    });
+    let view = Arc::new(TableView::new(schema.clone(), runs.collect()));
+    let mut scan = MergedScan::new(view, Arc::default(), vec![0], None, Control::default()).unwrap();
+    let mut next = 0;
+    let mut most = 0;
+    while let Some(chunk) = scan.next_chunk().unwrap() {
+        let values = index_values(chunk.batch.column(0)).unwrap().into_owned();
+        assert!(values.iter().copied().eq(next..next + values.len() as i64), "{next}");
+        next += values.len() as i64;
+        most = most.max(scan.waiting_rows());
+    }
+    assert_eq!(next, RUNS * ROWS);
+    assert!(most as i64 <= 3 * ROWS, "{most} of {next} rows waited");
+}
+
+#[test]
+fn merged_rows_of_long_texts_come_in_small_batches() {
+    let schema = schema();
+    let run = |at: i64| {
+        let run = MemoryRun::new(&schema, &[rows(&schema, at, 2, 250, 100_000)], 250 * at as u64).unwrap();
+        Run::Memory(Arc::new(run))
+    };
+    let view = Arc::new(TableView::new(schema.clone(), vec![run(0), run(1)]));
+    let mut scan = MergedScan::new(view, Arc::default(), vec![0, 1], None, Control::default()).unwrap();
+    let mut next = 0;
+    while let Some(chunk) = scan.next_chunk().unwrap() {
+        assert!(batch_bytes(&chunk.batch) <= 33 << 20, "{}", batch_bytes(&chunk.batch));
+        let values = index_values(chunk.batch.column(0)).unwrap().into_owned();
+        assert!(values.iter().copied().eq(next..next + values.len() as i64), "{next}");
+        next += values.len() as i64;
+    }
+    assert_eq!(next, 500);
+}
+
+#[test]
+fn ordered_texts_are_fetched_in_parts_that_memory_holds() {
+    const MEMORY: usize = 1 << 20;
+    let schema = schema();
+    let view = view(&schema, 2000);
+    let query = sorted_by_text(MEMORY, None);
+    let mut seen = Vec::new();
+    for batch in RowStream::new(view.clone(), query, Control::default()).unwrap() {
+        let batch = batch.unwrap();
+        assert!(batch.get_array_memory_size() <= MEMORY, "{}", batch.get_array_memory_size());
+        seen.extend(texts(&batch));
+    }
+    assert_eq!(seen.len(), 3000);
+    assert!(seen.is_sorted_by(|a, b| a >= b));
+    // Keys as long as their texts: fewer than were asked for, and the rest behind them.
+    let order = [OrderColumn { column: 1, descending: true }];
+    let select =
+        |after| select_rows(&view, &Predicates::default(), &order, after, (3000, MEMORY), &Control::default()).unwrap();
+    let (mut after, mut positions) = (None, Vec::new());
+    loop {
+        let part = select(after);
+        assert!(part.is_all || part.rows.len() == 1024, "{}", part.rows.len());
+        after = part.rows.last().map(|row| row.ordinal);
+        positions.extend(part.rows.iter().map(|row| row.ordinal));
+        if part.is_all {
+            break;
+        }
+    }
+    let all =
+        select_rows(&view, &Predicates::default(), &order, None, (3001, usize::MAX), &Control::default()).unwrap();
+    assert!(all.is_all);
+    assert_eq!(positions, all.rows.iter().map(|row| row.ordinal).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_sort_of_wide_rows_by_way_of_files_answers_in_small_batches() {
+    let schema = schema();
+    let view = view(&schema, 8000);
+    let disk: SharedDisk = Arc::new(MemoryDisk::default());
+    let place = SpillPlace { disk, dir: "tmp", numbers: Arc::default(), bytes_max: u64::MAX };
+    let mut seen = Vec::new();
+    for batch in RowStream::new(view, sorted_by_text(1000, Some(place)), Control::default()).unwrap() {
+        let batch = batch.unwrap();
+        assert!(batch_bytes(&batch) <= 12 << 20, "{}", batch_bytes(&batch));
+        seen.extend(texts(&batch));
+    }
+    assert_eq!(seen.len(), 3000);
+    assert!(seen.is_sorted_by(|a, b| a >= b));
+}
+
+#[test]
+fn a_part_of_a_batch_is_encoded_in_its_own_size() {
+    let schema = schema();
+    let part = rows(&schema, 0, 1, 20_000, 20).slice(10_000, 10);
+    let bytes = encode_batch(&schema, &part).unwrap();
+    assert!(bytes.capacity() < 2 * bytes.len() + 100, "{} for {}", bytes.capacity(), bytes.len());
+}
+
+#[test]
+fn row_groups_of_an_export_are_bounded_by_their_bytes() {
+    let schema = schema();
+    let batch = rows(&schema, 0, 1, 4000, 100);
+    let parts = (0..8).map(|at| Ok(batch.slice(at * 500, 500)));
+    let mut out = Vec::new();
+    assert_eq!(export_parquet_in(schema.arrow(), parts, &mut out, 4 * 1024).unwrap(), 4000);
+    let file = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(out)).unwrap();
+    assert!(file.metadata().num_row_groups() > 2, "{}", file.metadata().num_row_groups());
+    let read: Vec<RecordBatch> = file.build().unwrap().map(Result::unwrap).collect();
+    assert_eq!(read.iter().flat_map(texts).collect::<Vec<_>>(), texts(&batch));
+}
+
+#[test]
+fn texts_beyond_what_an_array_holds_are_refused() {
+    let text = "x".repeat(1 << 26);
+    let column = column("s", DataType::String, ColumnType::Normal);
+    let place = |row: usize| Place::Cell { row: row as u64, column: "s".to_owned() };
+    let error = column_of_texts(&column, 32, |_| Some(text.as_str()), place).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
+}
