@@ -8,6 +8,8 @@ mod client_end_tests;
 mod lab;
 mod search;
 mod table_append;
+#[cfg(test)]
+mod table_append_tests;
 mod table_import;
 #[cfg(test)]
 mod table_import_tests;

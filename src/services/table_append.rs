@@ -6,8 +6,8 @@ use arrow::array::RecordBatch;
 use serde_json::json;
 
 use super::table_metadata::found;
-use crate::columnar::{TableSchema, coerce_batch, encode_batch};
-use crate::error::{Error, Result};
+use crate::columnar::{TableSchema, batch_bytes, coerce_batch, encode_batch};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::Resource;
 use crate::model::table::TableMetadata;
 use crate::session::table_store::{self, NewSegments, SORT_ROWS, SegmentSink};
@@ -84,7 +84,7 @@ impl<'a, A: Access> Rest<'a, A> {
         if let Some(sink) = &mut self.sink {
             return sink.push(batch);
         }
-        self.bytes += batch.get_array_memory_size();
+        self.bytes += batch_bytes(&batch);
         self.batches.push(batch);
         // Inside a transaction everything is buffered: a segment file could not be taken back with it.
         let is_large = self.rows >= SORT_ROWS as u64 || self.bytes >= LARGE_BYTES;
@@ -103,12 +103,25 @@ impl<'a, A: Access> Rest<'a, A> {
         let mut encoded = Vec::new();
         for batch in &self.batches {
             for at in (0..batch.num_rows()).step_by(BATCH_ROWS) {
-                let part = batch.slice(at, BATCH_ROWS.min(batch.num_rows() - at));
-                encoded.push((part.num_rows() as u64, encode_batch(&self.schema, &part)?));
+                encode_parts(&self.schema, batch.slice(at, BATCH_ROWS.min(batch.num_rows() - at)), &mut encoded)?;
             }
         }
         Ok(Arrived { rows: self.rows, segments, encoded })
     }
+}
+
+/// Encodes rows for the buffer, in so many batches that none is too large.
+fn encode_parts(schema: &TableSchema, rows: RecordBatch, out: &mut Vec<(u64, Vec<u8>)>) -> Result<()> {
+    let count = rows.num_rows();
+    match encode_batch(schema, &rows) {
+        Ok(bytes) => out.push((count as u64, bytes)),
+        Err(error) if error.kind() == ErrorKind::LimitExceeded && count > 1 => {
+            encode_parts(schema, rows.slice(0, count / 2), out)?;
+            encode_parts(schema, rows.slice(count / 2, count - count / 2), out)?;
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(())
 }
 
 fn too_many_rows(id: &str, row_limit: u64) -> Error {
@@ -191,8 +204,11 @@ pub(super) fn commit<A: Access>(
         if end_of_data {
             table.supports_append = Some(false);
         }
-        let what = if rows > 0 { What::RowsAppended } else { What::Closed };
-        draft.put_state(&table, what, (rows > 0).then(|| json!({ "rowCount": rows })))?;
+        // An import of no rows only makes its table.
+        if rows > 0 || end_of_data {
+            let what = if rows > 0 { What::RowsAppended } else { What::Closed };
+            draft.put_state(&table, what, (rows > 0).then(|| json!({ "rowCount": rows })))?;
+        }
         Ok(is_due)
     });
     let is_due = segments.settle(outcome)?;

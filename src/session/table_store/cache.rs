@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::number_of;
+use super::{number_of, stretches};
 use crate::columnar::{MemoryRun, Segment, SegmentMeta, TableSchema, decode_batch};
 use crate::disk::SharedDisk;
 use crate::error::Result;
@@ -24,7 +24,7 @@ type BufferKey = (u64, u64);
 #[derive(Debug, Default)]
 pub(crate) struct TableCache {
     segments: Mutex<(HashMap<u64, Arc<Segment>>, VecDeque<u64>)>,
-    buffers: Mutex<HashMap<Vec<u8>, (BufferKey, Arc<MemoryRun>)>>,
+    buffers: Mutex<HashMap<Vec<u8>, (BufferKey, Vec<Arc<MemoryRun>>)>>,
     pub(super) ids: Mutex<Range<u64>>,
     /// Numbers of temporary files.
     pub(super) temporary: Arc<AtomicU64>,
@@ -71,30 +71,36 @@ impl TableCache {
         }
     }
 
-    /// The buffer as a sorted run. Found again by its checksums, so what a refused transaction left here is never used.
+    /// The buffer as sorted runs, one for each stretch. Found again by its checksums and the types of its columns, so what a
+    /// refused transaction left here is never used.
     pub(super) fn buffer(
         &self,
         table: &[u8],
         batches: &[(Vec<u8>, Vec<u8>)],
         schema: &TableSchema,
-    ) -> Result<Arc<MemoryRun>> {
-        let mut sums = Vec::with_capacity(batches.len() * 12);
+    ) -> Result<Vec<Arc<MemoryRun>>> {
+        let mut sums = Vec::with_capacity(batches.len() * 12 + schema.len());
+        sums.extend(schema.columns().iter().map(|column| column.data_type as u8));
         for (key, bytes) in batches {
             sums.extend_from_slice(&number_of(key).to_be_bytes());
             sums.extend_from_slice(bytes.get(16..20).unwrap_or_default());
         }
         let first = batches.first().map_or(0, |(key, _)| number_of(key));
         let wanted = (first, xxh3_64(&sums));
-        if let Some((_, run)) = lock(&self.buffers).get(table).filter(|(known, _)| *known == wanted) {
-            return Ok(run.clone());
+        if let Some((_, runs)) = lock(&self.buffers).get(table).filter(|(known, _)| *known == wanted) {
+            return Ok(runs.clone());
         }
-        let decoded = batches.iter().map(|(_, bytes)| decode_batch(schema, bytes)).collect::<Result<Vec<_>>>()?;
-        let run = Arc::new(MemoryRun::new(schema, &decoded, first)?);
+        let run = |stretch: &[(Vec<u8>, Vec<u8>)]| {
+            let decoded = stretch.iter().map(|(_, bytes)| decode_batch(schema, bytes)).collect::<Result<Vec<_>>>()?;
+            let first = stretch.first().map_or(0, |(key, _)| number_of(key));
+            MemoryRun::new(schema, &decoded, first).map(Arc::new)
+        };
+        let runs = stretches(batches).into_iter().map(run).collect::<Result<Vec<_>>>()?;
         let mut kept = lock(&self.buffers);
         if kept.len() >= KEPT_BUFFERS && !kept.contains_key(table) {
             kept.clear();
         }
-        kept.insert(table.to_vec(), (wanted, run.clone()));
-        Ok(run)
+        kept.insert(table.to_vec(), (wanted, runs.clone()));
+        Ok(runs)
     }
 }

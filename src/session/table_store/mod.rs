@@ -17,7 +17,7 @@ use std::sync::Arc;
 use super::draft::Draft;
 use super::engine::Engine;
 use super::view::View;
-use crate::columnar::{Run, SegmentMeta, SpillPlace, TableSchema, TableView, data_name, summary_name};
+use crate::columnar::{Run, SegmentMeta, SpillPlace, TableSchema, TableView, batch_row_count, data_name, summary_name};
 use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::model::table::TableMetadata;
@@ -70,7 +70,8 @@ fn number_of(key: &[u8]) -> u64 {
 /// The checked schema of a table.
 pub(crate) fn schema_of(table: &TableMetadata) -> Result<Arc<TableSchema>> {
     let columns = table.columns.clone().unwrap_or_default();
-    TableSchema::new(columns, limits::IMPORT_COLUMNS)
+    // How many there may be was checked when it was created.
+    TableSchema::new(columns, usize::MAX)
         .map(Arc::new)
         .map_err(|error| Error::corrupt(format!("the columns of a stored table are damaged: {}", error.message())))
 }
@@ -91,7 +92,7 @@ pub(crate) fn open_table(view: &View<'_>, table: &TableMetadata) -> Result<Arc<T
     }
     let batches = view.raw_prefix(Space::TableBuffer, key.as_bytes())?;
     if !batches.is_empty() {
-        runs.push(Run::Memory(engine.tables.buffer(key.as_bytes(), &batches, &schema)?));
+        runs.extend(engine.tables.buffer(key.as_bytes(), &batches, &schema)?.into_iter().map(Run::Memory));
     }
     let opened = TableView::new(schema, runs);
     let expected = table.row_count.unwrap_or_default().unsigned_abs();
@@ -103,6 +104,27 @@ pub(crate) fn open_table(view: &View<'_>, table: &TableMetadata) -> Result<Arc<T
         .with_resource(TableMetadata::KIND.name, table.id()));
     }
     Ok(Arc::new(opened))
+}
+
+/// Bytes that the batches of one run take, about: its columns must stay within the 2 GiB that an array of texts has.
+const RUN_BYTES: usize = 512 * 1024 * 1024;
+
+/// The buffered batches, by key and bytes, cut into those whose rows follow each other: a large append, which went straight
+/// into segments, may stand between two small ones.
+fn stretches(batches: &[(Vec<u8>, Vec<u8>)]) -> Vec<&[(Vec<u8>, Vec<u8>)]> {
+    let mut out = Vec::new();
+    let (mut from, mut next, mut taken) = (0, None, 0);
+    for (at, (key, bytes)) in batches.iter().enumerate() {
+        let follows = next == Some(number_of(key)) && bytes.len().saturating_add(taken) <= RUN_BYTES;
+        if at > 0 && !follows {
+            out.extend(batches.get(from..at));
+            (from, taken) = (at, 0);
+        }
+        next = number_of(key).checked_add(batch_row_count(bytes));
+        taken += bytes.len();
+    }
+    out.extend(batches.get(from..).filter(|last| !last.is_empty()));
+    out
 }
 
 /// Directory of temporary files; whatever is in it when a store is opened is left over.

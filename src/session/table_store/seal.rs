@@ -1,34 +1,47 @@
-//! Seals the buffer of a table into a segment.
+//! Seals the buffer of a table into segments.
 
 use super::sink::new_writer;
-use super::{directory, entry_key, key_of, schema_of, state};
+use super::{directory, entry_key, key_of, schema_of, state, stretches};
 use crate::columnar::{data_name, summary_name};
 use crate::error::Result;
 use crate::model::table::TableMetadata;
 use crate::records::Space;
 use crate::session::access::{Access, Session};
-use crate::session::engine::lock;
+use crate::session::engine::{Engine, lock};
 use crate::value::{Control, stored};
 
-/// Seals the buffer of a table into a segment; false when there was nothing to seal.
-pub(crate) fn seal(session: &Session, id: &str, control: &Control) -> Result<bool> {
+/// Seals the buffer of a table, each stretch of rows that follow each other into a segment; answers how many.
+pub(crate) fn seal(session: &Session, id: &str, control: &Control) -> Result<u64> {
     let engine = session.context().engine.clone();
     let _turn = lock(&engine.tables.turn);
-    control.check()?;
+    let (mut sealed, mut left) = (0, 1);
+    // As many as the first look finds: what is appended meanwhile is for the next pass.
+    while left > 0 {
+        control.check()?;
+        let Some(stretches) = seal_first(session, &engine, id)? else { break };
+        left = if sealed == 0 { stretches } else { left } - 1;
+        sealed += 1;
+    }
+    Ok(sealed)
+}
+
+/// Seals the first stretch of a buffer; answers how many there were.
+fn seal_first(session: &Session, engine: &Engine, id: &str) -> Result<Option<usize>> {
     let key = key_of(id)?;
-    let Some((schema, batches, run)) = session.read(|view| {
+    let Some((schema, batches, run, count)) = session.read(|view| {
         let Some(table) = view.any_by_key::<TableMetadata>(key)? else { return Ok(None) };
         let batches = view.raw_prefix(Space::TableBuffer, key.as_bytes())?;
-        if batches.is_empty() {
-            return Ok(None);
-        }
+        let stretches = stretches(&batches);
+        let Some(first) = stretches.first() else { return Ok(None) };
         let schema = schema_of(&table)?;
-        let run = engine.tables.buffer(key.as_bytes(), &batches, &schema)?;
-        let batches: Vec<(Vec<u8>, u64)> = batches.into_iter().map(|(key, bytes)| (key, bytes.len() as u64)).collect();
-        Ok(Some((schema, batches, run)))
+        let Some(run) = engine.tables.buffer(key.as_bytes(), &batches, &schema)?.into_iter().next() else {
+            return Ok(None);
+        };
+        let first: Vec<(Vec<u8>, u64)> = first.iter().map(|(key, bytes)| (key.clone(), bytes.len() as u64)).collect();
+        Ok(Some((schema, first, run, stretches.len())))
     })?
     else {
-        return Ok(false);
+        return Ok(None);
     };
     let (files, mut writer) = new_writer(session, id, &schema, run.first_ordinal())?;
     writer.write(run.batch(), run.ordinals())?;
@@ -41,7 +54,7 @@ pub(crate) fn seal(session: &Session, id: &str, control: &Control) -> Result<boo
                 // The table was deleted meanwhile: what was written is garbage.
                 draft.forget_file(&format!("{dir}/{}", data_name(meta.id)));
                 draft.forget_file(&format!("{dir}/{}", summary_name(meta.id)));
-                return Ok(false);
+                return Ok(None);
             }
         }
         let mut state = state(draft.raw(Space::TableState, key.as_bytes())?)?;
@@ -53,7 +66,7 @@ pub(crate) fn seal(session: &Session, id: &str, control: &Control) -> Result<boo
         }
         draft.put_raw(Space::TableState, key.as_bytes().to_vec(), stored::to_bytes(&state)?);
         draft.put_raw(Space::Segments, entry_key(key.as_bytes(), meta.id), stored::to_bytes(&meta)?);
-        Ok(true)
+        Ok(Some(count))
     });
     files.settle(sealed)
 }
