@@ -238,6 +238,25 @@ fn what_is_refused_leaves_nothing() {
 }
 
 #[test]
+fn an_import_of_no_rows_closes_its_table_only_when_it_says_so() {
+    use crate::session::{Position, What};
+    let (_store, session) = open(&disk());
+    let from = |text: &str, end_of_data: bool| {
+        let request = ImportTableRequest { end_of_data: Some(end_of_data), ..new_table(columns()) };
+        let id = csv(&session, request, text).unwrap().id.unwrap();
+        session.get_table_metadata(&id).unwrap().supports_append
+    };
+    assert_eq!(from("c 0\n", false), Some(true));
+    assert_eq!(from("c 0\n", true), Some(false));
+    let mut changes = session.changes(Position::START);
+    let mut told = Vec::new();
+    while let Some(event) = changes.poll().unwrap() {
+        told.push(event.what);
+    }
+    assert_eq!(told, [What::Created, What::Created, What::Closed]);
+}
+
+#[test]
 fn an_import_beyond_the_rows_of_a_table_is_refused_early() {
     let disk = disk();
     let store = Store::options().maintenance_thread(false).table_rows_max(1000).open_on(disk.clone()).unwrap();

@@ -308,7 +308,7 @@ pub(super) fn modify_many(
 ) -> Result<Option<ModifyTablesPartialSuccess>> {
     let mut seen = HashSet::new();
     for (at, change) in request.tables.iter().enumerate() {
-        if !seen.insert(change.id.to_ascii_lowercase()) {
+        if !seen.insert(change.id.clone()) {
             return Err(Error::invalid(format!("the table {:?} is listed twice", change.id))
                 .with_resource(TableMetadata::KIND.name, change.id.clone())
                 .at_member(format!("tables[{at}].id")));

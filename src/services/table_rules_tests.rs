@@ -251,6 +251,12 @@ fn modify_tables_judges_each_table_on_its_own() {
     assert_eq!(answer["modifiedTableIds"], json!([]));
     let before = metadata(&session, &one);
     assert_eq!(kind(modify(json!({"tables": [{"id": one, "name": "1"}, {"id": one, "name": "2"}]}))), BAD);
+    assert_eq!(metadata(&session, &one), before);
+    // Ids are compared exactly, so that in upper case is another one, and no id.
+    let shouted = one.to_ascii_uppercase();
+    let answer = modify(json!({"tables": [{"id": one, "name": "n"}, {"id": shouted, "name": "2"}]})).unwrap();
+    assert_eq!(answer["failedModifications"], json!([{"id": shouted, "name": "2"}]));
+    let before = metadata(&session, &one);
     assert_eq!(kind(modify(json!({}))), BAD);
     assert_eq!(kind(modify(json!({"tables": [{"name": "1"}]}))), BAD);
     assert_eq!(metadata(&session, &one), before);
