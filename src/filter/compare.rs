@@ -66,7 +66,8 @@ impl<'c> Checker<'c> {
             return Ok(Test::Const(false));
         }
         let is_null = match other {
-            Typed::Scalar(Value { scalar: Scalar::Const(_) | Scalar::Test(_), .. }) => Test::Const(false),
+            Typed::Scalar(Value { scalar: Scalar::Const(constant), .. }) => Test::Const(constant == Constant::Null),
+            Typed::Scalar(Value { scalar: Scalar::Test(_), .. }) => Test::Const(false),
             Typed::Scalar(value) => Test::IsNull(value.scalar),
             Typed::List(list, _) => Test::ListIsNull(list),
             Typed::Many { list, scope, body } => {
@@ -152,15 +153,18 @@ impl<'c> Checker<'c> {
             let message = format!("`{}` is not allowed here: the id supports `=` and `!=` only", comparison.sign());
             return Err(Fault::new(FaultKind::OperatorNotAllowed, span, message));
         }
+        let is_empty_text =
+            |value: &Value| matches!(&value.scalar, Scalar::Const(Constant::Text(text)) if text.is_empty());
+        let has_empty_text = is_empty_text(&left) || is_empty_text(&right);
         let (left, right) = self.unify((left, left_ast), (right, right_ast), span)?;
         if comparison.is_ordering() && matches!(left.ty, Type::Bool | Type::Enum(_)) {
             let message = format!("`{}` does not order {}", comparison.sign(), left.ty);
             return Err(Fault::new(FaultKind::TypeMismatch, span, message));
         }
         for (constant, constant_ast, other) in [(&left, left_ast, &right), (&right, right_ast, &left)] {
-            // Only empty text beside a time becomes null here.
             if matches!(constant.scalar, Scalar::Const(Constant::Null)) {
-                if comparison.is_ordering() {
+                // Empty text beside a time; what was computed and has no value is null as in a record.
+                if comparison.is_ordering() && has_empty_text {
                     return Err(self.bad_value(constant_ast, "", "a date and time"));
                 }
                 return self.compare_null(comparison, Typed::Scalar(other.clone()), span);

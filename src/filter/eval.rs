@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use super::constant::{Constant, fold_case, order, parse_bool, parse_number, parse_span, parse_time};
 use super::syntax::{Arithmetic, Comparison};
 use super::tree::{How, List, Members, Place, Scalar, Set, Test};
-use crate::value::{Row, Val, time};
+use crate::value::{Row, Val, limits, time};
 
 /// What a scope's number stands for during evaluation.
 #[derive(Clone, Debug)]
@@ -168,8 +168,9 @@ impl Set {
             (Val::Int(value) | Val::Time(value) | Val::Span(value), Members::Ints(sorted, None)) => {
                 sorted.contains(value)
             }
-            (Val::Double(value), Members::Doubles(sorted)) => {
-                sorted.binary_search_by(|member| member.partial_cmp(value).unwrap_or(Ordering::Less)).is_ok()
+            // Numbers that are computed are integers where they can be.
+            (Val::Double(_) | Val::Int(_), Members::Doubles(sorted)) => {
+                sorted.binary_search_by(|member| order(&Val::Double(*member), value).unwrap_or(Ordering::Less)).is_ok()
             }
             _ => false,
         }
@@ -227,6 +228,10 @@ impl Scalar {
                 let mut whole = String::new();
                 for part in parts {
                     if let Val::Str(part) = part.get(at) {
+                        // Texts that are put together within one another would double without an end.
+                        if whole.len() + part.len() > limits::FILTER_TEXT_BYTES {
+                            return Val::Null;
+                        }
                         whole.push_str(&part);
                     }
                 }

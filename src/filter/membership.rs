@@ -41,6 +41,26 @@ impl<'c> Checker<'c> {
             let test = Box::new(self.membership((Typed::Scalar(body), value_ast), items, span)?);
             return Ok(Test::Exists { list, scope, test });
         }
+        let value = match value {
+            Typed::Test(test) => Typed::Scalar(Value::new(Scalar::Test(Box::new(test)), Type::Bool)),
+            other => other,
+        };
+        if let Typed::Scalar(whole) = value {
+            if items.len() < 2 || is_short(&whole.scalar) {
+                return self.one_of((Typed::Scalar(whole), value_ast), items, span);
+            }
+            // Every item is compared with a value of its own. One that takes computing is computed once and stands for
+            // an element: copies of it would double with each membership of a chain.
+            let scope = self.new_scope();
+            let element = Value { scalar: Scalar::Element(scope), ..whole };
+            let test = Box::new(self.one_of((Typed::Scalar(element), value_ast), items, span)?);
+            return Ok(Test::Exists { list: List::Array(vec![whole.scalar]), scope, test });
+        }
+        self.one_of((value, value_ast), items, span)
+    }
+
+    /// Whether the value, of which copies are cheap, equals one of the items.
+    fn one_of(&mut self, (value, value_ast): (Typed<'c>, &'c Ast), items: &'c [Ast], span: Span) -> Checked<Test> {
         let mut has_null = false;
         let mut constants = Vec::new();
         let mut others = Vec::new();
@@ -147,6 +167,7 @@ fn in_set(value: Value, mut constants: Vec<Constant>, has_null: bool) -> Test {
             return comparison_test(value.scalar, Comparison::Eq, Scalar::Const(constant));
         }
     }
+    let mut others = Vec::new();
     let set = match value.ty {
         Type::Text | Type::Id | Type::Enum(_) => Set::texts(
             constants
@@ -163,7 +184,16 @@ fn in_set(value: Value, mut constants: Vec<Constant>, has_null: bool) -> Test {
             };
             Set::ints(constants.iter().filter_map(exact_int).collect(), has_null, kind)
         }
-        Type::Double => Set::doubles(constants.iter().filter_map(exact_double).collect(), has_null),
+        Type::Double => {
+            let (exact, between): (Vec<_>, Vec<_>) =
+                constants.into_iter().partition(|constant| exact_double(constant).is_some());
+            // What is computed may be an integer that no double equals.
+            if !between.is_empty() && !matches!(value.scalar, Scalar::Field(_)) {
+                let set = Set::ints(between.iter().filter_map(exact_int).collect(), false, Constant::Int);
+                others.push(Test::In { value: value.scalar.clone(), set });
+            }
+            Set::doubles(exact.iter().filter_map(exact_double).collect(), has_null)
+        }
         Type::Bool => {
             let bools = constants
                 .into_iter()
@@ -175,5 +205,20 @@ fn in_set(value: Value, mut constants: Vec<Constant>, has_null: bool) -> Test {
             return any(tests);
         }
     };
-    Test::In { value: value.scalar, set }
+    others.push(Test::In { value: value.scalar, set });
+    any(others)
+}
+
+/// Whether a value is read and not computed, so that any number of copies costs little.
+fn is_short(scalar: &Scalar) -> bool {
+    match scalar {
+        Scalar::Const(_)
+        | Scalar::Field(_)
+        | Scalar::Within { .. }
+        | Scalar::Element(_)
+        | Scalar::Key(_)
+        | Scalar::Value(_) => true,
+        Scalar::Entry { key, .. } => matches!(**key, Scalar::Const(_)),
+        _ => false,
+    }
 }

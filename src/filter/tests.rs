@@ -105,6 +105,37 @@ fn the_deepest_accepted_filter_runs_on_a_small_stack() {
 }
 
 #[test]
+fn what_a_filter_computes_does_not_double_with_each_level() {
+    let run = || {
+        let row = JsonRow::new(&schemas::fields("workItem"), &schemas::sources("workItem"), &json!({"name": "a"}));
+        let started = std::time::Instant::now();
+        for item in ["true, false", "name = \"a\", name = \"b\"", "true, name = \"c\""] {
+            for levels in [1, 2, 3, 60, 150] {
+                let text = format!("(name = \"a\"){}", format!(" in ({item})").repeat(levels));
+                let filter = work_item(&text, &[]).unwrap();
+                assert!(filter.matches(&row), "{item} {levels}");
+            }
+        }
+        // Each element is the text of the level around it, twice.
+        let mut text = "it.Length = 8".to_owned();
+        for level in (0..3).rev() {
+            let inner = if level == 0 { "name".to_owned() } else { format!("x{level}") };
+            text = format!("new[]{{{inner} + {inner}}}.Any(x{} => {})", level + 1, text.replace("it", "x3"));
+        }
+        assert!(work_item(&text, &[]).unwrap().matches(&row));
+        let mut text = "true".to_owned();
+        for level in (0..90).rev() {
+            let inner = if level == 0 { "name".to_owned() } else { format!("x{level}") };
+            text = format!("new[]{{{inner} + {inner}}}.Any(x{} => {text})", level + 1);
+        }
+        let filter = work_item(&text, &[]).unwrap();
+        assert!(filter.matches(&row), "a text that is too long counts as null");
+        assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+    };
+    std::thread::Builder::new().stack_size(2 * 1024 * 1024).spawn(run).unwrap().join().unwrap();
+}
+
+#[test]
 fn flat_chains_are_not_nesting() {
     for operator in [" or ", " && ", " | "] {
         let text = vec!["name = \"a\""; 4000].join(operator);

@@ -13,6 +13,8 @@ pub const FILTER_NODES: usize = 50_000;
 pub const FILTER_SUBSTITUTIONS: usize = 10_000;
 /// Elements of one array or in-list of a filter.
 pub const FILTER_LIST: usize = 10_000;
+/// Bytes of a text that a filter puts together from others; a longer one counts as null.
+pub const FILTER_TEXT_BYTES: usize = RECORD_BYTES;
 
 /// Bytes of a text query.
 pub const TEXT_QUERY_BYTES: usize = 16 * 1024;
