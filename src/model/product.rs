@@ -97,6 +97,7 @@ impl Resource for Product {
     const KIND: Kind = Kind { code: 1, name: "Product", service: Service::PRODUCTS, id: IdForm::Guid };
     const FIELDS_ARE_MEMBERS: bool = true;
     const NAME_MEMBERS: &'static [&'static str] = &["name", "partNumber"];
+    const NEVER_NULL: &'static [&'static str] = &["partNumber"];
 
     fn id(&self) -> &str {
         self.id.as_deref().unwrap_or_default()

@@ -84,6 +84,9 @@ pub trait Resource: Stored + Clone + Debug + Default + PartialEq + Send + Sync +
     /// The members that the display name comes from, by their wire names.
     const NAME_MEMBERS: &'static [&'static str] = &["name"];
 
+    /// Paths of fields that no record is without, so that an index that leaves records with null out has them all.
+    const NEVER_NULL: &'static [&'static str] = &[];
+
     /// Whether a part of each record changes so often that it is kept in a small row beside the record. No index and
     /// no text may depend on that part.
     const HAS_STATE: bool = false;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::WorkItem;
 use crate::disk::{MemoryDisk, SharedDisk};
 use crate::prelude::*;
-use crate::session::{Access, Identity, Plan, Query, Session};
+use crate::session::{Access, Identity, OrderTerm, Plan, Query, Session};
 use crate::store::{Store, StoreOptions};
 use crate::value::{Control, Patch};
 use crate::{
@@ -147,6 +147,74 @@ fn columns_count_what_the_view_sees() {
     check(&session, false);
     store.maintain(&Control::default()).unwrap();
     check(&session, true);
+}
+
+#[test]
+fn parts_of_texts_are_looked_for_along_the_order() {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = open(&disk);
+    let session = store.session(Identity::user("ada"));
+    (0..300).step_by(10).for_each(|start| drop(create(&session, start..start + 10)));
+    search(&session);
+    store.maintain(&Control::default()).unwrap();
+    session
+        .read(|view| {
+            for descending in [false, true] {
+                let order = vec![OrderTerm { path: "updatedAt", descending }];
+                let query = Query { filter: Some("name.Contains(\"em 1\")"), order, take: 10, ..Query::default() };
+                let (mut found, mut token) = (Vec::new(), None::<String>);
+                loop {
+                    let page = Query { continuation_token: token.as_deref(), ..query.clone() };
+                    let (page, plan) = view.query_with_plan::<WorkItem>(&page)?;
+                    assert_eq!(plan.access, "index updatedAt in order within 111 ids");
+                    assert!(plan.records_touched <= Some(12), "{plan}");
+                    found.extend(page.items.into_iter().map(|item| item.name.unwrap()));
+                    token = page.continuation_token;
+                    if token.is_none() {
+                        break;
+                    }
+                }
+                let all = view.query::<WorkItem>(&Query { take: 1000, ..query })?.items;
+                assert_eq!(found, all.into_iter().map(|item| item.name.unwrap()).collect::<Vec<_>>());
+                assert_eq!(found.len(), 111);
+            }
+            // What is to be found lies behind more than the walk has patience for.
+            let order = vec![OrderTerm { path: "updatedAt", descending: true }];
+            let query = Query { filter: Some("name.Contains(\"em 1\")"), order, take: 2, ..Query::default() };
+            let rare = Query { filter: Some("name.ToLower().Contains(\"em 1\") and name.Length = 6"), ..query };
+            let names: Vec<String> =
+                view.query::<WorkItem>(&rare)?.items.into_iter().map(|item| item.name.unwrap()).collect();
+            assert_eq!(names, ["item 1"]);
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
+fn a_count_that_the_index_does_not_give_is_of_all_pages() {
+    let options = StoreOptions::default().maintenance_thread(false).log_entries_max(1);
+    let store = options.open_on(Arc::new(MemoryDisk::new())).unwrap();
+    let session = store.session(Identity::user("ada"));
+    (0..60).step_by(10).for_each(|start| drop(create(&session, start..start + 10)));
+    search(&session);
+    let other = store.session(Identity::user("bob"));
+    session
+        .read(|view| {
+            let order = vec![OrderTerm { path: "updatedAt", descending: false }];
+            let query = Query { filter: Some(FILTERS[0]), order, take: 5, return_count: true, ..Query::default() };
+            let (first, plan) = view.query_with_plan::<WorkItem>(&query)?;
+            assert!(plan.count.unwrap().contains("columns of the text index"));
+            // The index goes on, and the log no longer tells how to put it back to what this view sees.
+            (100..105).for_each(|number| drop(create(&other, number..number + 1)));
+            search(&other);
+            store.maintain(&Control::default()).unwrap();
+            let token = first.continuation_token.as_deref();
+            let (next, plan) = view.query_with_plan::<WorkItem>(&Query { continuation_token: token, ..query })?;
+            assert_eq!(plan.count.as_deref(), Some("every match"));
+            assert_eq!((next.items.len(), next.total_count), (5, first.total_count));
+            Ok(())
+        })
+        .unwrap();
 }
 
 #[test]

@@ -113,6 +113,34 @@ fn an_inner_error_names_its_item_and_requests_come_back_as_received() {
 }
 
 #[test]
+fn a_page_by_part_number_reads_that_page() {
+    let store = TestStore::new();
+    let session = store.session();
+    let requests = (0..300).map(|number| request(&format!("PN-{:03}", number * 7 % 300))).collect();
+    assert!(session.create_products(requests).unwrap().error.is_none());
+    for descending in [false, true] {
+        let mut query: QueryProductsRequest =
+            serde_json::from_value(json!({"orderBy": "PART_NUMBER", "descending": descending, "take": 20})).unwrap();
+        let mut found = Vec::new();
+        loop {
+            let plan = session.explain_query_products(query.clone()).unwrap();
+            assert!(plan.records_touched <= Some(22), "{plan}");
+            let page = session.query_products(query.clone()).unwrap();
+            found.extend(numbers(&page).into_iter().map(str::to_owned));
+            query.continuation_token = page.continuation_token;
+            if query.continuation_token.is_none() {
+                break;
+            }
+        }
+        let mut expected: Vec<String> = (0..300).map(|number| format!("PN-{number:03}")).collect();
+        if descending {
+            expected.reverse();
+        }
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
 fn queries_filter_order_project_count_and_page() {
     let store = TestStore::new();
     let session = store.session();

@@ -284,11 +284,11 @@ fn filtered_values(
     let query = Query {
         filter: request.filter.as_deref(),
         substitutions: request.substitutions.as_deref().unwrap_or_default(),
-        take: usize::MAX,
         ..Query::default()
     };
-    let page = view.query::<Product>(&query)?;
-    Ok(page.items.iter().filter_map(|product| product.value_text(field)).collect())
+    let mut values = BTreeSet::new();
+    view.for_each_match::<Product>(&query, |product| values.extend(product.value_text(field)))?;
+    Ok(values)
 }
 
 #[cfg(test)]

@@ -57,6 +57,7 @@ pub(super) fn query(
     let mut last = Vec::new();
     let mut has_more = false;
     while let Some((sort, record_key)) = walk.next()? {
+        view.context().check_deadline()?;
         let Some(record) = view.by_key::<Utilization>(record_key)? else { continue };
         let env = view.env();
         let is_match = record.meets(range.from, range.to, view.now())
@@ -156,13 +157,15 @@ fn assets(view: &View<'_>, text: Option<&str>) -> Result<Option<BTreeSet<String>
         filter: text,
         no_substitutions: true,
         bracket_lists: true,
-        take: usize::MAX,
         ids: ids.as_deref(),
         renames: super::assets::vendor_names(view.context().settings()),
         ..Query::default()
     };
-    let page = view.query::<Asset>(&query)?;
-    Ok(Some(page.items.iter().map(|asset| asset.id().to_owned()).collect()))
+    let mut found = BTreeSet::new();
+    view.for_each_match::<Asset>(&query, |asset| {
+        found.insert(asset.id().to_owned());
+    })?;
+    Ok(Some(found))
 }
 
 /// The only ids that can match, when the filter names them.

@@ -15,6 +15,9 @@ use crate::value::id::{Kind, RecordKey};
 use crate::value::stored::Members;
 use crate::value::{Action, Env, key, stored};
 
+/// Records between two looks at the deadline: testing one may take as long as its filter is.
+pub(super) const RECORDS_BETWEEN_CHECKS: u64 = 32;
+
 /// One consistent state of the store, as the caller may see it.
 pub struct View<'a> {
     source: Source<'a>,
@@ -179,7 +182,7 @@ impl<'a> View<'a> {
             key.map(|key| decode::<R>(key, value).map(|record| (key, record))).transpose()
         })? {
             self.touched.set(self.touched.get() + 1);
-            if self.touched.get().is_multiple_of(1024) {
+            if self.touched.get().is_multiple_of(RECORDS_BETWEEN_CHECKS) {
                 self.context.check_deadline()?;
             }
             let Some((key, record)) = record? else { continue };
@@ -213,7 +216,7 @@ impl<'a> View<'a> {
                 .transpose()
         })? {
             self.touched.set(self.touched.get() + 1);
-            if self.touched.get().is_multiple_of(1024) {
+            if self.touched.get().is_multiple_of(RECORDS_BETWEEN_CHECKS) {
                 self.context.check_deadline()?;
             }
             let Some((key, record)) = found? else { continue };

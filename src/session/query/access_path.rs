@@ -28,11 +28,20 @@ pub(super) enum AccessPath {
     Ordered {
         /// The index.
         ordered: OrderedScan,
-        /// Ranges that hold every match.
-        within: Option<Vec<Scan>>,
+        /// What holds every match.
+        within: Option<Within>,
     },
     /// Every record, in key order.
     All,
+}
+
+/// Records that are looked for along an order.
+#[derive(Debug)]
+pub(super) enum Within {
+    /// Those that have entries in one of these ranges.
+    Ranges(Vec<Scan>),
+    /// Those with these keys, in key order.
+    Keys(Vec<RecordKey>),
 }
 
 /// A choice.
@@ -91,10 +100,20 @@ pub(super) fn choose<R: Resource>(view: &View<'_>, query: &Query<'_>, predicate:
         None if smallest_is::<R>(view, conditions, FEW)? => None,
         None => text::containing::<R>(view, conditions),
     };
-    if let Some(keys) = keys {
-        return Ok(Choice { path: AccessPath::Keys(narrowed::<R>(view, predicate, keys)?), count: None });
-    }
     let wanted = query.skip.saturating_add(query.take).saturating_add(1);
+    if let Some(keys) = keys {
+        let keys = narrowed::<R>(view, predicate, keys)?;
+        // Many keys in an order that an index gives are looked for along it: the page needs few of their records.
+        let is_worth = !query.return_count && keys.len() > wanted.saturating_mul(RECORD_COST);
+        let in_order = index_order::<R>(query)
+            .filter(|order| is_worth && !order.terms.is_empty())
+            .and_then(|order| ordered::<R>(&order.terms, order.descending, conditions));
+        let path = match in_order {
+            Some(ordered) => AccessPath::Ordered { ordered, within: Some(Within::Keys(keys)) },
+            None => AccessPath::Keys(keys),
+        };
+        return Ok(Choice { path, count: None });
+    }
     let groups = groups::<R>(conditions);
     let count = if query.return_count {
         exact::<R>(predicate, &groups).map(Count::Entries).or_else(|| columns::<R>(view, predicate).map(Count::Columns))
@@ -125,8 +144,9 @@ fn named<R: Resource>(query: &Query<'_>, conditions: &[Condition]) -> Option<Vec
         }
         _ => None,
     });
+    // The test of a candidate does not look at the ids of the query, so they go before those of the filter.
     let in_query = query.ids.map(|ids| ids.iter().filter_map(|id| RecordKey::parse(R::KIND.id, id)).collect());
-    in_query.into_iter().chain(in_filter).min_by_key(Vec::len)
+    in_query.or_else(|| in_filter.min_by_key(Vec::len))
 }
 
 /// Whether some index leaves at most `most` records.
@@ -253,13 +273,12 @@ fn sized<R: Resource>(
     match (in_order, smallest) {
         // So few that sorting them costs less than reading around them.
         (_, Some(size)) if size <= wanted => Ok(intersection(known)),
-        // The prefix of the order is a range itself: its records are the candidates, and they come in order.
-        (Some(ordered), Some(size)) if !ordered.scan.answers.is_empty() => {
-            let within = (size > wanted.saturating_mul(RECORD_COST)).then(|| known.into_iter().next()).flatten();
-            Ok(AccessPath::Ordered { within: within.and_then(|(_, set)| other_index(set, &ordered)), ordered })
+        // The prefix of the order is the smallest range itself: its records are the candidates, and they come in order.
+        (Some(ordered), Some(_)) if !ordered.scan.answers.is_empty() && is_of(known.first(), &ordered) => {
+            Ok(AccessPath::Ordered { ordered, within: None })
         }
         (Some(ordered), Some(size)) if size > wanted.saturating_mul(RECORD_COST) => {
-            let within = known.into_iter().next().map(|(_, set)| set);
+            let within = known.into_iter().next().map(|(_, set)| Within::Ranges(set));
             Ok(AccessPath::Ordered { ordered, within })
         }
         (Some(ordered), None) => Ok(AccessPath::Ordered { ordered, within: None }),
@@ -267,9 +286,9 @@ fn sized<R: Resource>(
     }
 }
 
-/// Ranges of the ordered index itself need not be gathered before it is walked.
-fn other_index(set: Vec<Scan>, ordered: &OrderedScan) -> Option<Vec<Scan>> {
-    set.iter().all(|scan| scan.index != ordered.scan.index).then_some(set)
+/// Whether a set is a range of the ordered index, which need not be gathered before it is walked.
+fn is_of(set: Option<&(usize, Vec<Scan>)>, ordered: &OrderedScan) -> bool {
+    set.is_some_and(|(_, scans)| matches!(scans.as_slice(), [scan] if scan.index == ordered.scan.index))
 }
 
 /// The smallest set, and with it those whose entries cost less than the records that they spare.

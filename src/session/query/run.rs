@@ -2,7 +2,7 @@
 
 use std::collections::{BinaryHeap, HashSet};
 
-use super::access_path::{AccessPath, Choice, Count, choose};
+use super::access_path::{AccessPath, Choice, Count, Within, choose};
 use super::predicate::{Predicate, RecordRow, field_index};
 use super::scan::{OrderedScan, Scan};
 use super::walk::{self, OrderedWalk, Walked};
@@ -10,7 +10,7 @@ use super::{OrderTerm, Page, Plan, Query, cells, position};
 use crate::error::Result;
 use crate::model::{Resource, members_of};
 use crate::session::token;
-use crate::session::view::View;
+use crate::session::view::{RECORDS_BETWEEN_CHECKS, View};
 use crate::value::id::RecordKey;
 use crate::value::stored::Members;
 use crate::value::{Row, key};
@@ -100,6 +100,25 @@ impl View<'_> {
         self.answer(query, true)
     }
 
+    /// Calls `f` with every match of `query` in key order, and holds a bounded number of them at a time; order, take and
+    /// skip are ignored.
+    ///
+    /// # Errors
+    /// As [`View::query`].
+    pub fn for_each_match<R: Resource>(&self, query: &Query<'_>, mut f: impl FnMut(R)) -> Result<()> {
+        const AT_ONCE: usize = if cfg!(test) { 64 } else { 4_096 };
+        let mut token: Option<String> = None;
+        loop {
+            let part = Query { order: Vec::new(), take: AT_ONCE, skip: 0, return_count: false, ..query.clone() };
+            let page = self.query::<R>(&Query { continuation_token: token.as_deref(), ..part })?;
+            page.items.into_iter().for_each(&mut f);
+            token = page.continuation_token;
+            if token.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
     /// The page, and the plan where it is wanted.
     fn answer<R: Resource>(&self, query: &Query<'_>, with_plan: bool) -> Result<(Page<R>, Plan)> {
         let predicate = Predicate::compile::<R>(self, query)?;
@@ -124,10 +143,15 @@ impl View<'_> {
                 None
             }
         };
-        let wanted = query.skip.saturating_add(query.take);
+        // Matches that come in order are passed over one by one; of others the first ones must be known.
+        let passes = comes_in_order(query, &choice.path);
+        let skip = if passes { 0 } else { query.skip };
+        let wanted = skip.saturating_add(query.take);
         let mut top = Top {
+            to_pass: query.skip - skip,
             // One more than wanted tells whether anything follows.
             keep: wanted.saturating_add(1),
+            keeps_records: skip <= SKIPPED,
             count_all: query.return_count && indexed_count.is_none(),
             has_page: query.take > 0,
             order: &order,
@@ -143,7 +167,7 @@ impl View<'_> {
             entries += candidates::<R>(self, query, &choice.path, &mut top)?;
         }
         let count = indexed_count.unwrap_or(top.count);
-        let is_whole = top.wanted == Members::ALL;
+        let is_whole = top.is_whole();
         let mut hits = top.heap.into_sorted_vec();
         let token = match (wanted.checked_sub(1).and_then(|last| hits.get(last)), hits.get(wanted)) {
             (Some(last), Some(next)) if query.take > 0 => {
@@ -153,7 +177,7 @@ impl View<'_> {
             _ => None,
         };
         hits.truncate(wanted);
-        hits.drain(..query.skip.min(hits.len()));
+        hits.drain(..skip.min(hits.len()));
         let items = if is_whole { in_order(&hits, top.records) } else { whole(self, &hits)? };
         plan.records_touched = Some(self.records_touched() - touched_before);
         plan.entries_touched = Some(entries);
@@ -183,12 +207,19 @@ fn whole<R: Resource>(view: &View<'_>, hits: &[Hit]) -> Result<Vec<R>> {
     Ok(records)
 }
 
+/// Records of hits in front of the page that are held; of more the keys are, and the records of the page are read again.
+const SKIPPED: usize = 1_024;
+
 /// Hits that room is made for at once: lists of large records that grow are copied, and unsettle the allocator.
 const ROOM: usize = 128;
 
 /// The first matches behind the page's start, in order.
 struct Top<'t, R> {
+    /// Matches in front of the page that are still to come.
+    to_pass: usize,
     keep: usize,
+    /// Whether hits may have their records.
+    keeps_records: bool,
     /// Whether every match is counted, so that nothing may be left unread.
     count_all: bool,
     /// Whether there is a page at all.
@@ -211,6 +242,11 @@ impl<R: Resource> Top<'_, R> {
         self.wanted = members_of::<R>(self.predicate.reads().chain(self.order.reads()));
     }
 
+    /// Whether the records of the hits are there.
+    fn is_whole(&self) -> bool {
+        self.keeps_records && self.wanted == Members::ALL
+    }
+
     /// Forgets what was offered.
     fn clear(&mut self) {
         self.heap.clear();
@@ -231,7 +267,11 @@ impl<R: Resource> Top<'_, R> {
         if self.after.is_some_and(|after| sort.as_slice() <= after) {
             return true;
         }
-        let is_whole = self.wanted == Members::ALL;
+        if self.to_pass > 0 {
+            self.to_pass -= 1;
+            return true;
+        }
+        let is_whole = self.is_whole();
         if self.heap.len() < self.keep {
             self.heap.push(Hit { sort, key, slot: self.records.len() });
             if is_whole {
@@ -274,7 +314,10 @@ fn describe<R: Resource>(query: &Query<'_>, predicate: &Predicate, choice: &Choi
             let mut access = format!("index {} in order", ordered.scan.name);
             if let Some(within) = within {
                 access.push_str(" within ");
-                access.push_str(&sets_text(std::slice::from_ref(within)));
+                access.push_str(&match within {
+                    Within::Ranges(set) => sets_text(std::slice::from_ref(set)),
+                    Within::Keys(keys) => format!("{} ids", keys.len()),
+                });
             }
             (access, "from the index")
         }
@@ -307,6 +350,16 @@ fn key_order(query: &Query<'_>) -> Option<bool> {
     }
 }
 
+/// Whether the candidates of a path come in the order of the query, all of them.
+fn comes_in_order(query: &Query<'_>, path: &AccessPath) -> bool {
+    match path {
+        AccessPath::Nothing => true,
+        // A set that is looked for along the order may be read in another one.
+        AccessPath::Ordered { within, .. } => within.is_none(),
+        AccessPath::Keys(_) | AccessPath::Sets(_) | AccessPath::All => key_order(query).is_some(),
+    }
+}
+
 /// Offers every candidate until no more are of use; the number of index entries read.
 fn candidates<R: Resource>(view: &View<'_>, query: &Query<'_>, path: &AccessPath, top: &mut Top<'_, R>) -> Result<u64> {
     match path {
@@ -320,14 +373,9 @@ fn candidates<R: Resource>(view: &View<'_>, query: &Query<'_>, path: &AccessPath
         AccessPath::Ordered { ordered, within } => along(view, query, ordered, within.as_ref(), top),
         AccessPath::All => {
             let in_order = key_order(query);
-            let after = match (in_order, top.after) {
-                (Some(descending), Some(after)) if !top.count_all => {
-                    key_of::<R>(after, descending && !query.order.is_empty())
-                }
-                _ => None,
-            };
+            let after = after_key(query, top);
             let back = in_order == Some(true);
-            if in_order.is_none() || top.count_all || top.predicate.filter.is_some() {
+            if in_order.is_none() || top.count_all || top.predicate.filter.is_some() || !top.keeps_records {
                 top.read_parts();
             }
             view.scan_records::<R>(after, back, top.wanted, |key, record| {
@@ -338,6 +386,13 @@ fn candidates<R: Resource>(view: &View<'_>, query: &Query<'_>, path: &AccessPath
             Ok(0)
         }
     }
+}
+
+/// The key behind which candidates in key order are of use; `None` when all are.
+fn after_key<R: Resource>(query: &Query<'_>, top: &Top<'_, R>) -> Option<RecordKey> {
+    let descending = key_order(query)?;
+    let after = top.after.filter(|_| !top.count_all)?;
+    key_of::<R>(after, descending && !query.order.is_empty())
 }
 
 /// The record key in a sort key of the order by id.
@@ -358,14 +413,19 @@ fn records_of<R: Resource>(
     must_exist: bool,
 ) -> Result<()> {
     let in_order = key_order(query);
+    if let Some(after) = after_key(query, top) {
+        // What was on the pages before is not read again.
+        let behind = |key: &RecordKey| if in_order == Some(true) { *key < after } else { *key > after };
+        keys.retain(behind);
+    }
     if in_order == Some(true) {
         keys.reverse();
     }
-    if keys.len() > top.keep && (in_order.is_none() || top.count_all) {
+    if !top.keeps_records || keys.len() > top.keep && (in_order.is_none() || top.count_all) {
         top.read_parts();
     }
-    for (number, key) in keys.into_iter().enumerate() {
-        if number % 1024 == 1023 {
+    for (number, key) in (1..).zip(keys) {
+        if number % RECORDS_BETWEEN_CHECKS == 0 {
             view.context().check_deadline()?;
         }
         match view.part_by_key::<R>(key, top.wanted)? {
@@ -399,24 +459,26 @@ fn along<R: Resource>(
     view: &View<'_>,
     query: &Query<'_>,
     ordered: &OrderedScan,
-    within: Option<&Vec<Scan>>,
+    within: Option<&Within>,
     top: &mut Top<'_, R>,
 ) -> Result<u64> {
     /// Entries to walk for each record of the set before its records are read.
     const PATIENCE: u64 = 8;
     let visibility = &top.predicate.visibility;
     let (gathered, mut entries) = match within {
-        Some(set) => {
+        Some(Within::Ranges(set)) => {
             let (keys, entries) = walk::gather(view, R::KIND, std::slice::from_ref(set), visibility)?;
             (Some(keys), entries)
         }
+        Some(Within::Keys(keys)) => (Some(keys.clone()), 0),
         None => (None, 0),
     };
     let lookup: Option<HashSet<RecordKey>> = gathered.as_ref().map(|keys| keys.iter().copied().collect());
     let ordered_walk = OrderedWalk {
         ordered,
         key_descending: top.order.key_descending,
-        after: top.after,
+        // A count is of all matches, those of the pages before as well.
+        after: top.after.filter(|_| !top.count_all),
         within: lookup.as_ref(),
         visibility,
         budget: gathered.as_ref().map_or(u64::MAX, |keys| (keys.len() as u64).saturating_mul(PATIENCE)),
@@ -425,7 +487,7 @@ fn along<R: Resource>(
     entries += read;
     if let (Walked::OutOfBudget, Some(keys)) = (walked, gathered) {
         top.clear();
-        records_of(view, query, keys, top, true)?;
+        records_of(view, query, keys, top, matches!(within, Some(Within::Ranges(_))))?;
     }
     Ok(entries)
 }

@@ -71,6 +71,8 @@ fn tests<R: Resource>(index: &Index<R>, conditions: &[Condition], answers: &[usi
 pub(super) struct OrderedScan {
     /// The one range, and the conditions that it stands for.
     pub(super) scan: Scan,
+    /// What all entries of the range start with; the values of the order stand behind it.
+    pub(super) prefix: Vec<u8>,
     /// Read from the end.
     pub(super) descending: bool,
     /// Whether entries have order values; without, the record keys are the order.
@@ -293,8 +295,14 @@ fn ordered_by<R: Resource>(
     let positions = index.fields.iter().map(|path| position::<R>(path)).collect::<Option<Vec<_>>>()?;
     let bound = positions.len().checked_sub(terms.len())?;
     let (head, tail) = positions.split_at_checked(bound)?;
-    // Without a bound prefix, an index that leaves records out cannot stand for all of them.
-    let sparse = index.unique && head.is_empty();
+    // A range of the first value of the order is where the walk begins and ends.
+    let between = match tail.first().and_then(|first| best_step(conditions, *first)) {
+        Some((number, Step::Between(from, to), _)) => Some((number, from, to)),
+        _ => None,
+    };
+    // An index that leaves out records with null stands for all that match only where null is no match.
+    let has_null = || index.fields.first().is_none_or(|path| !R::NEVER_NULL.contains(path));
+    let sparse = index.unique && head.is_empty() && between.is_none() && has_null();
     if tail != terms || sparse || positions.is_empty() || (terms.is_empty() && head.is_empty()) {
         return None;
     }
@@ -312,8 +320,12 @@ fn ordered_by<R: Resource>(
         prefix.extend_from_slice(point);
         answers.push(number);
     }
-    let spans = vec![(prefix.clone(), end_of(&prefix))];
+    let mut span = (prefix.clone(), end_of(&prefix));
+    if let Some((number, from, to)) = between {
+        span = (from.after_prefix(&prefix), to.after_prefix(&prefix));
+        answers.push(number);
+    }
     let tests = tests(index, conditions, &answers);
-    let scan = Scan { index: index.number, name: name(index), spans, answers, distinct: true, tests };
-    Some((bound, OrderedScan { scan, descending, has_terms: !terms.is_empty() }))
+    let scan = Scan { index: index.number, name: name(index), spans: vec![span], answers, distinct: true, tests };
+    Some((bound, OrderedScan { scan, prefix, descending, has_terms: !terms.is_empty() }))
 }

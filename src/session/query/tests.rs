@@ -229,6 +229,128 @@ fn an_equality_prefix_gives_the_order_behind_it() {
 }
 
 #[test]
+fn a_small_set_of_another_index_goes_before_a_large_prefix_of_the_order() {
+    let (_store, session) = filled(1200);
+    // Eight times as many as a page has at most, among a third of all.
+    let query = Query {
+        take: 5,
+        filter: Some("state = \"CLOSED\" and (properties.lot in (\"L250\", \"L251\", \"L252\", \"L253\"))"),
+        ..Query::default()
+    };
+    let (page, plan) = run(&session, &query).unwrap();
+    assert_eq!(page.items.len(), 5);
+    assert!(plan.records_touched <= Some(16), "{plan}");
+}
+
+#[test]
+fn a_range_of_what_orders_is_where_the_walk_begins_and_ends() {
+    let (_store, session) = filled(1000);
+    // The oldest of fifty moments, newest first; and what stands in the middle of a number's.
+    for (filter, order, access) in [
+        ("updatedAt <= \"2023-11-14T22:13:22Z\"", by("updatedAt", true), "index updatedAt in order"),
+        ("updatedAt > \"2023-11-14T22:14:07Z\" and size >= 0", by("updatedAt", false), "index updatedAt in order"),
+        (
+            "number = \"PN-3\" and updatedAt < \"2023-11-14T22:13:41Z\" and updatedAt > \"2023-11-14T22:13:20Z\"",
+            by("updatedAt", true),
+            "index number, updatedAt in order",
+        ),
+        ("number.StartsWith(\"PN-2\")", by("number", true), ""),
+        ("serial.StartsWith(\"serial 2\")", by("serial", true), "index serial in order"),
+    ] {
+        for ties_follow_direction in [false, true] {
+            let query = Query {
+                filter: Some(filter),
+                order: order.clone(),
+                ties_follow_direction,
+                take: 7,
+                ..Query::default()
+            };
+            let all = walk(&session, &Query { take: 5000, ..query.clone() }, |_| {}).unwrap();
+            assert!(all.len() > 30, "{filter}");
+            let (mut found, mut token) = (Vec::new(), None::<String>);
+            loop {
+                let (page, plan) =
+                    run(&session, &Query { continuation_token: token.as_deref(), ..query.clone() }).unwrap();
+                assert!(access.is_empty() || plan.access == access, "{filter}: {plan}");
+                // The page, and one more at either end.
+                assert!(access.is_empty() || plan.records_touched <= Some(9), "{filter}: {plan}");
+                found.extend(page.items.into_iter().map(|part| part.id));
+                token = page.continuation_token;
+                if token.is_none() {
+                    break;
+                }
+            }
+            assert_eq!(found, all, "{filter}");
+            let plain = format!("({filter}) ? true : false");
+            let naive = walk(&session, &Query { filter: Some(&plain), take: 5000, ..query }, |_| {}).unwrap();
+            assert_eq!(found, naive, "{filter}");
+        }
+    }
+}
+
+#[test]
+fn a_later_page_by_key_reads_no_more_than_the_first() {
+    let (_store, session) = filled(900);
+    for order in [vec![], by("id", true)] {
+        let filter = "words.Contains(\"w5\") or properties.station = \"S4\"";
+        let query = Query { filter: Some(filter), order, take: 10, ..Query::default() };
+        let mut token: Option<String> = None;
+        for _ in 0..15 {
+            let (page, plan) = run(&session, &Query { continuation_token: token.as_deref(), ..query.clone() }).unwrap();
+            assert_eq!(page.items.len(), 10);
+            assert!(plan.records_touched <= Some(11), "{plan}");
+            token = page.continuation_token;
+        }
+    }
+}
+
+#[test]
+fn what_is_skipped_is_not_held() {
+    let (_store, session) = filled(1300);
+    for (order, filter) in [
+        (vec![], None),
+        (by("id", true), Some("words.Contains(\"w5\") or state != \"NEW\"")),
+        (by("updatedAt", true), None),
+        (by("size", true), None),
+    ] {
+        let query = Query { filter, order, take: 3000, ..Query::default() };
+        let all = walk(&session, &query, |_| {}).unwrap();
+        for (skip, take) in [(0, 3), (5, 0), (801, 7), (1_024, 7), (1_025, 7), (1_250, 90), (usize::MAX, 50)] {
+            let return_count = skip % 2 == 1;
+            let page = Query { skip, take, return_count, ..query.clone() };
+            let (page, _) = run(&session, &page).unwrap();
+            let ids: Vec<&String> = page.items.iter().map(|part| &part.id).collect();
+            assert_eq!(ids, all.iter().skip(skip).take(take).collect::<Vec<_>>(), "{:?} {skip}", query.order);
+            assert_eq!(page.total_count, return_count.then_some(all.len() as u64));
+        }
+    }
+}
+
+#[test]
+fn ids_of_the_request_and_of_the_filter_must_both_hold() {
+    let (_store, session) = filled(20);
+    let all = run(&session, &Query { take: 100, ..Query::default() }).unwrap().0.items;
+    let ids: Vec<String> = all.iter().take(5).map(|part| part.id.clone()).collect();
+    for (at, found) in [(2, 1), (7, 0)] {
+        let filter = format!("id = \"{}\"", all[at].id);
+        let query = Query { ids: Some(&ids), filter: Some(&filter), take: 10, ..Query::default() };
+        assert_eq!(run(&session, &query).unwrap().0.items.len(), found, "{at}");
+    }
+}
+
+#[test]
+fn every_match_is_visited_part_by_part() {
+    let (_store, session) = filled(300);
+    for filter in [None, Some("state = \"NEW\""), Some("name.Contains(\"1\")")] {
+        let query = Query { filter, order: by("size", true), take: 1, skip: 3, ..Query::default() };
+        let expected = walk(&session, &Query { order: vec![], take: 5000, skip: 0, ..query.clone() }, |_| {}).unwrap();
+        let mut found = Vec::new();
+        session.read(|view| view.for_each_match::<Part>(&query, |part| found.push(part.id))).unwrap();
+        assert_eq!(found, expected, "{filter:?}");
+    }
+}
+
+#[test]
 fn a_set_is_looked_for_along_the_order() {
     let (_store, session) = filled(4000);
     let query = Query {

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::records::Space;
 use crate::session::Visibility;
-use crate::session::view::{View, index_prefix, split_index_key};
+use crate::session::view::{RECORDS_BETWEEN_CHECKS, View, index_prefix, split_index_key};
 use crate::value::id::{Kind, RecordKey};
 use crate::value::key;
 
@@ -175,16 +175,17 @@ impl OrderedWalk<'_> {
         let index = self.ordered.scan.index;
         let full = |entry: &[u8]| index_prefix(kind, index, entry);
         let Some(after) = self.after else { return Some((full(from), full(to))) };
-        let behind = |rest: &[u8]| full(&[from.as_slice(), rest].concat());
-        Some(if !self.ordered.descending {
-            (behind(after), full(to))
-        } else if self.turns_groups() {
+        let behind = |rest: &[u8]| full(&[self.ordered.prefix.as_slice(), rest].concat());
+        if !self.ordered.descending {
+            return Some((behind(after).max(full(from)), full(to)));
+        }
+        let end = if self.turns_groups() {
             let values = inverted(after.get(..after.len().checked_sub(kind.id.key_len())?)?);
-            let end = behind(&values);
-            (full(from), key::after_prefix(&end)?)
+            key::after_prefix(&behind(&values))?
         } else {
-            (full(from), behind(&inverted(after)))
-        })
+            behind(&inverted(after))
+        };
+        Some((full(from), end.min(full(to))))
     }
 
     /// Calls `f` with each record in order until it answers false; also tells how many entries were read.
@@ -196,11 +197,21 @@ impl OrderedWalk<'_> {
         let Some((from, to)) = self.bounds(R::KIND) else {
             return Err(Error::invalid("the continuation token does not fit the query").at_member("continuationToken"));
         };
+        let mut emitted = 0;
         let mut emit = |key: RecordKey| -> Result<bool> {
+            emitted += 1;
+            if emitted % RECORDS_BETWEEN_CHECKS == 0 {
+                view.context().check_deadline()?;
+            }
             let record = view.any_by_key::<R>(key)?.ok_or_else(|| missing::<R>(key))?;
             f(key, record)
         };
         let turns = self.turns_groups();
+        // Groups are read from their start, so the first one has what was on the page before.
+        let passed = self.after.filter(|_| turns).and_then(|after| {
+            let (values, last) = after.split_at_checked(after.len().checked_sub(R::KIND.id.key_len())?)?;
+            Some(([self.ordered.prefix.as_slice(), &inverted(values)].concat(), last))
+        });
         let mut entries = 0;
         let mut group: Vec<RecordKey> = Vec::new();
         let mut group_entry: Vec<u8> = Vec::new();
@@ -211,7 +222,9 @@ impl OrderedWalk<'_> {
                     // Most entries that are not wanted are told by what stands beside them.
                     self.ordered.scan.admits(value).filter(|workspace| sees(self.visibility, workspace))?;
                     let (entry, key) = split_index_key(R::KIND, bytes)?;
-                    if self.within.is_some_and(|keys| !keys.contains(&key)) {
+                    if self.within.is_some_and(|keys| !keys.contains(&key))
+                        || passed.as_ref().is_some_and(|(values, last)| entry == values && key.as_bytes() <= *last)
+                    {
                         return None;
                     }
                     let new_group = turns && entry != group_entry.as_slice();
