@@ -105,6 +105,11 @@ impl Index {
     pub fn start_anew(&self) -> Result<()> {
         Err(absent())
     }
+
+    /// Always zero.
+    pub fn beginnings(&self) -> u64 {
+        0
+    }
 }
 
 impl View {

@@ -5,6 +5,7 @@
 //! last commit; the caller sees the lower [`Index::sequence`] and feeds the changes again. `rollback` is never called.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::checkpoint::{Checkpoint, FileEntry};
@@ -35,6 +36,8 @@ pub struct Index {
     state: Mutex<State>,
     published: RwLock<View>,
     walks: Mutex<Walks>,
+    /// How often the index was begun anew since it was opened.
+    beginnings: AtomicU64,
 }
 
 /// The views that walks by pages began with, oldest first.
@@ -82,7 +85,8 @@ impl Index {
             .map_err(|error| Error::new(ErrorKind::Io, format!("drawing a number for the text index: {error}")))?;
         let walks = Walks { next: u64::from_be_bytes(first), views: VecDeque::new() };
         let published = RwLock::new(view);
-        Ok((Self { place, shape, state: Mutex::new(state), published, walks: Mutex::new(walks) }, opened))
+        let (state, walks) = (Mutex::new(state), Mutex::new(walks));
+        Ok((Self { place, shape, state, published, walks, beginnings: AtomicU64::new(0) }, opened))
     }
 
     /// See [`super::directory::StoreDirectory::forget_blocks`].
@@ -161,7 +165,8 @@ impl Index {
         let mut state = self.state();
         let outcome = guarded("writing", || {
             state.write(changes, sequence)?;
-            if changes.is_empty() {
+            // What a loading that was cut short has left is shown by a commit only.
+            if changes.is_empty() && !state.is_loading {
                 return Ok(());
             }
             let fits = state.overlay.len() + changes.len() <= SEARCH_OVERLAY_CHANGES;
@@ -279,7 +284,14 @@ impl Index {
         self.walks.lock().unwrap_or_else(PoisonError::into_inner).views.clear();
         *state = self.place.anew(&self.shape)?;
         self.publish(&state);
+        self.beginnings.fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// How often the index was begun anew since it was opened: whoever meets damage tells by it whether another caller
+    /// has mended that already.
+    pub fn beginnings(&self) -> u64 {
+        self.beginnings.load(Ordering::Relaxed)
     }
 
     /// Merges segments while nobody writes, so that searches look into few; waits for it. Nothing happens where one

@@ -79,7 +79,11 @@ impl Place {
                 let _ = self.disk.remove_dir_all(&aside);
             }
         }
-        self.disk.create_dir_all(&self.path).map_err(attempt)?;
+        if self.disk.create_dir_all(&self.path).is_err() {
+            // A file in the place of the directory is as worthless as one in it.
+            let _ = self.disk.remove_file(&self.path);
+            self.disk.create_dir_all(&self.path).map_err(attempt)?;
+        }
         self.disk.sync_dir(crate::disk::parent(&self.path)).map_err(attempt)?;
         let directory = StoreDirectory::new(Arc::clone(&self.disk), &self.path, Vec::new(), None);
         let settings = IndexSettings { docstore_compress_dedicated_thread: false, ..IndexSettings::default() };

@@ -325,6 +325,28 @@ fn long_runs_are_visible_after_their_commit() {
 }
 
 #[test]
+fn a_loading_that_was_cut_short_is_shown_with_what_comes_next() {
+    let (index, _) = open(&memory(), None);
+    index.apply(&[put(1, "first", "")], 1).unwrap();
+    index.load(&[put(2, "second", "")], 2).unwrap();
+    // Nothing that is searched changed since.
+    index.apply(&[], 3).unwrap();
+    assert_eq!(index.view().sequence(), 3);
+    assert_eq!(numbers(&index.view(), "first OR second"), ["1", "2"]);
+}
+
+#[test]
+fn a_file_in_the_place_of_the_directory_is_removed() {
+    let disk = memory();
+    disk.open("search", Mode::CreateNew).unwrap().write_all_at(b"no directory", 0).unwrap();
+    let (index, opened) = open(&disk, None);
+    assert!(matches!(opened, Opened::Anew(_)));
+    index.apply(&sample(), 1).unwrap();
+    assert!(index.checkpoint(false).unwrap().is_some());
+    assert_eq!(numbers(&index.view(), "amplifier"), ["1", "2"]);
+}
+
+#[test]
 fn candidates_for_a_piece_of_text_miss_nothing() {
     let (index, _) = open(&memory(), None);
     let texts = ["Amplifier DMM-4065/2", "preamplifiers", "am plifier", "DMM 4065", "Über-dmm", ""];

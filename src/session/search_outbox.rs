@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::{Duration, Instant};
 
 use super::access::{Access, Session};
@@ -22,7 +22,7 @@ use crate::records::{Snapshot, Source, Space, envelope};
 use crate::search::{
     self, Ask, Cell, Change, Checkpoint, ColumnName, DocKey, Document, Index, Opened, Request, Scope, Shape,
 };
-use crate::value::id::Kind;
+use crate::value::id::{IdForm, Kind};
 use crate::value::limits::{SEARCH_CHECKPOINT_CHANGES, SEARCH_FEED_CHANGES, SEARCH_OVERLAY_CHANGES};
 use crate::value::stored::Members;
 use crate::value::{RecordKey, key};
@@ -140,13 +140,34 @@ impl SearchOutbox {
         Ok(index)
     }
 
+    /// Waits until nobody feeds the index, as long as the session may.
+    pub(super) fn feeding(&self, context: &Context) -> Result<MutexGuard<'_, ()>> {
+        /// Between two looks.
+        const PAUSE: Duration = Duration::from_millis(1);
+        if context.deadline.is_none() {
+            return Ok(lock(&self.feeding));
+        }
+        loop {
+            match self.feeding.try_lock() {
+                Ok(guard) => return Ok(guard),
+                Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) => context.check_deadline()?,
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
     /// Brings the index up to the last commit; returns it and the snapshot of that commit.
     pub(super) fn catch_up(&self, context: &Arc<Context>) -> Result<(Arc<Index>, Arc<Snapshot>)> {
-        let _feeding = lock(&self.feeding);
+        let _feeding = self.feeding(context)?;
         let snapshot = context.engine.snapshot();
         let view = View::new(Source::Snapshot(&snapshot), context, &[]);
         let index = self.index(&view, snapshot.sequence)?;
         if index.sequence() == snapshot.sequence {
+            // What a feeding that failed at its end has left is complete, and not shown yet.
+            if index.view().sequence() < snapshot.sequence {
+                index.commit()?;
+            }
             return Ok((index, snapshot));
         }
         let outcome = self.feed(&index, &view, snapshot.sequence);
@@ -162,13 +183,21 @@ impl SearchOutbox {
         Ok((index, snapshot))
     }
 
-    /// Gives up what the index holds and builds it again from the records.
-    pub(super) fn rebuild(&self, context: &Arc<Context>) -> Result<(Arc<Index>, Arc<Snapshot>)> {
+    /// Gives up what the index holds, which turned out to be damaged after [`SearchOutbox::beginnings`] had been asked,
+    /// and builds it again from the records, unless another caller has given it up since.
+    pub(super) fn rebuild(&self, context: &Arc<Context>, beginnings: u64) -> Result<()> {
         if let Some(index) = self.open_index() {
-            let _feeding = lock(&self.feeding);
-            index.start_anew()?;
+            let _feeding = self.feeding(context)?;
+            if index.beginnings() == beginnings {
+                index.start_anew()?;
+            }
         }
-        self.catch_up(context)
+        self.catch_up(context).map(drop)
+    }
+
+    /// How often the index was begun anew since it was opened.
+    pub(super) fn beginnings(&self) -> u64 {
+        self.open_index().map_or(0, |index| index.beginnings())
     }
 
     fn feed(&self, index: &Index, view: &View<'_>, to: u64) -> Result<()> {
@@ -202,6 +231,7 @@ impl SearchOutbox {
             }
             if batch.len() >= SEARCH_FEED_CHANGES {
                 is_long = true;
+                view.context().check_deadline()?;
                 let changes = self.changes(index.shape(), view, &std::mem::take(&mut batch))?;
                 index.load(&changes, sequence)?;
             }
@@ -233,6 +263,7 @@ impl SearchOutbox {
                 batch.push(Change { key, document: Some(document), is_new: true });
                 if batch.len() >= SEARCH_FEED_CHANGES {
                     is_long = true;
+                    view.context().check_deadline()?;
                     // Complete up to nothing until all is read: reading the records may fail.
                     index.load(&std::mem::take(&mut batch), 0)?;
                 }
@@ -245,12 +276,14 @@ impl SearchOutbox {
         index.apply(&batch, to)
     }
 
-    /// The documents that events concern, and whether the event made them.
+    /// The documents that events concern, and whether the index can hold no earlier form of them: what was created, unless
+    /// callers choose the ids of the kind, so that one may be used again.
     fn touched<'e>(&'e self, events: &'e [Event]) -> impl Iterator<Item = (DocKey, bool)> + 'e {
         events.iter().filter(|event| event.what != What::RowsAppended).filter_map(|event| {
             let kind = self.by_code(event.kind_code)?.kind;
             let key = RecordKey::parse(kind.id, &event.id)?;
-            Some((DocKey { kind: kind.code, key }, event.what == What::Created))
+            let is_new = event.what == What::Created && kind.id != IdForm::Hex24AnyCase;
+            Some((DocKey { kind: kind.code, key }, is_new))
         })
     }
 
@@ -268,8 +301,7 @@ impl SearchOutbox {
 
     /// The index, and its state with exactly what `view` sees: no later commit, and the view's open transaction.
     pub(super) fn state_at(&self, view: &View<'_>) -> Result<(Arc<Index>, search::View)> {
-        let (index, _) = self.catch_up(view.context())?;
-        let state = index.view();
+        let (index, state) = self.caught_up(view)?;
         // Taken after the state, so that its log reaches as far as the state does.
         let newest = view.context().engine.snapshot();
         let mut touched = HashSet::new();
@@ -290,6 +322,20 @@ impl SearchOutbox {
         Ok((index, state.with(&changes)))
     }
 
+    /// The index and its newest state, which no later commit than that of `view` is missing in.
+    fn caught_up(&self, view: &View<'_>) -> Result<(Arc<Index>, search::View)> {
+        /// Each time that the state falls back, another caller has met an error of the index.
+        const TRIES: usize = 16;
+        for _ in 0..TRIES {
+            let (index, snapshot) = self.catch_up(view.context())?;
+            let state = index.view();
+            if state.sequence() >= snapshot.sequence {
+                return Ok((index, state));
+            }
+        }
+        Err(Error::new(ErrorKind::Io, "the text index fails again and again; look at the disk of its directory"))
+    }
+
     /// The keys of the records of a kind that a text query finds, whoever asks.
     ///
     /// # Errors
@@ -297,13 +343,14 @@ impl SearchOutbox {
     pub(super) fn matching(&self, view: &View<'_>, kind: Kind, text: &str) -> Result<HashSet<RecordKey>> {
         let mut is_rebuilt = false;
         loop {
+            let beginnings = self.beginnings();
             let (index, state) = self.state_at(view)?;
             let mut request = Request::new(search::parse(text, index.shape())?, 0);
             request.scopes = Some(vec![Scope { kinds: vec![kind.code], workspaces: None }]);
             match state.matching(&request) {
                 Ok(keys) => return Ok(keys.into_iter().map(|found| found.key).collect()),
                 Err(error) if !is_rebuilt && matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) => {
-                    self.rebuild(view.context())?;
+                    self.rebuild(view.context(), beginnings)?;
                     is_rebuilt = true;
                 }
                 Err(error) => return Err(error),
@@ -445,13 +492,17 @@ impl SearchOutbox {
             return Ok(());
         }
         let (index, _) = self.catch_up(session.context())?;
-        index.commit()?;
+        {
+            // What is being fed is committed by whoever feeds, when it is complete.
+            let _feeding = lock(&self.feeding);
+            index.commit()?;
+        }
         let is_old = lock(&self.saved_at).is_none_or(|at| at.elapsed() >= CHECKPOINT_PERIOD);
         let is_much = index.unsaved_changes() >= SEARCH_CHECKPOINT_CHANGES;
         let passed = index.sequence().saturating_sub(self.position(session)?);
         let is_far = passed >= SEARCH_CHECKPOINT_CHANGES;
         if is_much || is_far || (is_old && index.unsaved_changes() > 0) {
-            Self::checkpoint(&index, session, is_far)?;
+            self.checkpoint(&index, session, is_far)?;
             *lock(&self.saved_at) = Some(Instant::now());
         }
         Ok(())
@@ -504,25 +555,30 @@ impl SearchOutbox {
     /// Makes durable what the index holds, before the store closes.
     pub(crate) fn save(&self, session: &Session) -> Result<()> {
         match self.open_index() {
-            Some(index) if index.unsaved_changes() > 0 => Self::checkpoint(&index, session, false),
+            Some(index) if index.unsaved_changes() > 0 => self.checkpoint(&index, session, false),
             _ => Ok(()),
         }
     }
 
-    fn checkpoint(index: &Index, session: &Session, is_forced: bool) -> Result<()> {
-        // A building that was cut short is begun again, and must not be found by the next open.
-        if index.sequence() == 0 {
-            return Ok(());
-        }
-        let checkpoint = match index.checkpoint(is_forced) {
-            Ok(Some(checkpoint)) => checkpoint,
-            Ok(None) => return Ok(()),
-            // After a failed sync nobody knows what is on the disk, and a second sync would not tell.
-            Err(error) if error.kind() == ErrorKind::Io => {
-                index.start_anew()?;
-                return Err(error);
+    fn checkpoint(&self, index: &Index, session: &Session, is_forced: bool) -> Result<()> {
+        let checkpoint = {
+            // Half of what is fed must not be saved, and not be given up under whoever feeds. It is let go before the
+            // write, since whoever has the turn may wait for it.
+            let _feeding = lock(&self.feeding);
+            // A building that was cut short is begun again, and must not be found by the next open.
+            if index.sequence() == 0 {
+                return Ok(());
             }
-            Err(error) => return Err(error),
+            match index.checkpoint(is_forced) {
+                Ok(Some(checkpoint)) => checkpoint,
+                Ok(None) => return Ok(()),
+                // After a failed sync nobody knows what is on the disk, and a second sync would not tell.
+                Err(error) if error.kind() == ErrorKind::Io => {
+                    index.start_anew()?;
+                    return Err(error);
+                }
+                Err(error) => return Err(error),
+            }
         };
         let bytes = checkpoint.to_bytes()?;
         session.write(move |draft| {

@@ -513,6 +513,75 @@ fn searches_beside_writers_see_whole_commits() {
 }
 
 #[test]
+fn a_search_beside_an_index_that_is_given_up_misses_nothing() {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = open(&disk);
+    for number in 0..10 {
+        write(&ada(&store), &format!("note {number}"), "twin", "w1").unwrap();
+    }
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let session = ada(&store);
+                while !done.load(Ordering::Relaxed) {
+                    assert_eq!(session.search(ask("twin")).unwrap().total, Some(10));
+                    let query = super::Query { filter: Some("search(\"twin\")"), take: 20, ..super::Query::default() };
+                    assert_eq!(session.read(|view| view.query::<Note>(&query)).unwrap().items.len(), 10);
+                }
+            });
+        }
+        let session = ada(&store);
+        let search = &store.engine().search;
+        for _ in 0..60 {
+            search.rebuild(session.context(), search.beginnings()).unwrap();
+        }
+        // What another caller has given up since is not given up again.
+        let before = search.beginnings();
+        search.rebuild(session.context(), before).unwrap();
+        search.rebuild(session.context(), before).unwrap();
+        assert_eq!(search.beginnings(), before + 1);
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn a_search_waits_for_the_index_as_long_as_its_session_may() {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = open(&disk);
+    let session = ada(&store);
+    write(&session, "note", "twin", "w1").unwrap();
+    let search = &store.engine().search;
+    let feeding = search.feeding(session.context()).unwrap();
+    let hurried = session.with_deadline(std::time::Instant::now() + std::time::Duration::from_millis(20));
+    assert_eq!(hurried.search(ask("twin")).unwrap_err().kind(), ErrorKind::DeadlineExceeded);
+    drop(feeding);
+    let patient = session.with_deadline(std::time::Instant::now() + std::time::Duration::from_secs(600));
+    assert_eq!(patient.search(ask("twin")).unwrap().total, Some(1));
+}
+
+#[test]
+fn a_walk_shows_nothing_that_left_the_workspaces_asked_for() {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = open(&disk);
+    let session = ada(&store);
+    let mut notes: Vec<Note> =
+        (0..6).map(|number| write(&session, &format!("note {number}"), "twin", "w1").unwrap()).collect();
+    let mut request = SearchRequest { take: Some(2), workspaces: vec!["w1".to_owned()], ..ask("twin") };
+    let first = session.search(request.clone()).unwrap();
+    request.continuation_token = first.continuation_token;
+    for note in &mut notes[2..4] {
+        note.workspace = "w2".to_owned();
+        let moved = note.clone();
+        session.write(move |draft| draft.put(&moved, What::Updated)).unwrap();
+    }
+    let second = session.search(request.clone()).unwrap();
+    assert!(second.hits.is_empty(), "{:?}", second.hits);
+    request.continuation_token = second.continuation_token;
+    assert_eq!(session.search(request).unwrap().hits.len(), 2);
+}
+
+#[test]
 fn a_filter_may_search_and_sees_the_state_of_its_view() {
     let disk = Arc::new(MemoryDisk::new());
     let store = open(&disk);

@@ -64,11 +64,13 @@ pub(crate) struct TextAnswer {
 /// `Unsupported` without the feature.
 pub(crate) fn search(access: &impl Access, ask: &TextSearch) -> Result<TextAnswer> {
     access.read(|view| {
+        let outbox = &view.context().engine.search;
+        let beginnings = outbox.beginnings();
         let found = search_at(view, access.is_transaction(), ask);
         match found {
             // The index is damaged: the records are not.
             Err(error) if is_damage(&error) => {
-                view.context().engine.search.rebuild(view.context())?;
+                outbox.rebuild(view.context(), beginnings)?;
                 search_at(view, access.is_transaction(), ask)
             }
             outcome => outcome,
@@ -210,11 +212,13 @@ fn answer(view: &View<'_>, index: &Index, ask: &TextSearch, request: &Request, h
         // Gone, or moved out of sight, since the walk began.
         let Some((record, texts)) = shown(&engine.search, shape, view, hit.key, ask.highlight)? else { continue };
         let Some(kind) = shape.kinds.iter().find(|kind| kind.code == hit.key.kind).copied() else { continue };
-        if !view.visibility(kind).allows(&record.workspace) {
+        // The scopes of the request are what is asked for and what the caller may see now.
+        if !request.admits(kind.code, &record.workspace) {
             continue;
         }
         let mut snippets = Vec::new();
         if ask.highlight {
+            view.context().check_deadline()?;
             for (field, text) in &texts {
                 let name = shape.fields.get(*field).map(|field| field.name.clone());
                 let snippet = search::highlight(&request.query, request.fields.as_deref(), *field, text);
