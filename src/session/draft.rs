@@ -30,6 +30,8 @@ pub struct Draft<'v> {
     /// Changed index entries.
     entries: Entries,
     events: Vec<Event>,
+    /// How many of the events are the store's own notes.
+    notes: usize,
     /// Where the fields of the indexes stand, by code of the kind.
     positions: BTreeMap<u8, Arc<[Positions]>>,
     scratch: Scratch,
@@ -68,6 +70,7 @@ impl<'v> Draft<'v> {
             overlay: BTreeMap::new(),
             entries: Entries::default(),
             events: Vec::new(),
+            notes: 0,
             positions: BTreeMap::new(),
             scratch: Scratch::default(),
         }
@@ -95,6 +98,14 @@ impl<'v> Draft<'v> {
             )));
         }
         Ok((changes, self.events))
+    }
+
+    /// Whether the disk must have room beside its reserve for what this draft brings. What only deletes may use the reserve,
+    /// with what the store notes beside it; so may what tells nobody anything (positions, swept files).
+    pub(super) fn needs_space(&self) -> bool {
+        let deleted = self.events.iter().filter(|event| event.what == What::Deleted).count();
+        let notes = if deleted > 0 { self.notes } else { 0 };
+        self.events.len() > deleted + notes
     }
 
     /// The state before this draft.
@@ -324,7 +335,9 @@ impl<'v> Draft<'v> {
 
     /// [`Draft::put_with`] on behalf of the store itself, whoever may do what.
     pub(crate) fn put_by_store<R: Resource>(&mut self, record: &R, what: What, detail: Option<Value>) -> Result<()> {
-        self.put_checked(Known::Unknown, record, what, detail, false)
+        self.put_checked(Known::Unknown, record, what, detail, false)?;
+        self.notes += 1;
+        Ok(())
     }
 
     fn put_checked<R: Resource>(

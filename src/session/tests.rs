@@ -11,7 +11,7 @@ use crate::model::{Field, Index, Resource};
 use crate::store::{Store, StoreOptions};
 use crate::value::id::{IdForm, Kind};
 use crate::value::wire::record;
-use crate::value::{Action, FieldDecl, FieldType, Service};
+use crate::value::{Action, FieldDecl, FieldType, Service, limits, stored};
 use crate::{AccessPolicy, Visibility};
 
 record! {
@@ -339,6 +339,58 @@ fn after_a_failed_sync_writes_are_refused_and_reads_go_on() {
     let session = store.session(Identity::user("ada"));
     assert_eq!(get(&session, &kept.id), Some(kept));
     create(&session, "more", 3).unwrap();
+}
+
+#[test]
+fn what_the_log_cannot_hold_is_refused_alone() {
+    let disk = Arc::new(MemoryDisk::new());
+    let open = || StoreOptions::default().seed(Some(1)).maintenance_thread(false).open_on(disk.clone()).unwrap();
+    let store = open();
+    let session = store.session(Identity::user("ada"));
+    let gadget = create(&session, "a", 1).unwrap();
+    fn change(access: &impl Access, gadget: &Gadget, bytes: usize) -> crate::Result<()> {
+        let gadget = gadget.clone();
+        access.write(move |draft| {
+            draft.put(&gadget, What::Updated)?;
+            draft.log(&gadget, What::Updated, Some("w".repeat(bytes)), None);
+            Ok(())
+        })
+    }
+    change(&session, &gadget, 100_000).unwrap();
+    let mut rest = 0;
+    let measure = |view: &super::View<'_>| {
+        view.log_after(0, |_, entry| {
+            rest = stored::to_bytes(&entry)?.len();
+            Ok(true)
+        })
+    };
+    session.read(measure).unwrap();
+    rest -= 100_000;
+    let sequence = || session.read(|view| Ok(view.context().engine.snapshot().sequence)).unwrap();
+    let before = sequence();
+    limits::holds_at(limits::LOG_ENTRY_BYTES, ErrorKind::LimitExceeded, |bytes| {
+        change(&session, &gadget, bytes - rest)
+    });
+    assert_eq!(sequence(), before + 2);
+    // Together they are too much, and the transaction goes.
+    let refused = session.transaction(|tx| {
+        change(tx, &gadget, limits::LOG_ENTRY_BYTES / 2)?;
+        change(tx, &gadget, limits::LOG_ENTRY_BYTES / 2)
+    });
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::LimitExceeded);
+    // Nobody else pays for it.
+    create(&session, "b", 2).unwrap();
+    drop((session, store));
+    let session = open().session(Identity::user("ada"));
+    let mut entries = 0;
+    let count = |view: &super::View<'_>| {
+        view.log_after(0, |_, _| {
+            entries += 1;
+            Ok(true)
+        })
+    };
+    session.read(count).unwrap();
+    assert_eq!(entries, 5);
 }
 
 #[test]

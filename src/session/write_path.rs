@@ -13,12 +13,12 @@ use super::access::{Access, Session};
 use super::context::Context;
 use super::draft::Draft;
 use super::engine::{Engine, guarded};
-use super::event::{Event, LogEntry, What};
+use super::event::{Event, LogEntry};
 use super::turns::{Member, Turns};
 use super::view::View;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::records::{Change, RecordFile, Source, Space, Turn, envelope};
-use crate::value::stored;
+use crate::value::{limits, stored};
 
 type Answer = Box<dyn Any + Send>;
 
@@ -64,11 +64,20 @@ fn run_group(engine: &Engine, group: &mut [Member<Planned, Answer>], committing:
         let mut turn = Turn::open(&transaction, engine.snapshot());
         for member in group {
             let Some(Planned { context, plan }) = member.plan.take() else { continue };
-            let planned = guarded("planning a write", || plan_over(&turn, &context, &mut brought, plan));
+            let planned = guarded("planning a write", || {
+                let (value, mut changes, events) = plan_over(&turn, &context, &mut brought, plan)?;
+                // What concerns no resource (positions, checkpoints, swept files) is a commit, but nothing that a
+                // subscriber is told. Before anything is applied: what the log cannot hold refuses its plan, not the group.
+                if !changes.is_empty() && !events.is_empty() {
+                    changes.push(log_row(engine, &context, sequence + 1, events)?);
+                }
+                Ok((value, changes))
+            });
             member.answer = Some(match planned {
-                Ok((value, changes, events)) => {
+                Ok((value, changes)) => {
                     if !changes.is_empty() {
-                        apply(engine, &mut turn, &context, &mut sequence, changes, events)?;
+                        turn.apply(changes)?;
+                        sequence += 1;
                     }
                     Ok(value)
                 }
@@ -101,9 +110,9 @@ pub(super) fn plan_over<T>(
     let view = View::new(Source::Turn(turn), context, &[]);
     let mut draft = Draft::new(view);
     let value = plan(&mut draft)?;
+    let needs_space = draft.needs_space();
     let (changes, events) = draft.finish()?;
-    // What only deletes, or tells nobody anything (positions, swept files), may use the reserve.
-    if events.iter().any(|event| event.what != What::Deleted) {
+    if needs_space {
         let bytes: usize = changes.iter().map(Change::len).sum();
         let together = brought.saturating_add(bytes as u64);
         context.engine.check_space(together)?;
@@ -112,30 +121,19 @@ pub(super) fn plan_over<T>(
     Ok((value, changes, events))
 }
 
-fn apply(
-    engine: &Engine,
-    turn: &mut Turn<'_>,
-    context: &Context,
-    sequence: &mut u64,
-    changes: Vec<Change>,
-    events: Vec<Event>,
-) -> Result<()> {
-    turn.apply(changes)?;
-    *sequence += 1;
-    // What concerns no resource (positions, checkpoints, swept files) is a commit, but nothing that a subscriber is told.
-    if events.is_empty() {
-        return Ok(());
-    }
-    turn.apply([log_row(engine, context, *sequence, events)?])
-}
-
 /// The change log's row of one commit.
 pub(super) fn log_row(engine: &Engine, context: &Context, sequence: u64, events: Vec<Event>) -> Result<Change> {
     /// About what an event takes.
     const EVENT_BYTES: usize = 96;
     let key = sequence.to_be_bytes();
     let entry = LogEntry { time_ms: engine.now().timestamp_millis(), who: context.user().to_owned(), events };
-    let value = envelope::seal_with(&key, 0, entry.events.len() * EVENT_BYTES, |out| stored::append(&entry, out))?;
+    let most = limits::LOG_ENTRY_BYTES;
+    let expected = entry.events.len() * EVENT_BYTES;
+    let sealed = envelope::seal_with(&key, 0, expected, |out| stored::append_within(&entry, out, most));
+    let value = sealed.map_err(|error| match error.kind() {
+        ErrorKind::LimitExceeded => error.context("the change log cannot hold what this changes; split it"),
+        _ => error,
+    })?;
     Ok(Change::Put { space: Space::Log, key: key.to_vec(), value })
 }
 

@@ -122,6 +122,8 @@ pub const FILE_SEARCH_DEPTH: usize = 32;
 pub const BATCH_ITEMS: usize = 1_000;
 /// Findings that the report of a verification lists; further ones are counted.
 pub const FINDINGS: usize = 1_000;
+/// Bytes of what the change log holds of one call or one transaction: about 200,000 changes.
+pub const LOG_ENTRY_BYTES: usize = 16 * 1024 * 1024;
 /// Operations that share one commit.
 pub const GROUP_OPERATIONS: usize = 1_024;
 /// Cache of the record file.

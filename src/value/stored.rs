@@ -116,6 +116,14 @@ pub fn to_bytes<T: Stored>(value: &T) -> Result<Vec<u8>> {
 /// # Errors
 /// As [`to_bytes`]; what `out` then ends with is of no use.
 pub fn append<T: Stored>(value: &T, out: &mut Vec<u8>) -> Result<()> {
+    append_within(value, out, limits::RECORD_BYTES)
+}
+
+/// [`append`] of what may take `most` bytes, whatever a record may take.
+///
+/// # Errors
+/// As [`append`].
+pub fn append_within<T: Stored>(value: &T, out: &mut Vec<u8>, most: usize) -> Result<()> {
     let start = out.len();
     bincode::encode_into_writer(Wrap(value), Behind(out), bincode::config::standard()).map_err(
         |error| match error {
@@ -127,10 +135,9 @@ pub fn append<T: Stored>(value: &T, out: &mut Vec<u8>) -> Result<()> {
         },
     )?;
     let len = out.len() - start;
-    if len > limits::RECORD_BYTES {
+    if len > most {
         return Err(Error::limit(format!(
-            "the record takes {len} bytes, more than the {} that one record may take",
-            limits::RECORD_BYTES
+            "the record takes {len} bytes, more than the {most} that one record may take"
         )));
     }
     Ok(())
