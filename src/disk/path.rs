@@ -28,6 +28,16 @@ pub(super) fn check_name(path: &str) -> io::Result<()> {
     check(path)
 }
 
+/// Refuses what is no name of a file in one directory of this system, whatever it is on others.
+pub(super) fn check_local_name(name: &str) -> io::Result<()> {
+    // A colon names a drive or an alternate stream on Windows, and is a character like others elsewhere.
+    let is_device = cfg!(windows) && name.contains(':');
+    if name.contains('/') || is_device {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name:?} is no name of a file here")));
+    }
+    check_name(&name.replace(':', "_"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -41,5 +51,9 @@ mod tests {
             assert!(check(bad).is_err(), "{bad:?}");
         }
         assert!(check_name("").is_err());
+        for bad in ["", "a/b", "..", "a\\b", "a\0"] {
+            assert!(check_local_name(bad).is_err(), "{bad:?}");
+        }
+        assert_eq!(check_local_name("C:x").is_err(), cfg!(windows));
     }
 }

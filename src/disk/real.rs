@@ -39,6 +39,33 @@ impl RealDisk {
         Self::open(&root)
     }
 
+    /// Opens the file at `path` for reading, wherever it is and whatever its name.
+    pub fn open_file(path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        let file = File::open(path)?;
+        // Unix opens directories for reading; nothing sensible can follow.
+        if file.metadata()?.is_dir() {
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, format!("{} is a directory", path.display())));
+        }
+        Ok(Box::new(RealFile { file }))
+    }
+
+    /// Creates a file in the directory itself, with any name that this system has for one.
+    pub fn create_local(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(self.local(name)?)?;
+        Ok(Box::new(RealFile { file }))
+    }
+
+    /// Removes what [`RealDisk::create_local`] created.
+    pub fn remove_local(&self, name: &str) -> io::Result<()> {
+        let path = self.local(name)?;
+        while_held(|| fs::remove_file(&path))
+    }
+
+    fn local(&self, name: &str) -> io::Result<PathBuf> {
+        path::check_local_name(name)?;
+        Ok(self.root.join(name))
+    }
+
     fn full(&self, path: &str) -> io::Result<PathBuf> {
         path::check(path)?;
         Ok(if path.is_empty() { self.root.clone() } else { self.root.join(path) })
@@ -56,7 +83,7 @@ impl Disk for RealDisk {
         let mut options = OpenOptions::new();
         options.read(true);
         match mode {
-            Mode::Read => {}
+            Mode::Read => return Self::open_file(&path),
             Mode::ReadWrite => {
                 options.write(true);
             }
@@ -67,12 +94,7 @@ impl Disk for RealDisk {
                 options.write(true).create(true).truncate(false);
             }
         }
-        let file = options.open(&path)?;
-        // Unix opens directories for reading; nothing sensible can follow.
-        if mode == Mode::Read && file.metadata()?.is_dir() {
-            return Err(io::Error::new(io::ErrorKind::IsADirectory, format!("{} is a directory", path.display())));
-        }
-        Ok(Box::new(RealFile { file }))
+        Ok(Box::new(RealFile { file: options.open(&path)? }))
     }
 
     fn create_dir_all(&self, path: &str) -> io::Result<()> {

@@ -52,6 +52,7 @@ impl StoredContent {
     #[must_use]
     pub fn checksum(&self) -> String {
         match self.parts.as_slice() {
+            [] => format!("xxh3-128:{:032x}", xxhash_rust::xxh3::xxh3_128(&[])),
             [only] => format!("xxh3-128:{:032x}", only.hash()),
             parts => {
                 let hashes: Vec<u8> = parts.iter().flat_map(|part| part.hash().to_be_bytes()).collect();

@@ -61,7 +61,8 @@ impl PackageInfo {
     /// `InvalidArgument` naming the field when the package has no name, version or architecture.
     pub fn from_control(control: &ControlFile) -> Result<Self> {
         let required = |name: &str| match control.get(name) {
-            Some(text) if !text.is_empty() => Ok(text.to_owned()),
+            // An index writes control characters as blanks, and is refused whole where one of these fields has nothing else.
+            Some(text) if text.chars().any(|c| !c.is_control() && !c.is_whitespace()) => Ok(text.to_owned()),
             _ => Err(invalid(format_args!("its control file has no field {name}")).with_args([name])),
         };
         let first = |names: &[&str]| names.iter().find_map(|name| control.get(name)).map(str::to_owned);

@@ -24,7 +24,7 @@ pub use disabled::{gzip, inspect};
 #[cfg(feature = "packages")]
 pub use enabled::{gzip, inspect};
 pub use info::PackageInfo;
-pub use relations::{index_relations, is_relation_field};
+pub use relations::{RELATION_FIELDS, index_relations, is_relation_field};
 
 use std::collections::BTreeMap;
 

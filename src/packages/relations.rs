@@ -1,13 +1,13 @@
 //! Relationship lists: what a package depends on, breaks, provides.
 
 /// Control fields that hold one.
-const FIELDS: [&str; 9] =
+pub const RELATION_FIELDS: [&str; 9] =
     ["Depends", "Pre-Depends", "Recommends", "Suggests", "Enhances", "Breaks", "Conflicts", "Replaces", "Provides"];
 
 /// Whether the control field of this name holds a relationship list.
 #[must_use]
 pub fn is_relation_field(name: &str) -> bool {
-    FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name))
+    RELATION_FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name))
 }
 
 /// Splits a relationship list at commas outside parentheses; blanks inside an element collapse to one.

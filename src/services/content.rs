@@ -117,9 +117,10 @@ pub(super) fn store<A: Access>(access: &A, source: &mut dyn Read, control: &Cont
     Ok(new_content(access, one_blob(info), None))
 }
 
-/// Writes a chunk of an upload session, always as a blob.
+/// Writes a chunk of an upload session, always as a blob; of one that is too long, one byte more than it may have.
 pub(super) fn store_chunk<A: Access>(access: &A, source: &mut dyn Read, control: &Control) -> Result<NewContent> {
-    Ok(new_content(access, one_blob(put_blob(access, &mut Guarded::new(source, access), control)?), None))
+    let mut source = Guarded::new(source, access).take(limits::UPLOAD_CHUNK_BYTES + 1);
+    Ok(new_content(access, one_blob(put_blob(access, &mut source, control)?), None))
 }
 
 fn new_content<A: Access>(access: &A, content: StoredContent, small: Option<Vec<u8>>) -> NewContent {
@@ -415,6 +416,12 @@ impl Read for Guarded<'_> {
             self.unchecked = 0;
         }
         let count = self.inner.read(buffer)?;
+        // What wraps this reader panics when it is told of more than it asked for.
+        if count > buffer.len() {
+            return Err(io::Error::other(Error::invalid(
+                "the reader of the content claims more bytes than it was asked for",
+            )));
+        }
         self.unchecked += count as u64;
         if let Some(left) = &mut self.left {
             *left = left.checked_sub(count as u64).ok_or_else(|| {

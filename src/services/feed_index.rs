@@ -9,10 +9,10 @@ use sha2::Sha256;
 
 use super::content::{self, DiskWriter};
 use super::feeds::{feed, packages};
-use crate::disk::{Disk, Mode, RealDisk};
+use crate::disk::{Disk, RealDisk};
 use crate::error::{Error, Result};
 use crate::model::{Feed, PackageRecord};
-use crate::packages::{index_relations, is_relation_field};
+use crate::packages::{RELATION_FIELDS, index_relations, is_relation_field};
 use crate::session::{Access, View};
 use crate::value::Control;
 use crate::value::id::hex;
@@ -20,6 +20,9 @@ use crate::value::id::hex;
 /// Fields that belong to the index alone: measured, or left out, whatever the control file says.
 const OF_THE_INDEX: [&str; 8] =
     ["Filename", "Size", "MD5sum", "SHA1", "SHA256", "SHA256sum", "SHA512", "Description-md5"];
+/// Fields that package managers look for in this letter case, though control files may have them in any.
+const KNOWN: [&str; 8] =
+    ["Description", "Essential", "Homepage", "Installed-Size", "Maintainer", "Priority", "Section", "Source"];
 /// Fields that come first in a stanza.
 const FIRST: [&str; 3] = ["Package", "Version", "Architecture"];
 
@@ -36,6 +39,7 @@ fn stanza(record: &PackageRecord) -> String {
     let is_one_of = |key: &str, names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(key));
     let rest = attributes.iter().filter(|(key, _)| !is_one_of(key, &FIRST) && !is_one_of(key, &OF_THE_INDEX));
     for (key, value) in first.chain(rest) {
+        let key = canonical(key);
         match is_relation_field(key).then(|| index_relations(value)) {
             None => field(&mut out, key, value),
             Some(Some(relations)) => field(&mut out, key, &relations),
@@ -53,9 +57,15 @@ fn stanza(record: &PackageRecord) -> String {
     out
 }
 
+/// The name of a field as every package manager knows it.
+fn canonical(key: &str) -> &str {
+    let mut known = FIRST.iter().chain(&KNOWN).chain(&RELATION_FIELDS);
+    known.find(|name| name.eq_ignore_ascii_case(key)).copied().unwrap_or(key)
+}
+
 /// One field. What would end the stanza inside a value is written as the format writes an empty line.
 fn field(out: &mut String, key: &str, value: &str) {
-    out.push_str(key);
+    out.extend(key.chars().map(|c| if c.is_control() { ' ' } else { c }));
     out.push(':');
     for (position, line) in value.split('\n').enumerate() {
         let line = line.replace(|c: char| c.is_control() && c != '\t', " ");
@@ -103,6 +113,7 @@ fn release_text(
 }
 
 pub(super) fn export<A: Access>(access: &A, feed_id: &str, directory: &Path, control: &Control) -> Result<u64> {
+    let control = &access.context().control(control);
     // One view for all of it: the index names exactly the packages that are written.
     access.read(|view| {
         let feed = feed(view, feed_id)?;
@@ -115,11 +126,11 @@ pub(super) fn export<A: Access>(access: &A, feed_id: &str, directory: &Path, con
                 directory.display()
             )));
         }
-        let mut target = Target { disk: &*disk, written: Vec::new() };
+        let mut target = Target { disk: &disk, written: Vec::new() };
         let result = target.write(view, &feed, &records, control, &attempt);
         if result.is_err() {
             // What was written alone is no feed, and would be in the way of the next attempt.
-            target.written.iter().for_each(|name| drop(disk.remove_file(name)));
+            target.written.iter().for_each(|name| drop(disk.remove_local(name)));
         }
         result.map(|()| records.len() as u64)
     })
@@ -127,7 +138,7 @@ pub(super) fn export<A: Access>(access: &A, feed_id: &str, directory: &Path, con
 
 /// The directory of an export, and the files that were made in it.
 struct Target<'d> {
-    disk: &'d dyn Disk,
+    disk: &'d RealDisk,
     written: Vec<String>,
 }
 
@@ -155,13 +166,14 @@ impl Target<'_> {
         for (name, bytes) in files {
             self.index(name, bytes).map_err(attempt)?;
         }
-        // Last, so that an export that was cut off has none.
-        let release = release_text(feed, records, view.now(), &files);
+        // Last, so that an export that was cut off has none. By the clock: the store's own time never runs backwards, and where a
+        // clock was ahead once, package managers would refuse a date that is still to come.
+        let release = release_text(feed, records, view.context().settings().clock.now(), &files);
         self.index("Release", release.as_bytes()).map_err(attempt)
     }
 
     fn file(&mut self, name: &str) -> io::Result<DiskWriter> {
-        let file = self.disk.open(name, Mode::CreateNew)?;
+        let file = self.disk.create_local(name)?;
         self.written.push(name.to_owned());
         Ok(DiskWriter { file, at: 0 })
     }

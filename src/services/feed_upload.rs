@@ -6,7 +6,7 @@ use std::path::Path;
 use super::content::{self, DiskReader};
 use super::feeds::{feed, feed_not_found, touch};
 use crate::blobs::ContentReader;
-use crate::disk::{Disk, Mode, RealDisk};
+use crate::disk::RealDisk;
 use crate::error::{Error, Result};
 use crate::model::package::{BY_FILE_NAME, BY_IDENTITY};
 use crate::model::{Feed, Package, PackageId, PackageMetadata, PackageRecord, Platform, Resource, StoredContent};
@@ -27,11 +27,7 @@ pub(super) fn from_path<A: Access>(
     })?;
     // Before the file is opened: an unknown feed or a name that does not fit is the caller's fault, whatever the file.
     check(access, feed_id, Some(name))?;
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let file = RealDisk::open(directory).and_then(|disk| disk.open(name, Mode::Read)).map_err(attempt)?;
+    let file = RealDisk::open_file(path).map_err(attempt)?;
     let mut reader = DiskReader::new(file).map_err(attempt)?;
     from_reader(access, feed_id, &mut reader, Some(name), overwrite, control)
 }
@@ -106,6 +102,7 @@ pub(super) fn from_reader<A: Access>(
     overwrite: bool,
     control: &Control,
 ) -> Result<Package> {
+    let control = &access.context().control(control);
     let (feed, name) = check(access, feed_id, name)?;
     let prefix = access.context().settings().vendor_prefix.clone();
     let new = content::store(access, source, control)?;

@@ -365,7 +365,7 @@ impl<A: Access> FeedService for A {
     }
 
     fn download_package(&self, package_id: &str, target: &mut dyn Write, control: &Control) -> Result<u64> {
-        self.open_package(package_id)?.copy_to(target, control)
+        self.open_package(package_id)?.copy_to(target, &self.context().control(control))
     }
 
     fn download_package_file(
@@ -385,7 +385,7 @@ impl<A: Access> FeedService for A {
             };
             content::open(view, &record.ok_or_else(|| package_not_found(file_name))?.content)
         })?;
-        reader.copy_to(target, control)
+        reader.copy_to(target, &self.context().control(control))
     }
 
     fn open_package(&self, package_id: &str) -> Result<ContentReader> {

@@ -9,7 +9,7 @@ use crate::model::{
 };
 use crate::session::{OrderTerm, Page, View};
 use crate::value::id::RecordKey;
-use crate::value::{key, limits};
+use crate::value::{key, limits, time};
 
 /// A checked page: skip and take.
 pub(super) fn page(skip: Option<i64>, take: Option<i64>, zero_is_default: bool, max: usize) -> Result<(usize, usize)> {
@@ -139,7 +139,10 @@ pub(super) fn matches_structured(request: &QueryFilesRequest, file: &FileRecord)
             .is_none_or(|query| compare(query.operation, extension(file.display_name()), query.value.as_str()))
         && request.size_min_query.as_ref().is_none_or(|query| compare(query.operation, size, query.value))
         && request.size_max_query.as_ref().is_none_or(|query| compare(query.operation, size, query.value))
-        && request.created_query.as_ref().is_none_or(|query| compare(query.operation, file.created, query.value))
+        && request
+            .created_query
+            .as_ref()
+            .is_none_or(|query| compare(query.operation, file.created, time::truncate(query.value)))
         && request.properties_query.iter().all(|query| {
             let value = file.properties.get(&query.key);
             match query.operation {

@@ -54,7 +54,7 @@ pub(super) fn append<A: Access>(
     let session = session.ok_or_else(|| not_found(session_id))?;
     // Chunks are no records of their own, so nothing further down asks the policy.
     access.context().require(UploadSessionRecord::KIND.service, Action::Create, &session.workspace)?;
-    let new = content::store_chunk(access, &mut source.take(limits::UPLOAD_CHUNK_BYTES + 1), control)?;
+    let new = content::store_chunk(access, source, &access.context().control(control))?;
     let size = new.content.size();
     if size > limits::UPLOAD_CHUNK_BYTES || (!close && size != limits::UPLOAD_CHUNK_BYTES) {
         return Err(Error::invalid(format!(

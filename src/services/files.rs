@@ -345,6 +345,7 @@ impl<A: Access> FileService for A {
 
     fn upload_file(&self, content: &mut dyn Read, request: UploadFileRequest, control: &Control) -> Result<FileId> {
         let context = self.context();
+        let control = &context.control(control);
         let id = request.id.as_deref().map(FileId::parse).transpose();
         let id = id.map_err(|error| error.with_name("Files.InvalidId", None).at_member("id"))?;
         check_properties(&request.metadata, "metadata")?;
@@ -373,7 +374,7 @@ impl<A: Access> FileService for A {
     }
 
     fn download_file(&self, id: &str, target: &mut dyn Write, control: &Control) -> Result<u64> {
-        self.open_file(id)?.copy_to(target, control)
+        self.open_file(id)?.copy_to(target, &self.context().control(control))
     }
 
     fn open_file(&self, id: &str) -> Result<ContentReader> {

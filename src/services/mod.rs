@@ -36,6 +36,8 @@ pub use search::{
 };
 mod content;
 #[cfg(all(test, feature = "packages"))]
+mod content_edges_tests;
+#[cfg(all(test, feature = "packages"))]
 mod content_reference_tests;
 #[cfg(test)]
 mod content_tests;

@@ -7,7 +7,6 @@ use arrow::array::RecordBatch;
 
 use super::table_append::{self, Rest, commit};
 use super::table_metadata as metadata;
-use super::table_read::control_with_deadline;
 use crate::columnar::{CsvImport, ParquetImport, ReadSeek, TableSchema};
 use crate::error::{Error, Result};
 use crate::model::Resource;
@@ -93,7 +92,7 @@ fn import<A: Access>(
     source: &mut dyn Source,
     control: &Control,
 ) -> Result<ImportTableResponse> {
-    let control = control_with_deadline(control, access.context());
+    let control = access.context().control(control);
     let end_of_data = request.end_of_data.unwrap_or_default();
     let declared = request.table.as_ref().is_some_and(|table| !table.columns.is_empty());
     if request.id.is_some() && request.table.is_some() {

@@ -34,14 +34,6 @@ fn control_of(context: &Context) -> Control {
     context.deadline.map_or_else(Control::default, |deadline| Control::default().with_deadline(deadline))
 }
 
-/// The caller's control, with the deadline of the session where it has none.
-pub(super) fn control_with_deadline(control: &Control, context: &Context) -> Control {
-    match (control.deadline(), context.deadline) {
-        (None, Some(deadline)) => control.clone().with_deadline(deadline),
-        _ => control.clone(),
-    }
-}
-
 fn open<A: Access>(access: &A, id: &str) -> Result<Arc<TableView>> {
     access.read(|view| open_table(view, &found(id, view.get::<TableMetadata>(id)?)?))
 }
@@ -175,7 +167,7 @@ pub(super) fn scan<A: Access>(access: &A, id: &str, request: ScanRequest, contro
         request.order_by.as_deref(),
     )?;
     query.take = take;
-    RowStream::new(view, query, control_with_deadline(control, access.context()))
+    RowStream::new(view, query, access.context().control(control))
 }
 
 /// Writes a stream in a form.

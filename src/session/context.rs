@@ -7,7 +7,7 @@ use super::engine::Engine;
 use super::identity::{Identity, Visibility};
 use super::options::Settings;
 use crate::error::{Error, ErrorKind, Result};
-use crate::value::{Action, Service};
+use crate::value::{Action, Control, Service};
 
 /// Who calls, in which store, with which defaults.
 #[derive(Clone, Debug)]
@@ -58,6 +58,15 @@ impl Context {
             ErrorKind::PermissionDenied,
             format!("{:?} may not {action:?} {service} in the workspace {workspace:?}", self.user()),
         ))
+    }
+
+    /// The caller's control, with the deadline of the session where it has none.
+    #[must_use]
+    pub fn control(&self, control: &Control) -> Control {
+        match (control.deadline(), self.deadline) {
+            (None, Some(deadline)) => control.clone().with_deadline(deadline),
+            _ => control.clone(),
+        }
     }
 
     /// Refuses when the deadline of the session has passed.

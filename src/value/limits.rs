@@ -92,8 +92,9 @@ pub const PACKAGE_NAME_BYTES: usize = 4 * 1024;
 pub const PACKAGE_FILE_NAME_BYTES: usize = 255;
 /// Bytes of one field of a control file.
 pub const PACKAGE_FIELD_BYTES: usize = 64 * 1024;
-/// Decompressed bytes of a control archive that are allowed whatever the ratio: a tar of one small file is mostly zeros.
-pub const PACKAGE_RATIO_FREE_BYTES: usize = 64 * 1024;
+/// Decompressed bytes of a control archive that are allowed whatever the ratio: a tar of one small file is mostly zeros, and
+/// the longest field may be one line again and again.
+pub const PACKAGE_RATIO_FREE_BYTES: usize = 256 * 1024;
 /// Memory of the decoder of a control archive, in KiB: the dictionary of `xz -9` and the decoder's own state.
 pub const PACKAGE_DECODER_KIB: u32 = 68 * 1024;
 /// Fields of a control file.
