@@ -67,6 +67,7 @@ const NOT_TRIED: &[(&str, &str)] = &[
         "four gibibytes of temporary files: `bytes_max` of the place is tried with few, in columnar/tests.rs",
     ),
     ("FINDINGS", "further findings are counted; none is refused"),
+    ("FILTER_TEXT_BYTES", "a longer text counts as null; none is refused"),
     ("QUERY_MEMORY_BYTES", "the default of an option"),
     ("RECORD_CACHE_BYTES", "the default of an option, kept by the engine below"),
     ("SMALL_BLOB_BYTES", "parts two ways of storing that read alike; services/files_tests.rs has a file of each size"),
