@@ -63,7 +63,8 @@ impl Session {
         Self { context: Arc::new(context) }
     }
 
-    /// The same session, whose calls fail with `DeadlineExceeded` after `deadline`.
+    /// The same session, whose calls fail with `DeadlineExceeded` after `deadline`, also those that wait for their turn to
+    /// write. A call whose commit has begun is answered by what comes of it.
     #[must_use]
     pub fn with_deadline(&self, deadline: Instant) -> Self {
         let context = Context { deadline: Some(deadline), ..(*self.context).clone() };
@@ -169,6 +170,8 @@ fn run_transaction<T>(context: &Arc<Context>, f: impl FnOnce(&Transaction<'_>) -
         if !changed {
             return Ok(value);
         }
+        // The last moment at which it can be told that nothing happened.
+        context.check_deadline()?;
         turn.apply([engine.state_row(sequence)])?;
         if !events.is_empty() {
             turn.apply([write_path::log_row(engine, context, sequence, events)?])?;

@@ -160,6 +160,41 @@ fn a_transaction_is_seen_by_itself_at_once_and_by_others_after_it() {
 }
 
 #[test]
+fn whoever_waits_for_a_turn_beyond_its_deadline_is_told_and_changes_nothing() {
+    let (_disk, store) = fresh();
+    let session = store.session(Identity::user("ada"));
+    let soon = || session.with_deadline(Instant::now() + Duration::from_millis(50));
+    let (begin, begun) = std::sync::mpsc::channel();
+    let (release, released) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let holder = &session;
+        scope.spawn(move || {
+            let held = holder.transaction(|tx| {
+                create(tx, "held", 1)?;
+                begin.send(()).unwrap();
+                // The bound lets a store that waits without end fail and not hang.
+                let _ = released.recv_timeout(Duration::from_secs(5));
+                Ok(())
+            });
+            held.unwrap();
+        });
+        begun.recv().unwrap();
+        assert_eq!(create(&soon(), "late", 2).unwrap_err().kind(), ErrorKind::DeadlineExceeded);
+        assert_eq!(soon().transaction(|_| Ok(())).unwrap_err().kind(), ErrorKind::DeadlineExceeded);
+        release.send(()).unwrap();
+    });
+    let late = soon().transaction(|tx| {
+        create(tx, "late", 3)?;
+        std::thread::sleep(Duration::from_millis(60));
+        Ok(())
+    });
+    assert_eq!(late.unwrap_err().kind(), ErrorKind::DeadlineExceeded);
+    // The turn goes on to those behind.
+    create(&session, "late", 4).unwrap();
+    assert_eq!(all(&session, &Query { take: 10, ..Query::default() }), [1, 4]);
+}
+
+#[test]
 fn a_walk_by_tokens_is_one_big_query_in_every_order() {
     let (disk, store) = fresh();
     let session = store.session(Identity::user("ada"));

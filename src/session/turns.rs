@@ -26,6 +26,8 @@ struct Job<P, A> {
     /// `None` for an exclusive turn, and once the plan was taken.
     plan: Mutex<Option<P>>,
     exclusive: bool,
+    /// When the caller stops waiting.
+    deadline: Option<Instant>,
     thread: ThreadId,
     answer: Mutex<Option<Result<A>>>,
     done: AtomicBool,
@@ -34,9 +36,10 @@ struct Job<P, A> {
 }
 
 impl<P, A> Job<P, A> {
-    fn new(plan: Option<P>) -> Arc<Self> {
+    fn new(plan: Option<P>, deadline: Option<Instant>) -> Arc<Self> {
         Arc::new(Self {
             exclusive: plan.is_none(),
+            deadline,
             plan: Mutex::new(plan),
             thread: current().id(),
             answer: Mutex::new(None),
@@ -60,6 +63,14 @@ struct State<P, A> {
     writers: usize,
     /// How long the last group took.
     taken: Duration,
+}
+
+impl<P, A> State<P, A> {
+    /// Takes a caller out of the queue; false when a group has taken it along.
+    fn withdraw(&mut self, job: &Arc<Job<P, A>>) -> bool {
+        let place = self.queue.iter().position(|queued| Arc::ptr_eq(queued, job));
+        place.and_then(|place| self.queue.remove(place)).is_some()
+    }
 }
 
 /// The queue of writers and the turn that one of them holds. `P` is what a caller plans, `A` what it is answered.
@@ -112,10 +123,16 @@ impl<P, A> Turns<P, A> {
     ///
     /// # Errors
     ///
-    /// What the plan was refused with; `Latched`; `OutcomeUnknown` when the commit failed; what failed before it.
-    pub(super) fn submit(&self, plan: P, run: impl FnOnce(&mut [Member<P, A>], &mut bool) -> Result<()>) -> Result<A> {
+    /// What the plan was refused with; `Latched`; `DeadlineExceeded` when no group had taken it along by then; `OutcomeUnknown`
+    /// when the commit failed; what failed before it.
+    pub(super) fn submit(
+        &self,
+        plan: P,
+        deadline: Option<Instant>,
+        run: impl FnOnce(&mut [Member<P, A>], &mut bool) -> Result<()>,
+    ) -> Result<A> {
         self.latch.check()?;
-        let own = Job::new(Some(plan));
+        let own = Job::new(Some(plan), deadline);
         if let Some(leadership) = self.enter(&own)? {
             self.lead(&leadership.group, run);
         }
@@ -124,9 +141,9 @@ impl<P, A> Turns<P, A> {
     }
 
     /// Holds the turn alone while `f` runs: the frame of an explicit transaction.
-    pub(super) fn exclusive<T>(&self, f: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub(super) fn exclusive<T>(&self, deadline: Option<Instant>, f: impl FnOnce() -> Result<T>) -> Result<T> {
         self.latch.check()?;
-        let own = Job::new(None);
+        let own = Job::new(None, deadline);
         let Some(_leadership) = self.enter(&own)? else {
             return Err(Error::new(ErrorKind::OutcomeUnknown, "the turn was answered without being held"));
         };
@@ -151,6 +168,18 @@ impl<P, A> Turns<P, A> {
         self.arrived.notify_one();
         if state.leader.is_some() {
             while !job.done.load(Ordering::SeqCst) && !job.promoted.load(Ordering::SeqCst) {
+                let left = job.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+                if let Some(left) = left.filter(|left| !left.is_zero()) {
+                    state = wait_at_most(&job.wake, &self.state, state, left);
+                    continue;
+                }
+                if left.is_some() && state.withdraw(job) {
+                    return Err(Error::new(
+                        ErrorKind::DeadlineExceeded,
+                        "the session's deadline has passed while the call waited for its turn to write; nothing was changed",
+                    ));
+                }
+                // Without a deadline; or a group has taken it along, and its answer is near.
                 state = job.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
             if job.done.load(Ordering::SeqCst) {

@@ -69,7 +69,7 @@ use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::thread;
 use shuttle::{Config, Runner};
 
-use sync::{Arc, AtomicBool, Mutex, Ordering};
+use sync::{Arc, AtomicBool, Instant, Mutex, Ordering};
 use turns::{Member, Turns};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -155,20 +155,27 @@ impl World {
     }
 }
 
+/// None, or one that passes after a few looks at the time.
+fn deadline() -> Option<Instant> {
+    (thread_rng().gen_range(0..3) == 0).then(|| Instant::now() + std::time::Duration::from_millis(2))
+}
+
 /// Several writers, of whom one takes exclusive turns, and a reader. One commit in `fails_one_in` fails; 0 for none.
 fn schedule(fails_one_in: u32) {
     let fails = move || fails_one_in > 0 && thread_rng().gen_range(0..fails_one_in) == 0;
     let world = Arc::new(World::default());
+    let late = Arc::new(Mutex::new(Vec::new()));
     let mut threads = Vec::new();
     for writer in 0..WRITERS {
-        let world = world.clone();
+        let (world, late) = (world.clone(), late.clone());
         threads.push(thread::spawn(move || {
             for write in 0..WRITES {
                 let number = writer * 100 + write;
                 let refused = thread_rng().gen_range(0..5) == 0;
                 let fails = fails();
                 let plan = Plan { number, refused };
-                let answer = world.turns.submit(plan, |group, committing| world.run(group, committing, fails));
+                let run = |group: &mut [Member<Plan, u32>], flag: &mut bool| world.run(group, flag, fails);
+                let answer = world.turns.submit(plan, deadline(), run);
                 match answer {
                     Ok(answer) => {
                         assert!(!refused, "accepted what its plan refused");
@@ -183,6 +190,7 @@ fn schedule(fails_one_in: u32) {
                                 assert!(world.seen().contains(&number), "refused over what was never committed");
                             }
                         }
+                        ErrorKind::DeadlineExceeded => late.lock().unwrap().push(number),
                         ErrorKind::OutcomeUnknown | ErrorKind::Latched => {
                             assert!(world.failed.load(Ordering::SeqCst), "nothing has failed, and yet: {error}");
                         }
@@ -193,15 +201,15 @@ fn schedule(fails_one_in: u32) {
         }));
     }
     threads.push(thread::spawn({
-        let world = world.clone();
+        let (world, late) = (world.clone(), late.clone());
         move || {
             for write in 0..2 {
                 let number = WRITERS * 100 + write;
                 let fails = fails();
-                let answer = world.turns.exclusive(|| {
+                let answer = world.turns.exclusive(deadline(), || {
                     world.alone(|| {
                         let nested = Plan { number: 0, refused: false };
-                        let nested = world.turns.submit(nested, |_, _| panic!("led inside an exclusive turn"));
+                        let nested = world.turns.submit(nested, None, |_, _| panic!("led inside an exclusive turn"));
                         assert_eq!(nested.unwrap_err().kind(), ErrorKind::Conflict);
                         world.commit(vec![number], fails).inspect_err(|error| world.turns.latch.set(error))
                     })
@@ -210,6 +218,7 @@ fn schedule(fails_one_in: u32) {
                     Ok(()) => {
                         assert!(world.committed().contains(&vec![number]), "an exclusive turn shared its commit");
                     }
+                    Err(error) if error.kind() == ErrorKind::DeadlineExceeded => late.lock().unwrap().push(number),
                     Err(_) => assert!(world.failed.load(Ordering::SeqCst)),
                 }
             }
@@ -230,13 +239,19 @@ fn schedule(fails_one_in: u32) {
         thread.join().unwrap();
     }
     let committed = world.committed().concat();
+    let late = late.lock().unwrap().clone();
+    assert!(
+        !committed.iter().any(|number| late.contains(number)),
+        "committed after its caller was told that it is too late"
+    );
     for writer in 0..=WRITERS {
         let own: Vec<u32> = committed.iter().copied().filter(|number| number / 100 == writer).collect();
         assert!(own.is_sorted_by(|a, b| a < b), "in another order than its caller's, or twice: {own:?}");
     }
     assert_eq!(world.turns.queued(), 0);
     // The turn is free again, or nobody gets it any more.
-    let last = world.turns.submit(Plan { number: 9_999, refused: false }, |group, flag| world.run(group, flag, false));
+    let last =
+        world.turns.submit(Plan { number: 9_999, refused: false }, None, |group, flag| world.run(group, flag, false));
     match world.failed.load(Ordering::SeqCst) {
         true => assert_eq!(last.unwrap_err().kind(), ErrorKind::Latched),
         false => assert_eq!(last.unwrap(), 9_999),
@@ -254,7 +269,7 @@ fn leader_that_panics() {
                     let number = writer * 100 + write;
                     let panics = number == 100;
                     let answer = catch_unwind(AssertUnwindSafe(|| {
-                        world.turns.submit(Plan { number, refused: false }, |group, flag| {
+                        world.turns.submit(Plan { number, refused: false }, None, |group, flag| {
                             // Not with a message: the hook of the scheduler would print the schedule.
                             if panics {
                                 std::panic::resume_unwind(Box::new("the leader panics"));
@@ -275,7 +290,8 @@ fn leader_that_panics() {
         thread.join().unwrap();
     }
     assert_eq!(world.turns.queued(), 0);
-    let last = world.turns.submit(Plan { number: 9_999, refused: false }, |group, flag| world.run(group, flag, false));
+    let last =
+        world.turns.submit(Plan { number: 9_999, refused: false }, None, |group, flag| world.run(group, flag, false));
     assert_eq!(last.unwrap(), 9_999);
 }
 

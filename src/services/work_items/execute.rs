@@ -21,7 +21,7 @@ use crate::model::work_item::WorkItem;
 use crate::records::Space;
 use crate::services::lab::actions::{Runs, Situation, Step, invalid_state, resolve};
 use crate::services::lab::{LabRecord, not_found, placeholders};
-use crate::session::{Access, Draft, JobRequest, JobRunner, NotebookRequest, What};
+use crate::session::{Access, Draft, JobRequest, JobRunner, NotebookRequest, Session, What};
 use crate::value::wire::record;
 use crate::value::{Action, limits, stored};
 
@@ -70,11 +70,14 @@ pub(super) fn execute(access: &impl Access, id: &str, action: &str) -> Result<Ex
         Prepared::Done(result) => return Ok(ExecuteWorkItemResponse { error: None, result: Some(result) }),
         Prepared::Call { key, intent, call } => (key, intent, call),
     };
-    let runner = access.context().settings().runner.clone();
+    let context = access.context();
+    let runner = context.settings().runner.clone();
     let answer = ask(&*runner, &intent, call);
     let recorded = {
         let (intent, answer) = (intent.clone(), answer.clone());
-        access.write(move |draft| record_answer(draft, key, &intent, answer))
+        // Without the caller's deadline: what the runner did is done, and has to be remembered.
+        let session = Session::new(context.engine.clone(), context.identity().clone());
+        session.write(move |draft| record_answer(draft, key, &intent, answer))
     };
     let refused = match recorded {
         Ok(refused) => refused,

@@ -1,4 +1,6 @@
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -788,6 +790,52 @@ fn a_call_into_the_store_from_the_runner_does_not_block_and_its_changes_count() 
             assert_eq!(history[0]["previousState"], previous);
         }
     }
+}
+
+/// A runner that takes longer than its caller has time for.
+#[derive(Debug, Default)]
+struct Slow {
+    sleep_ms: AtomicU64,
+    calls: AtomicU64,
+}
+
+impl JobRunner for Slow {
+    fn queue(&self, _request: &JobRequest<'_>) -> Result<Vec<String>, QueueFailure> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(self.sleep_ms.load(Ordering::SeqCst)));
+        Ok(vec!["j".to_owned()])
+    }
+
+    fn cancel(&self, _job_ids: &[String]) -> Result<()> {
+        Err(Error::invalid("nothing is to be cancelled"))
+    }
+
+    fn run_notebook(&self, _request: &NotebookRequest<'_>) -> Result<String> {
+        Err(Error::invalid("no"))
+    }
+}
+
+#[test]
+fn what_the_runner_did_is_remembered_also_after_the_deadline() {
+    let runner = Arc::new(Slow::default());
+    let bench = Bench::with_runner(runner.clone());
+    bench.create(runnable());
+    // More time for a machine so slow that the runner is not even reached.
+    for time_ms in [50, 500, 5_000] {
+        runner.sleep_ms.store(time_ms + 10, Ordering::SeqCst);
+        let session = bench.session.with_deadline(Instant::now() + Duration::from_millis(time_ms));
+        let answer = session.execute_work_item("1000", "START");
+        if runner.calls.load(Ordering::SeqCst) == 0 {
+            assert_eq!(answer.unwrap_err().kind(), ErrorKind::DeadlineExceeded);
+            continue;
+        }
+        assert_eq!(write(&answer.unwrap()), json!({"result": {"type": "JOB", "jobIds": ["j"]}}));
+        assert_eq!(session.get_work_item("1000").unwrap_err().kind(), ErrorKind::DeadlineExceeded);
+        break;
+    }
+    let item = bench.reopen().get("1000");
+    assert_eq!((&item["state"], item["executionHistory"].as_array().unwrap().len()), (&json!("IN_PROGRESS"), 1));
+    assert_eq!(item["executionHistory"][0]["error"], json!(null));
 }
 
 #[test]
