@@ -41,9 +41,17 @@ pub(super) fn query(
     let take = usize::try_from(request.take.unwrap_or(DEFAULT_TAKE))
         .map_err(|_| Error::invalid("take is negative").at_member("take"))?;
     let descending = request.order_by.is_some() && request.order_by_descending.unwrap_or_default();
-    let fingerprint = fingerprint(request, descending);
     let token_key = &view.context().engine.token_key;
-    let position = token::open(token_key, &fingerprint, request.continuation_token.as_deref())?;
+    let open = |descending: bool| {
+        let fingerprint = fingerprint(request, descending);
+        let position = token::open(token_key, &fingerprint, request.continuation_token.as_deref())?;
+        Ok((descending, fingerprint, position))
+    };
+    // The order is inside the token: a request that names none goes on in that of its first page.
+    let (descending, fingerprint, position) = match open(descending) {
+        Err(_) if request.order_by.is_none() => open(true)?,
+        opened => opened?,
+    };
     let (range, after) = match position {
         Some(position) => read_position(&position)?,
         None => (first_range(request, view.now())?, Vec::new()),

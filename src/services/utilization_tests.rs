@@ -146,6 +146,17 @@ fn history_filters_orders_and_pages() {
     let newest = json!({"take": 1, "orderBy": "START_TIMESTAMP", "orderByDescending": true});
     assert_eq!(all(newest), ["d", "a", "b", "c"], "the direction is that of the start");
     assert_eq!(all(json!({"take": 1, "assetFilter": "SerialNumber = \"2\""})), ["a", "d"]);
+    // The order is inside the token.
+    let mut page =
+        history(&session, json!({"take": 1, "orderBy": "START_TIMESTAMP", "orderByDescending": true})).unwrap();
+    let mut seen = vec![identifiers(&page)[0].to_owned()];
+    while let Some(token) = page.continuation_token {
+        page = history(&session, json!({"take": 1, "continuationToken": token})).unwrap();
+        seen.extend(identifiers(&page).iter().map(|id| (*id).to_owned()));
+        let other = json!({"take": 1, "continuationToken": token, "orderBy": "START_TIMESTAMP"});
+        assert_eq!(history(&session, other).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    }
+    assert_eq!(seen, ["d", "a", "b", "c"]);
     let found = |value: Value| {
         let page = history(&session, value).unwrap();
         identifiers(&page).iter().map(|id| (*id).to_owned()).collect::<Vec<_>>()
