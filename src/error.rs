@@ -103,8 +103,8 @@ impl ErrorKind {
 /// The wire form of an error: what a service answers, and what partial-success records carry.
 ///
 /// Accepts camelCase and snake_case members on input; writes camelCase.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ApiError {
     /// Error code as text; always filled by this crate.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -116,25 +116,44 @@ pub struct ApiError {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The values behind the message, in order.
-    #[serde(deserialize_with = "null_as_default")]
     pub args: Vec<String>,
     /// Kind of the resource concerned.
-    #[serde(alias = "resource_type", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_type: Option<String>,
     /// Id of the resource concerned.
-    #[serde(alias = "resource_id", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_id: Option<String>,
     /// One error for each underlying problem.
-    #[serde(alias = "inner_errors", deserialize_with = "null_as_default")]
     pub inner_errors: Vec<ApiError>,
 }
 
-fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: serde::Deserializer<'de>,
-    T: Deserialize<'de> + Default,
-{
-    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+impl<'de> Deserialize<'de> for ApiError {
+    /// Of two spellings of a member the camelCase one wins, of equal keys the last.
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        fn take<T: serde::de::DeserializeOwned + Default, E: serde::de::Error>(
+            members: &mut serde_json::Map<String, serde_json::Value>,
+            camel: &str,
+            snake: &str,
+        ) -> Result<T, E> {
+            let other = members.remove(snake);
+            match members.remove(camel).or(other) {
+                None | Some(serde_json::Value::Null) => Ok(T::default()),
+                Some(value) => {
+                    serde_json::from_value(value).map_err(|error| E::custom(format!("member `{camel}`: {error}")))
+                }
+            }
+        }
+        let mut members = serde_json::Map::deserialize(deserializer)?;
+        Ok(Self {
+            name: take(&mut members, "name", "name")?,
+            code: take(&mut members, "code", "code")?,
+            message: take(&mut members, "message", "message")?,
+            args: take(&mut members, "args", "args")?,
+            resource_type: take(&mut members, "resourceType", "resource_type")?,
+            resource_id: take(&mut members, "resourceId", "resource_id")?,
+            inner_errors: take(&mut members, "innerErrors", "inner_errors")?,
+        })
+    }
 }
 
 impl ApiError {
@@ -440,5 +459,11 @@ mod tests {
             serde_json::to_string(&api).unwrap(),
             r#"{"args":[],"resourceType":"file","innerErrors":[{"args":[],"resourceId":"1","innerErrors":[]}]}"#
         );
+        let text = r#"{"resourceId":"1","resource_id":"2","code":3,"code":4,"inner_errors":null,"more":{}}"#;
+        let api: ApiError = serde_json::from_str(text).unwrap();
+        assert_eq!((api.resource_id.as_deref(), api.code, api.inner_errors), (Some("1"), Some(4), vec![]));
+        for wrong in [r#"{"code":"3"}"#, r#"{"args":[1]}"#, r#"{"innerErrors":[{"name":2}]}"#, "[]"] {
+            assert!(serde_json::from_str::<ApiError>(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -27,7 +27,7 @@ id_type!(
 
 record! {
     /// An asset; members that a projection drops are `None`.
-    pub struct Asset {
+    pub struct Asset also("isNiAsset" = "isNIAsset", "isVendorAsset" = "isNIAsset") {
         /// Id in the store.
         pub id: Option<AssetId>,
         /// Display name.
@@ -69,7 +69,7 @@ record! {
         /// The latest external calibration.
         pub external_calibration: Option<ExternalCalibration>,
         /// Whether it is a product of the vendor whose prefix the store has; see [`super::VendorPrefix`].
-        #[serde(rename = "isNIAsset", alias = "isNiAsset", alias = "isVendorAsset")]
+        #[serde(rename = "isNIAsset")]
         pub is_vendor_asset: Option<bool>,
         /// Whether it stands for the controller of a system.
         pub is_system_controller: Option<bool>,

@@ -16,7 +16,7 @@ use crate::value::wire::{fold, record, wire_enum};
 
 record! {
     /// An asset to create. Its identity (bus type, model, vendor, and serial number or system) must be new.
-    wire pub struct CreateAssetRequest {
+    wire pub struct CreateAssetRequest also("isNiAsset" = "isNIAsset", "isVendorAsset" = "isNIAsset") {
         /// Display name.
         pub name: Option<String>,
         /// Name of the model; this or the number is required.
@@ -56,7 +56,7 @@ record! {
         /// The latest external calibration.
         pub external_calibration: Option<ExternalCalibration>,
         /// Whether it is a product of the vendor whose prefix the store has.
-        #[serde(rename = "isNIAsset", alias = "isNiAsset", alias = "isVendorAsset")]
+        #[serde(rename = "isNIAsset")]
         pub is_vendor_asset: Option<bool>,
         /// Whether it can test itself.
         pub supports_self_test: Option<bool>,
@@ -78,7 +78,7 @@ record! {
 
     /// A change of an asset, found by its id, or by its identity when there is no id. Absent members stay as they are;
     /// the members of the identity never change.
-    wire pub struct UpdateAssetRequest {
+    wire pub struct UpdateAssetRequest also("isNiAsset" = "isNIAsset", "isVendorAsset" = "isNIAsset") {
         /// Id of the asset.
         pub id: Option<String>,
         /// Display name.
@@ -118,7 +118,7 @@ record! {
         /// The latest external calibration; a later date than before ends being out for calibration.
         pub external_calibration: Option<ExternalCalibration>,
         /// Whether it is a product of the vendor whose prefix the store has.
-        #[serde(rename = "isNIAsset", alias = "isNiAsset", alias = "isVendorAsset")]
+        #[serde(rename = "isNIAsset")]
         pub is_vendor_asset: Option<bool>,
         /// Whether it can test itself.
         pub supports_self_test: Option<bool>,

@@ -81,7 +81,7 @@ impl ExecutionDefinition {
 
 record! {
     /// The request of an execution, as it stands in a body on the wire.
-    wire pub struct ExecuteWorkItemRequest {
+    wire pub struct ExecuteWorkItemRequest requires(action) {
         /// Name of the action; required.
         pub action: String,
     }

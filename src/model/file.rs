@@ -49,9 +49,9 @@ record! {
     }
 
     /// A file, as the service answers it.
-    wire pub struct FileMetadata {
+    wire pub struct FileMetadata also("links" = "_links", "fieldLinks" = "_links") {
         /// Links to the operations on the file.
-        #[serde(rename = "_links", alias = "links", alias = "fieldLinks")]
+        #[serde(rename = "_links")]
         pub links: BTreeMap<String, Link>,
         /// When it was uploaded.
         #[serde(with = "crate::value::time::required")]

@@ -101,9 +101,9 @@ record! {
     }
 
     /// A page of files.
-    wire pub struct FileQueryResponse {
+    wire pub struct FileQueryResponse also("links" = "_links", "fieldLinks" = "_links") {
         /// Links of the listing.
-        #[serde(rename = "_links", alias = "links", alias = "fieldLinks")]
+        #[serde(rename = "_links")]
         pub links: BTreeMap<String, Link>,
         /// The page.
         pub available_files: Vec<FileMetadata>,
@@ -257,9 +257,8 @@ record! {
     }
 
     /// An upload session that is not finished, so that a caller can go on where it was.
-    wire pub struct UploadSessionState {
+    wire pub struct UploadSessionState also("sessionId" = "id") {
         /// Id of the session.
-        #[serde(alias = "sessionId")]
         pub id: String,
         /// When it was started.
         #[serde(with = "crate::value::time::required")]
@@ -274,9 +273,8 @@ record! {
     }
 
     /// An upload session that was started.
-    wire pub struct UploadSession {
+    wire pub struct UploadSession also("sessionId" = "id") {
         /// Id of the session.
-        #[serde(alias = "sessionId")]
         pub id: String,
         /// When it was started.
         #[serde(with = "crate::value::time::required")]

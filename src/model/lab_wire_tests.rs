@@ -143,6 +143,24 @@ fn work_items() {
 }
 
 #[test]
+fn bodies_without_a_required_member_are_refused_by_its_name() {
+    fn missing<T: DeserializeOwned + Debug>(member: &str) {
+        for body in [json!({"replace": true}), json!({ member: null })] {
+            let error = crate::from_json::<T>(body.to_string().as_bytes()).unwrap_err();
+            assert_eq!(error.place(), Some(&crate::Place::Member(member.to_owned())), "{body}");
+        }
+        assert!(crate::from_json::<T>(json!({ snake_name(member): [] }).to_string().as_bytes()).is_ok(), "{member}");
+    }
+    missing::<UpdateWorkItemsRequest>("workItems");
+    missing::<ScheduleWorkItemsRequest>("workItems");
+    missing::<UpdateWorkItemTemplatesRequest>("workItemTemplates");
+    missing::<DeleteWorkItemTemplatesRequest>("ids");
+    missing::<UpdateTestPlansRequest>("testPlans");
+    missing::<ScheduleTestPlansRequest>("testPlans");
+    assert!(crate::from_json::<crate::ExecuteWorkItemRequest>(b"{}").is_err());
+}
+
+#[test]
 fn every_member_of_an_update_keeps_absent_and_null_apart() {
     fn nulls<T: Serialize + DeserializeOwned + Default + PartialEq + Debug>(full: &Value) {
         for name in full.as_object().unwrap().keys() {

@@ -103,7 +103,7 @@ record! {
     }
 
     /// An update of test plans.
-    wire pub struct UpdateTestPlansRequest {
+    wire pub struct UpdateTestPlansRequest requires(test_plans) {
         /// The changes, applied in order.
         pub test_plans: Vec<UpdateTestPlanRequest>,
         /// Whether arrays and maps are replaced (`true`) or appended to and merged (absent, `false`).
@@ -135,7 +135,7 @@ record! {
     }
 
     /// Scheduling of test plans.
-    wire pub struct ScheduleTestPlansRequest {
+    wire pub struct ScheduleTestPlansRequest requires(test_plans) {
         /// The changes, applied in order.
         pub test_plans: Vec<ScheduleTestPlanRequest>,
         /// Whether the fixtures are replaced (`true`) or appended to (absent, `false`).

@@ -38,12 +38,12 @@ record! {
     }
 
     /// A heartbeat of utilizations, or their end.
-    wire pub struct UpdateUtilizationRequest {
+    wire pub struct UpdateUtilizationRequest
+    also("ids" = "utilizationIdentifiers", "timestamp" = "utilizationTimestamp") {
         /// Utilization identifiers.
-        #[serde(alias = "ids")]
         pub utilization_identifiers: Vec<String>,
         /// When; the store's clock when absent.
-        #[serde(with = "crate::value::time::opt", alias = "timestamp")]
+        #[serde(with = "crate::value::time::opt")]
         pub utilization_timestamp: Option<DateTime<Utc>>,
     }
 

@@ -148,6 +148,8 @@ mod tests {
             let asset: Asset = serde_json::from_value(json!({name: true})).unwrap();
             assert_eq!(asset.is_vendor_asset, Some(true), "{name}");
             assert_eq!(serde_json::to_value(asset).unwrap(), json!({"isNIAsset": true}));
+            let both: Asset = serde_json::from_value(json!({name: true, "isNIAsset": false})).unwrap();
+            assert_eq!(both.is_vendor_asset, Some(false), "{name} beside the canonical spelling, which wins");
         }
     }
 

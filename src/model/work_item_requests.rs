@@ -98,7 +98,7 @@ record! {
     }
 
     /// An update of work items.
-    wire pub struct UpdateWorkItemsRequest {
+    wire pub struct UpdateWorkItemsRequest requires(work_items) {
         /// The changes, applied in order.
         pub work_items: Vec<UpdateWorkItemRequest>,
         /// Whether arrays and maps are replaced (`true`) or appended to and merged (absent, `false`).
@@ -118,7 +118,7 @@ record! {
     }
 
     /// Scheduling of work items.
-    wire pub struct ScheduleWorkItemsRequest {
+    wire pub struct ScheduleWorkItemsRequest requires(work_items) {
         /// The changes, applied in order.
         pub work_items: Vec<ScheduleWorkItemRequest>,
         /// Whether selections are replaced (`true`) or appended to (absent, `false`).
@@ -162,12 +162,11 @@ record! {
     }
 
     /// The answer to a delete call in which some ids failed.
-    wire pub struct DeleteWorkItemsPartialSuccessResponse {
+    wire pub struct DeleteWorkItemsPartialSuccessResponse
+    also("deletedWorkItemIds" = "deletedIds", "failedWorkItemIds" = "failedIds") {
         /// What was deleted.
-        #[serde(alias = "deletedWorkItemIds")]
         pub deleted_ids: Option<Vec<String>>,
         /// What was not.
-        #[serde(alias = "failedWorkItemIds")]
         pub failed_ids: Option<Vec<String>>,
         /// One inner error for each failed id.
         pub error: Option<ApiError>,

@@ -93,7 +93,7 @@ record! {
     }
 
     /// An update of templates.
-    wire pub struct UpdateWorkItemTemplatesRequest {
+    wire pub struct UpdateWorkItemTemplatesRequest requires(work_item_templates) {
         /// The changes, applied in order.
         pub work_item_templates: Vec<UpdateWorkItemTemplateRequest>,
         /// Whether arrays and maps are replaced (`true`) or appended to and merged (absent, `false`).
@@ -101,7 +101,7 @@ record! {
     }
 
     /// The body of a delete call on the wire.
-    wire pub struct DeleteWorkItemTemplatesRequest {
+    wire pub struct DeleteWorkItemTemplatesRequest requires(ids) {
         /// The templates to delete.
         pub ids: Vec<String>,
     }
@@ -127,12 +127,11 @@ record! {
     }
 
     /// The answer to a delete call in which some ids failed.
-    wire pub struct DeleteWorkItemTemplatesPartialSuccessResponse {
+    wire pub struct DeleteWorkItemTemplatesPartialSuccessResponse
+    also("deletedWorkItemTemplateIds" = "deletedIds", "failedWorkItemTemplateIds" = "failedIds") {
         /// What was deleted.
-        #[serde(alias = "deletedWorkItemTemplateIds")]
         pub deleted_ids: Option<Vec<String>>,
         /// What was not.
-        #[serde(alias = "failedWorkItemTemplateIds")]
         pub failed_ids: Option<Vec<String>>,
         /// One inner error for each failed id.
         pub error: Option<ApiError>,

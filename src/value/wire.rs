@@ -49,6 +49,8 @@ pub struct Respell<D> {
     pub drop_nulls: bool,
     /// Members that must be there, as the struct has them.
     pub required: &'static [&'static str],
+    /// Further names of members, in camelCase, each with the name that the struct has.
+    pub also: &'static [(&'static str, &'static str)],
 }
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for Respell<D> {
@@ -64,8 +66,8 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Respell<D> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        let (drop_nulls, required) = (self.drop_nulls, self.required);
-        self.inner.deserialize_map(RespellVisitor { fields, drop_nulls, required, visitor })
+        let Self { inner, drop_nulls, required, also } = self;
+        inner.deserialize_map(RespellVisitor { fields, drop_nulls, required, also, visitor })
     }
 
     serde::forward_to_deserialize_any! {
@@ -78,7 +80,16 @@ struct RespellVisitor<V> {
     fields: &'static [&'static str],
     drop_nulls: bool,
     required: &'static [&'static str],
+    also: &'static [(&'static str, &'static str)],
     visitor: V,
+}
+
+impl<V> RespellVisitor<V> {
+    /// The member that has this name, or has it as a further one.
+    fn member(&self, name: &str) -> Option<&'static str> {
+        let further = || self.also.iter().find(|(also, _)| *also == name).map(|(_, member)| *member);
+        self.fields.iter().copied().find(|field| *field == name).or_else(further)
+    }
 }
 
 impl<'de, V: Visitor<'de>> Visitor<'de> for RespellVisitor<V> {
@@ -91,18 +102,13 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for RespellVisitor<V> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<V::Value, A::Error> {
         let mut members: Vec<(&'static str, bool, Value)> = Vec::new();
         while let Some(key) = map.next_key::<String>()? {
-            let exact = self.fields.iter().find(|field| **field == key);
-            let found = exact.or_else(|| {
-                let camel = camel_case(&key);
-                self.fields.iter().find(|field| **field == camel)
-            });
-            let Some(field) = found else {
+            let Some(field) = self.member(&key).or_else(|| self.member(&camel_case(&key))) else {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             };
             let value: Value = map.next_value()?;
-            let is_exact = exact.is_some();
-            match members.iter_mut().find(|(name, ..)| name == field) {
+            let is_exact = field == key;
+            match members.iter_mut().find(|(name, ..)| *name == field) {
                 Some((_, exact_before, _)) if *exact_before && !is_exact => {}
                 Some(member) => *member = (field, is_exact, value),
                 None => members.push((field, is_exact, value)),
@@ -487,8 +493,9 @@ impl Serializer for IsNone {
 /// `record! { patch pub struct … }`: null members are handed on, for requests with [`crate::Patch`] members; not stored.
 /// `record! { wire pub struct … }`: as the first, without a stored form (requests and answers).
 /// `record! { pub struct Name requires(member, …) … }`: JSON without these members is refused.
+/// `record! { pub struct Name also("otherName" = "member", …) … }`: JSON may call a member by a further name.
 macro_rules! record {
-    (@wire $name:ident, $drop_nulls:expr $(, $required:ident)*) => {
+    (@wire $name:ident, $drop_nulls:expr, [$($required:ident),*], [$($also:literal = $member:literal),*]) => {
         impl serde::Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 Self::serialize(self, $crate::value::wire::SkipNulls(serializer))
@@ -497,8 +504,12 @@ macro_rules! record {
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let required = &[$(stringify!($required)),*];
-                Self::deserialize($crate::value::wire::Respell { inner: deserializer, drop_nulls: $drop_nulls, required })
+                Self::deserialize($crate::value::wire::Respell {
+                    inner: deserializer,
+                    drop_nulls: $drop_nulls,
+                    required: &[$(stringify!($required)),*],
+                    also: &[$(($also, $member)),*],
+                })
             }
         }
     };
@@ -509,10 +520,11 @@ macro_rules! record {
         pub struct $name { $($(#[$fmeta])* pub $field: $ty),* }
     };
     ($(#[$meta:meta])* pub struct $name:ident $(requires($($required:ident),+))?
+     $(also($($also:literal = $member:literal),+))?
      { $($(#[$fmeta:meta])* pub $field:ident: $ty:ty),* $(,)? }
      $($rest:tt)*) => {
         $crate::value::wire::record!(@struct $(#[$meta])* $name { $($(#[$fmeta])* $field: $ty),* });
-        $crate::value::wire::record!(@wire $name, true $($(, $required)+)?);
+        $crate::value::wire::record!(@wire $name, true, [$($($required),+)?], [$($($also = $member),+)?]);
 
         impl $crate::value::Stored for $name {
             fn put<E: $crate::value::stored::Encoder>(&self, out: &mut E) -> $crate::value::stored::EncodeResult {
@@ -561,17 +573,19 @@ macro_rules! record {
         $crate::value::wire::record!($($rest)*);
     };
     ($(#[$meta:meta])* wire pub struct $name:ident $(requires($($required:ident),+))?
+     $(also($($also:literal = $member:literal),+))?
      { $($(#[$fmeta:meta])* pub $field:ident: $ty:ty),* $(,)? }
      $($rest:tt)*) => {
         $crate::value::wire::record!(@struct $(#[$meta])* $name { $($(#[$fmeta])* $field: $ty),* });
-        $crate::value::wire::record!(@wire $name, true $($(, $required)+)?);
+        $crate::value::wire::record!(@wire $name, true, [$($($required),+)?], [$($($also = $member),+)?]);
         $crate::value::wire::record!($($rest)*);
     };
     ($(#[$meta:meta])* patch pub struct $name:ident $(requires($($required:ident),+))?
+     $(also($($also:literal = $member:literal),+))?
      { $($(#[$fmeta:meta])* pub $field:ident: $ty:ty),* $(,)? }
      $($rest:tt)*) => {
         $crate::value::wire::record!(@struct $(#[$meta])* $name { $($(#[$fmeta])* $field: $ty),* });
-        $crate::value::wire::record!(@wire $name, false $($(, $required)+)?);
+        $crate::value::wire::record!(@wire $name, false, [$($($required),+)?], [$($($also = $member),+)?]);
         $crate::value::wire::record!($($rest)*);
     };
     () => {};
@@ -756,6 +770,14 @@ mod tests {
             pub list: Vec<Vec<Outer>>,
         }
 
+        /// Members with further names.
+        wire pub struct Known requires(main_name) also("otherName" = "mainName", "_links" = "links") {
+            /// Name.
+            pub main_name: Option<String>,
+            /// Links.
+            pub links: Vec<String>,
+        }
+
         /// Patch.
         patch pub struct Change {
             /// Name.
@@ -780,6 +802,28 @@ mod tests {
         let bytes = stored::to_bytes(&outer).unwrap();
         assert_eq!(stored::from_bytes::<Outer>(&bytes).unwrap(), outer);
         assert!(stored::from_bytes::<Inner>(&bytes).is_err());
+    }
+
+    #[test]
+    fn further_names_are_spellings_of_their_member() {
+        for (text, name) in [
+            (r#"{"mainName":"1","other_name":"2","otherName":"3","main_name":"4"}"#, "1"),
+            (r#"{"other_name":"2","otherName":"3","mainName":"1"}"#, "1"),
+            (r#"{"other_name":"2","main_name":"4","_links":["a"]}"#, "4"),
+            (r#"{"otherName":"3","links":["b"],"_links":["a"]}"#, "3"),
+        ] {
+            let known: Known = serde_json::from_str(text).unwrap();
+            assert_eq!(known.main_name.as_deref(), Some(name), "{text}");
+            let links: &[&str] = if text.contains("\"b\"") {
+                &["b"]
+            } else if text.contains('[') {
+                &["a"]
+            } else {
+                &[]
+            };
+            assert_eq!(known.links, links, "{text}");
+        }
+        assert!(serde_json::from_str::<Known>(r#"{"otherNames":"1"}"#).is_err());
     }
 
     #[test]
