@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
@@ -6,9 +7,10 @@ use serde_json::{Value, json};
 
 use super::AssetService;
 use super::test_store::TestStore;
-use crate::ErrorKind;
+use crate::disk::MemoryDisk;
 use crate::model::*;
 use crate::value::time;
+use crate::{ErrorKind, StoreOptions};
 
 pub(super) fn request(serial: &str) -> Value {
     json!({
@@ -214,6 +216,16 @@ fn the_properties_of_the_reference_can_be_filtered() {
         "Location.AssetState.AssetPresence = \"NOT_PRESENT\"",
     ] {
         assert_eq!(found(&session, filter), ["other"], "{filter}");
+    }
+}
+
+#[test]
+fn a_store_is_not_opened_with_a_vendor_prefix_that_names_nothing() {
+    for bad in ["", "N I", "1A"] {
+        let disk = Arc::new(MemoryDisk::new());
+        let error = StoreOptions::default().vendor_prefix(bad).open_on(disk.clone()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{bad:?}");
+        StoreOptions::default().vendor_prefix("Acme").open_on(disk).unwrap();
     }
 }
 

@@ -37,6 +37,21 @@ fn a_reader_of_changes_may_wait_for_ever() {
 }
 
 #[test]
+fn a_subscriber_is_neither_ahead_of_the_last_commit_nor_moved_back() {
+    let (store, session) = open();
+    let from = store.register("replica").unwrap();
+    session.create_products(request(serde_json::json!([{"partNumber": "a"}]))).unwrap();
+    let last = session.position();
+    assert!(from < last);
+    let refused = |name: &str, to: Position| store.advance(name, to).unwrap_err().kind();
+    assert_eq!(refused("replica", Position(last.0 + 1)), ErrorKind::InvalidArgument);
+    store.advance("replica", last).unwrap();
+    assert_eq!(refused("replica", from), ErrorKind::InvalidArgument);
+    assert_eq!(refused("other", last), ErrorKind::NotFound);
+    assert_eq!(session.register_subscriber("replica").unwrap(), last);
+}
+
+#[test]
 fn the_event_of_an_append_says_whose_table_it_is() {
     let (_store, session) = open();
     let columns = serde_json::json!([{"name": "t", "dataType": "INT64", "columnType": "INDEX"}]);

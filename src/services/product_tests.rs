@@ -9,7 +9,7 @@ use super::test_store::TestStore;
 use crate::model::*;
 use crate::session::{Access, Identity, Visibility};
 use crate::value::{Action, Service};
-use crate::{AccessPolicy, ErrorKind};
+use crate::{AccessPolicy, ChangeStream, ErrorKind, Position};
 
 fn request(part_number: &str) -> CreateProductRequest {
     CreateProductRequest { part_number: part_number.into(), ..Default::default() }
@@ -289,6 +289,9 @@ fn a_policy_hides_products_and_their_values_and_refuses_items() {
         let query = QueryProductValuesRequest { field: Some(field), ..Default::default() };
         assert_eq!(guest.query_product_values(query).unwrap().len(), count);
     }
+    let told = |mut changes: ChangeStream| std::iter::from_fn(|| changes.poll().unwrap()).count();
+    let (guests, all) = (guest.changes(Position::START), store.store.changes(Position::START));
+    assert_eq!((told(guests), told(all)), (1, 2), "whoever holds the store is told everything");
     let answer = guest.create_products(vec![request("C")]).unwrap();
     assert_eq!(answer.error.unwrap().inner_errors[0].code, Some(-251_009));
 }

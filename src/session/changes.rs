@@ -143,7 +143,7 @@ pub(crate) fn trim(draft: &mut Draft<'_>, derived_position: u64, batch: usize) -
     Ok(count)
 }
 
-/// The change feed from a position on, as one identity may see it.
+/// The change feed from a position on: of a session as its identity may see it, of a store all of it.
 ///
 /// ```
 /// # fn main() -> stationdb::Result<()> {
@@ -160,6 +160,8 @@ pub(crate) fn trim(draft: &mut Draft<'_>, derived_position: u64, batch: usize) -
 #[derive(Debug)]
 pub struct ChangeStream {
     context: Arc<Context>,
+    /// Whether it tells everything, whatever the policy says of the identity.
+    is_of_host: bool,
     position: Position,
     ready: VecDeque<ChangeEvent>,
     read_to: u64,
@@ -224,7 +226,7 @@ impl ChangeStream {
                         continue;
                     };
                     // What moved out of sight is told to nobody who may not see where it went.
-                    if view.visibility(kind).allows(&event.workspace) {
+                    if self.is_of_host || view.visibility(kind).allows(&event.workspace) {
                         ready.push_back(ChangeEvent {
                             sequence,
                             time: time::from_millis(time_ms),
@@ -252,7 +254,17 @@ impl Session {
     /// The change feed from `from` on, as this session's identity may see it.
     #[must_use]
     pub fn changes(&self, from: Position) -> ChangeStream {
-        ChangeStream { context: self.context().clone(), position: from, ready: VecDeque::new(), read_to: from.0 }
+        self.stream(from, false)
+    }
+
+    /// The change feed from `from` on, of everything.
+    pub(crate) fn all_changes(&self, from: Position) -> ChangeStream {
+        self.stream(from, true)
+    }
+
+    fn stream(&self, from: Position, is_of_host: bool) -> ChangeStream {
+        let (context, ready) = (self.context().clone(), VecDeque::new());
+        ChangeStream { context, is_of_host, position: from, ready, read_to: from.0 }
     }
 
     /// The position of the last commit: where to start for what happens from now on.
@@ -284,9 +296,17 @@ impl Session {
     /// Moves a registered subscriber forward; durable when this returns.
     ///
     /// # Errors
-    /// `NotFound` when no subscriber has this name; `InvalidArgument` when the position lies before the one it has.
+    /// `NotFound` when no subscriber has this name; `InvalidArgument` when the position lies before the one it has, or behind
+    /// the last commit.
     pub fn advance_subscriber(&self, name: &str, position: Position) -> Result<()> {
         let (key, name) = (subscriber_key(name), name.to_owned());
+        let last = self.position();
+        if position > last {
+            return Err(Error::invalid(format!(
+                "the last commit is {}, so the subscriber {name:?} cannot have read up to {}",
+                last.0, position.0
+            )));
+        }
         self.write(move |draft| {
             let Some(bytes) = draft.raw(Space::Positions, &key)? else {
                 return Err(Error::new(ErrorKind::NotFound, format!("no subscriber is registered as {name:?}")));

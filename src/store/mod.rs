@@ -1,6 +1,7 @@
 //! Opening and closing a store, and everything that is done to a store as a whole.
 
 mod backup;
+mod feed;
 mod format;
 mod lock;
 mod maintain;

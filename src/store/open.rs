@@ -8,6 +8,7 @@ use super::lock;
 use super::maintain::{MAINTENANCE_USER, MaintenanceThread};
 use crate::disk::{RealDisk, SharedDisk};
 use crate::error::{Error, Result};
+use crate::model::VendorPrefix;
 use crate::records::{RecordFile, RecordFileOptions};
 use crate::services::recover_intents;
 use crate::session::{Access, AccessPolicy, Engine, Identity, JobRunner, Session, Settings};
@@ -52,7 +53,7 @@ impl Store {
     /// Opens the store in `path`, creating it when the directory is missing or empty.
     ///
     /// # Errors
-    /// `Locked` when another process or handle has it open, naming it; `NotAStore` when the directory holds something
+    /// `InvalidArgument` for an option that cannot be; `Locked` when another process or handle has it open, naming it; `NotAStore` when the directory holds something
     /// else; `NewerFormat` and `OlderFormat` when this build does not read its format; `Corrupt` when it is damaged; `Io` and
     /// `NoSpace`.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
@@ -116,8 +117,6 @@ macro_rules! option {
 
 impl StoreOptions {
     option! {
-        /// The vendor prefix of asset members, platforms and package extensions.
-        vendor_prefix: String;
         /// Days before its due date in which a calibration counts as approaching.
         calibration_warning_days: u32;
         /// Seconds after its last heartbeat in which a running utilization counts as in use.
@@ -150,6 +149,12 @@ impl StoreOptions {
         log_entries_max: u64;
         /// Seed of the store's identity, to make ids repeatable in tests.
         seed: Option<u64>;
+    }
+
+    /// The vendor prefix of asset members, platforms and package extensions: ASCII letters and digits, a letter first.
+    pub fn vendor_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.settings.vendor_prefix = prefix.into();
+        self
     }
 
     /// The workspace of what is created without one.
@@ -199,6 +204,7 @@ impl StoreOptions {
     /// # Errors
     /// As [`Store::open`].
     pub fn open(self, path: impl AsRef<Path>) -> Result<Store> {
+        VendorPrefix::new(&self.settings.vendor_prefix)?;
         let path = path.as_ref();
         let attempt = || format!("opening the store in {}", path.display());
         let disk = RealDisk::create(path).map_err(|error| Error::io(attempt(), error))?;
@@ -216,6 +222,7 @@ impl StoreOptions {
 
     /// Opens the store on a disk.
     pub(crate) fn open_on(self, disk: SharedDisk) -> Result<Store> {
+        VendorPrefix::new(&self.settings.vendor_prefix)?;
         // Looked at before anything is created, so that a directory that is no store stays untouched.
         let is_new = format::probe(&disk)? == Found::Empty;
         let lock = lock::acquire(&disk, is_new)?;

@@ -9,12 +9,14 @@ mod world;
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use operations::{Effect, Probe, probes};
 use serde_json::{Value, json};
 use stationdb::prelude::*;
-use stationdb::{Control, ErrorKind, Identity, Position};
+use stationdb::{Control, ErrorKind, Identity, Position, SearchRequest, SearchResponse};
 use world::{MARK, World, package, request};
 
 /// `ProductService::get_product`, … of every trait in the sources of the services.
@@ -211,4 +213,26 @@ fn a_deadline_that_has_passed_stops_every_operation() {
         }
     }
     assert_eq!(world.picture(), before);
+}
+
+/// What a server or a test may put in the place of a session.
+struct Counting<S> {
+    inner: S,
+    calls: AtomicUsize,
+}
+
+impl<S: SearchService> SearchService for Counting<S> {
+    fn search(&self, request: SearchRequest) -> stationdb::Result<SearchResponse> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        self.inner.search(request)
+    }
+}
+
+#[test]
+fn a_decorator_takes_the_place_of_a_service() {
+    let world = World::new();
+    let counting = Arc::new(Counting { inner: world.session("ada"), calls: AtomicUsize::new(0) });
+    let service: Arc<dyn SearchService + Send + Sync> = counting.clone();
+    let found = std::thread::spawn(move || service.search(SearchRequest::default())).join().unwrap();
+    assert_eq!((found.is_ok(), counting.calls.load(Ordering::SeqCst)), (cfg!(feature = "search"), 1));
 }
