@@ -127,21 +127,25 @@ fn what_a_refused_transaction_buffered_is_of_no_other_table() {
         let frame = DataFrame { columns: None, data: vec![vec![cell("1"), cell("0")]] };
         AppendTableDataRequest { frame: Some(frame), end_of_data: None }
     };
-    let mut first = None;
-    let refused: Result<()> = session.transaction(|tx| {
-        let id = tx.create_table(request("v", DataType::Int64))?;
-        tx.append_table_data(&id, frame())?;
-        assert_eq!(tx.get_table_data(&id, GetTableDataRequest::default())?.total_row_count, 1);
-        first = Some(id);
-        Err(Error::invalid("never mind"))
-    });
-    assert!(refused.is_err());
-    // The same id, and the same bits under another type.
-    let id = session.create_table(request("v", DataType::Float64)).unwrap();
-    assert_eq!(Some(&id), first.as_ref());
-    session.append_table_data(&id, frame()).unwrap();
-    let page = session.get_table_data(&id, GetTableDataRequest::default()).unwrap();
-    assert_eq!(page.frame.to_data_frame().data, frame().frame.unwrap().data);
+    let mut nullable = request("v", DataType::Int64);
+    nullable.columns[1].column_type = ColumnType::Nullable;
+    // The same id, and the same bits under another type, another name and another column type.
+    for other in [request("v", DataType::Float64), request("w", DataType::Int64), request("v", DataType::Int64)] {
+        let mut first = None;
+        let refused: Result<()> = session.transaction(|tx| {
+            let id = tx.create_table(nullable.clone())?;
+            tx.append_table_data(&id, frame())?;
+            assert_eq!(tx.get_table_data(&id, GetTableDataRequest::default())?.total_row_count, 1);
+            first = Some(id);
+            Err(Error::invalid("never mind"))
+        });
+        assert!(refused.is_err());
+        let id = session.create_table(other).unwrap();
+        assert_eq!(Some(&id), first.as_ref());
+        session.append_table_data(&id, frame()).unwrap();
+        let page = session.get_table_data(&id, GetTableDataRequest::default()).unwrap();
+        assert_eq!(page.frame.to_data_frame().data, frame().frame.unwrap().data);
+    }
 }
 
 #[test]

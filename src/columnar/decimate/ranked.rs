@@ -17,6 +17,8 @@ use crate::value::Control;
 
 /// Equal spans beyond this many are found row by row.
 const SPANS_MAX: u64 = 100_000;
+/// Intervals that are looked at together. Few in tests, whose tables have few.
+const INTERVALS_TOGETHER: usize = if cfg!(test) { 5 } else { 64 * 1024 };
 
 /// A part of a run in the sequence of ranks.
 struct Part {
@@ -78,14 +80,30 @@ pub(super) fn keep(
         return ranks.into_iter().map(|rank| Ok(Kept::row(locate(&parts, rank)?))).collect::<Result<_>>().map(Some);
     }
     let Some(intervals) = cut(view, decimation, &parts, row_count, control)? else { return Ok(None) };
+    let mut kept = Vec::new();
+    // A part of the intervals at a time: there may be as many as rows.
+    for intervals in intervals.chunks(INTERVALS_TOGETHER) {
+        keep_part(view, decimation, &parts, intervals, &mut kept, control)?;
+    }
+    Ok(Some(kept))
+}
+
+/// Appends the rows that these intervals keep.
+fn keep_part(
+    view: &TableView,
+    decimation: &Decimation,
+    parts: &[Part],
+    intervals: &[Range<u64>],
+    kept: &mut Vec<Kept>,
+    control: &Control,
+) -> Result<()> {
     let mut bests = Vec::with_capacity(decimation.y.len());
     let mut edges = Vec::new();
     for (y, &column) in decimation.y.iter().enumerate() {
         control.check()?;
-        bests.push(extremes_of(view, (y, column), &parts, &intervals, &mut edges)?);
+        bests.push(extremes_of(view, (y, column), parts, intervals, &mut edges)?);
     }
     read_edges(view, &decimation.y, &edges, &mut bests, control)?;
-    let mut kept = Vec::new();
     let mut rows = Vec::new();
     for (number, interval) in intervals.iter().enumerate() {
         // Those of blocks first: of two reasons to keep a row, they are the one that spares a look at its pages.
@@ -98,19 +116,19 @@ pub(super) fn keep(
                         let extreme = (from == Source::Block).then_some(Extreme { column, is_max });
                         // Equal zeros may have different signs.
                         let known = (level != Level::Float(0.0)).then_some((column, level));
-                        rows.push((rank, Kept { locator: locate(&parts, rank)?, extreme, known }));
+                        rows.push((rank, Kept { locator: locate(parts, rank)?, extreme, known }));
                     }
                 }
             }
         }
         if decimation.method == DecimationMethod::EntryExit {
             for rank in [interval.start, interval.end - 1] {
-                rows.push((rank, Kept::row(locate(&parts, rank)?)));
+                rows.push((rank, Kept::row(locate(parts, rank)?)));
             }
         }
-        flush(&mut rows, &mut kept);
+        flush(&mut rows, kept);
     }
-    Ok(Some(kept))
+    Ok(())
 }
 
 fn part_of(parts: &[Part], rank: u64) -> usize {

@@ -8,23 +8,32 @@ use std::sync::{Arc, Mutex};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{number_of, stretches};
-use crate::columnar::{MemoryRun, Segment, SegmentMeta, TableSchema, decode_batch};
+use crate::columnar::{MemoryRun, Segment, SegmentMeta, TableSchema, batch_bytes, decode_batch};
 use crate::disk::SharedDisk;
 use crate::error::Result;
 use crate::session::engine::lock;
 
 /// Open segments that are kept.
 const OPEN_SEGMENTS: usize = 256;
-/// Tables whose sorted buffer is kept.
+/// Tables whose sorted buffer is kept, and the bytes that these take together.
 const KEPT_BUFFERS: usize = 64;
+const KEPT_BYTES: usize = 64 * 1024 * 1024;
 
 type BufferKey = (u64, u64);
+
+/// A sorted buffer.
+#[derive(Debug)]
+struct KeptBuffer {
+    key: BufferKey,
+    bytes: usize,
+    runs: Vec<Arc<MemoryRun>>,
+}
 
 /// What an open store keeps in memory of its tables.
 #[derive(Debug, Default)]
 pub(crate) struct TableCache {
     segments: Mutex<(HashMap<u64, Arc<Segment>>, VecDeque<u64>)>,
-    buffers: Mutex<HashMap<Vec<u8>, (BufferKey, Vec<Arc<MemoryRun>>)>>,
+    buffers: Mutex<HashMap<Vec<u8>, KeptBuffer>>,
     pub(super) ids: Mutex<Range<u64>>,
     /// Numbers of temporary files.
     pub(super) temporary: Arc<AtomicU64>,
@@ -71,24 +80,28 @@ impl TableCache {
         }
     }
 
-    /// The buffer as sorted runs, one for each stretch. Found again by its checksums and the types of its columns, so what a
-    /// refused transaction left here is never used.
+    /// The buffer as sorted runs, one for each stretch. Found again by its checksums and columns, so what a refused transaction
+    /// left here is never used.
     pub(super) fn buffer(
         &self,
         table: &[u8],
         batches: &[(Vec<u8>, Vec<u8>)],
         schema: &TableSchema,
     ) -> Result<Vec<Arc<MemoryRun>>> {
-        let mut sums = Vec::with_capacity(batches.len() * 12 + schema.len());
-        sums.extend(schema.columns().iter().map(|column| column.data_type as u8));
+        let mut sums = Vec::with_capacity(batches.len() * 12);
+        for column in schema.columns() {
+            sums.extend_from_slice(&(column.name.len() as u64).to_be_bytes());
+            sums.extend_from_slice(column.name.as_bytes());
+            sums.extend_from_slice(&[column.data_type as u8, column.column_type as u8]);
+        }
         for (key, bytes) in batches {
             sums.extend_from_slice(&number_of(key).to_be_bytes());
             sums.extend_from_slice(bytes.get(16..20).unwrap_or_default());
         }
         let first = batches.first().map_or(0, |(key, _)| number_of(key));
         let wanted = (first, xxh3_64(&sums));
-        if let Some((_, runs)) = lock(&self.buffers).get(table).filter(|(known, _)| *known == wanted) {
-            return Ok(runs.clone());
+        if let Some(known) = lock(&self.buffers).get(table).filter(|known| known.key == wanted) {
+            return Ok(known.runs.clone());
         }
         let run = |stretch: &[(Vec<u8>, Vec<u8>)]| {
             let decoded = stretch.iter().map(|(_, bytes)| decode_batch(schema, bytes)).collect::<Result<Vec<_>>>()?;
@@ -97,10 +110,56 @@ impl TableCache {
         };
         let runs = stretches(batches).into_iter().map(run).collect::<Result<Vec<_>>>()?;
         let mut kept = lock(&self.buffers);
-        if kept.len() >= KEPT_BUFFERS && !kept.contains_key(table) {
+        kept.remove(table);
+        let bytes = runs.iter().map(|run| batch_bytes(run.batch())).sum();
+        // One that is larger alone is kept alone: a walk asks for it page by page.
+        let others = kept.values().fold(0, |total: usize, other| total.saturating_add(other.bytes));
+        if kept.len() >= KEPT_BUFFERS || others.saturating_add(bytes) > KEPT_BYTES {
             kept.clear();
         }
-        kept.insert(table.to_vec(), (wanted, runs.clone()));
+        kept.insert(table.to_vec(), KeptBuffer { key: wanted, bytes, runs: runs.clone() });
         Ok(runs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::columnar::encode_batch;
+    use crate::model::table_data::{Column, ColumnType, DataType};
+    use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+
+    #[test]
+    fn kept_buffers_are_bounded_by_their_bytes() {
+        let column = |name: &str, data_type, column_type| Column {
+            name: name.to_owned(),
+            data_type,
+            column_type,
+            ..Column::default()
+        };
+        let columns =
+            vec![column("t", DataType::Int64, ColumnType::Index), column("s", DataType::String, ColumnType::Normal)];
+        let schema = TableSchema::with_default_limit(columns).unwrap();
+        let batches = |text_bytes: usize| {
+            let index: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+            let text: ArrayRef = Arc::new(StringArray::from(vec!["x".repeat(text_bytes)]));
+            let batch = RecordBatch::try_from_iter([("t", index), ("s", text)]).unwrap();
+            vec![(vec![0; 8], encode_batch(&schema, &batch).unwrap())]
+        };
+        let cache = TableCache::default();
+        let third = batches(KEPT_BYTES / 3);
+        for table in 0..7 {
+            cache.buffer(&[table], &third, &schema).unwrap();
+            let kept = lock(&cache.buffers);
+            assert!(kept.contains_key(&[table][..]));
+            assert!(kept.values().map(|kept| kept.bytes).sum::<usize>() <= KEPT_BYTES, "{} buffers", kept.len());
+        }
+        assert_eq!(lock(&cache.buffers).len(), 1);
+        // The same table again takes the place of what it had.
+        let small = batches(10);
+        for table in [6, 6, 8, 9] {
+            cache.buffer(&[table], &small, &schema).unwrap();
+        }
+        assert_eq!(lock(&cache.buffers).len(), 3);
     }
 }
