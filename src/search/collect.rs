@@ -12,7 +12,7 @@ use tantivy::{Searcher, SegmentReader};
 
 use super::document::{DocKey, Shape};
 use super::key_columns::KeyColumns;
-use super::request::{After, Facets, Hit, Hits, Request};
+use super::request::{After, Facets, Hit, Hits, Request, among, below, counted};
 use super::schema::{KIND, KeyNumbers, Keys, WORKSPACE, key_of};
 
 /// A hit; the greatest is the worst.
@@ -177,7 +177,11 @@ impl Top {
     }
 
     fn offer(&mut self, keys: &Keys, document: u32, score: f32) {
-        if score <= self.floor || self.after.is_some_and(|(after, _)| score > after) {
+        if score <= self.floor {
+            return;
+        }
+        let score = counted(score);
+        if self.after.is_some_and(|(after, _)| score > after) {
             return;
         }
         let Some(key) = keys.numbers(document) else { return };
@@ -203,7 +207,7 @@ impl Top {
     /// Lets pass what scores like the last of a full page: it may come before by its key.
     fn lower_floor(&mut self) {
         if let Some(worst) = self.worst() {
-            self.floor = worst.score.next_down();
+            self.floor = below(worst.score);
         }
     }
 
@@ -212,7 +216,7 @@ impl Top {
         if let Some(worst) = self.worst()
             && keys.least_from(document).is_none_or(|least| least >= worst.key)
         {
-            self.floor = worst.score;
+            self.floor = among(worst.score);
         }
     }
 

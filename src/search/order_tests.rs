@@ -62,6 +62,47 @@ fn hits_that_score_alike_come_by_key_wherever_they_lie() {
 }
 
 #[test]
+fn sums_of_several_words_are_the_same_on_every_page() {
+    // Few different texts of one length, so that many documents score alike, each by words that stand in some only.
+    let text = |number: u64| {
+        let times = |at: u64| {
+            let mixed = (number * 8 + at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            (mixed >> 33) % 3
+        };
+        let words = ["alpha", "beta", "gamma", "delta", "eta"];
+        let mut text: Vec<&str> = (0u64..).zip(words).flat_map(|(at, word)| vec![word; times(at) as usize]).collect();
+        text.resize(12, "filler");
+        text.join(" ")
+    };
+    let change = |number: u64| {
+        let Change { key, .. } = change(number);
+        let document = Document { key, workspace: "w".to_owned(), texts: vec![(1, text(number))], cells: Vec::new() };
+        Change { key, document: Some(document), is_new: false }
+    };
+    let (index, _) = open(&memory(), None);
+    for part in 0..2 {
+        // Keys come in no order.
+        let numbers = (0..COUNT).map(|number| number * 443 % COUNT).filter(|number| number % 2 == part);
+        index.load(&numbers.map(change).collect::<Vec<_>>(), 1).unwrap();
+        index.commit().unwrap();
+    }
+    let view = index.view();
+    for text in [
+        "alpha OR beta OR gamma",
+        "eta OR delta OR alpha OR beta OR gamma",
+        "alpha beta gamma delta eta",
+        "(alpha OR delta) (beta OR filler) (gamma OR delta)",
+    ] {
+        let counted = walk(&view, text, 1000, true);
+        assert!(counted.len() > 50, "{text}");
+        for (take, count) in [(50, true), (50, false), (23, false)] {
+            assert_eq!(walk(&view, text, take, count), counted, "{text} by {take}, counted {count}");
+        }
+    }
+}
+
+#[test]
 fn merged_segments_lie_in_the_order_of_their_keys() {
     let (index, _) = open(&memory(), None);
     let mut sequence = 0;

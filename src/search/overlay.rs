@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::document::{Change, DocKey, Document, Shape};
-use super::request::{Facets, Hit, Hits, Request};
+use super::request::{Facets, Hit, Hits, Request, counted};
 use super::tree::{Leaf, Node};
 use super::words::words;
 
@@ -205,7 +205,7 @@ impl Overlay {
                 if let Some(facets) = &mut hits.facets {
                     count(facets, held.kind, &held.workspace);
                 }
-                let hit = Hit { key: *key, score };
+                let hit = Hit { key: *key, score: counted(score) };
                 if request.after.as_ref().is_none_or(|after| hit.is_behind(after)) {
                     hits.hits.push(hit);
                 }

@@ -69,6 +69,33 @@ pub struct Hit {
     pub score: f32,
 }
 
+/// The scores of several words are added in an order that depends on what was passed over, so the last bits of their sum
+/// differ between pages. These bits of a score do not count.
+const UNCOUNTED: u32 = 12;
+/// Half of what a score is rounded to, in bits.
+const HALF: u32 = 1 << (UNCOUNTED - 1);
+/// More than sums of the same scores differ by, in bits.
+const SLACK: u32 = 64;
+
+/// A score as it counts in the order of hits: rounded, so that the sums of the same scores are the same but for those that
+/// lie at the edge of two roundings, one in a thousand.
+pub fn counted(score: f32) -> f32 {
+    if score > 0.0 {
+        return f32::from_bits(score.to_bits().saturating_add(HALF) & !(2 * HALF - 1));
+    }
+    score
+}
+
+/// A score that every sum which counts as `counted` is above.
+pub fn below(counted: f32) -> f32 {
+    counted.to_bits().checked_sub(HALF + SLACK).map_or(f32::NEG_INFINITY, f32::from_bits)
+}
+
+/// A score that every sum which counts more than `counted` is above; few that count alike are.
+pub fn among(counted: f32) -> f32 {
+    f32::from_bits(counted.to_bits().saturating_add(HALF - SLACK))
+}
+
 impl Hit {
     /// Best first; equal scores in the order of the keys.
     pub fn order(&self, other: &Self) -> std::cmp::Ordering {
