@@ -188,7 +188,7 @@ impl Utilization {
         let latest = self.heartbeat_timestamp.max(Some(self.start_timestamp)).unwrap_or(self.start_timestamp);
         self.end_timestamp.is_none()
             && self.start_timestamp <= now
-            && now.signed_duration_since(latest) <= TimeDelta::milliseconds(timeout_ms)
+            && now.signed_duration_since(latest) < TimeDelta::milliseconds(timeout_ms)
     }
 }
 

@@ -61,12 +61,12 @@ fn the_longest_span_has_a_class() {
 fn in_use_follows_the_last_sign_of_life() {
     let timeout_ms = 600_000;
     let mut record = span(0, None);
-    assert!(record.is_in_use(at_ms(600_000), timeout_ms));
-    assert!(!record.is_in_use(at_ms(600_001), timeout_ms));
+    assert!(record.is_in_use(at_ms(599_999), timeout_ms));
+    assert!(!record.is_in_use(at_ms(600_000), timeout_ms));
     assert!(!record.is_in_use(at_ms(-1), timeout_ms));
     record.heartbeat_timestamp = Some(at_ms(300_000));
-    assert!(record.is_in_use(at_ms(900_000), timeout_ms));
-    assert!(!record.is_in_use(at_ms(900_001), timeout_ms));
+    assert!(record.is_in_use(at_ms(899_999), timeout_ms));
+    assert!(!record.is_in_use(at_ms(900_000), timeout_ms));
     record.end_timestamp = Some(at_ms(400_000));
     assert!(!record.is_in_use(at_ms(400_000), timeout_ms));
 }

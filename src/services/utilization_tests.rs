@@ -58,11 +58,11 @@ fn a_utilization_starts_lives_and_ends() {
     );
 
     assert_eq!(session.assets_in_use().unwrap().len(), 2);
-    store.clock.advance_ms(600_000);
+    store.clock.advance_ms(599_999);
     assert_eq!(session.asset_summary().unwrap().in_use, 2);
     let answer = session.utilization_heartbeat(ids(&["u", "u", "none"]), None).unwrap();
     assert_eq!((answer.updated_utilization_ids, answer.failed), (Some(ids(&["u"])), Some(ids(&["none"]))));
-    store.clock.advance_ms(600_000);
+    store.clock.advance_ms(599_999);
     assert_eq!(session.assets_in_use().unwrap().len(), 2);
     store.clock.advance_ms(1);
     assert_eq!(session.asset_summary().unwrap().not_in_use, 2);
@@ -84,7 +84,7 @@ fn a_utilization_starts_lives_and_ends() {
         json!({
             "utilizationIdentifier": "u", "assetIdentifier": assets[0].id, "minionId": "station-1", "category": "Test",
             "taskName": "Gain", "userName": "ada", "startTimestamp": "2024-03-01T00:00:00.000Z",
-            "endTimestamp": "2024-03-01T00:20:00.001Z", "heartbeatTimestamp": "2024-03-01T00:10:00.000Z",
+            "endTimestamp": "2024-03-01T00:19:59.999Z", "heartbeatTimestamp": "2024-03-01T00:09:59.999Z",
         })
     );
     session.delete_assets(vec![assets[0].id.clone().unwrap().into()]).unwrap();
