@@ -58,6 +58,9 @@ fn hostile() -> Vec<(&'static str, Vec<u8>, ErrorKind)> {
     let zeros = vec![0; 200 * 1024 * 1024];
     let good = deb(&gz(&tarball(&[("control", FILE, CONTROL)])));
     let outer_bomb = [("debian-binary", FILE, b"2.0\n".as_slice()), ("data.tar", FILE, &zeros)];
+    let bomb = gz(&zeros);
+    let inner_bomb =
+        [("debian-binary", FILE, b"2.0\n".as_slice()), ("control.tar.gz", FILE, &bomb), ("data.tar.gz", FILE, b"data")];
     let names: Vec<(&str, tar::EntryType, &[u8])> = vec![("x", FILE, b""); 20_000];
     let mut many = ar(&[("debian-binary", 4, b"2.0\n")]);
     (0..20_000).for_each(|_| many.extend_from_slice(&ar(&[("_x", 0, b"")])[8..]));
@@ -71,7 +74,7 @@ fn hostile() -> Vec<(&'static str, Vec<u8>, ErrorKind)> {
         ("a gzip bomb of control", deb(&gz(&zeros)), LimitExceeded),
         ("a zstd bomb of control", deb(&zstd::bulk::compress(&zeros, 19).unwrap()), LimitExceeded),
         ("a bomb of data in a gzipped tar", gz(&tarball(&outer_bomb)), LimitExceeded),
-        ("a bomb in a bomb", gz(&tarball(&[("control.tar.gz", FILE, &gz(&zeros))])), LimitExceeded),
+        ("a bomb in a bomb", gz(&tarball(&inner_bomb)), LimitExceeded),
         ("a window of a gibibyte", deb(&window), InvalidArgument),
         (
             "a forged size of control",
