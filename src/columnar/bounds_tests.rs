@@ -7,12 +7,8 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use super::buffer::encode_batch;
 use super::schema::TableSchema;
 use crate::error::ErrorKind;
-use crate::model::table_data::{Column, ColumnType, DataType};
+use crate::model::table_data::{ColumnType, DataType, column};
 use crate::value::limits::{self, holds_at};
-
-fn column(name: &str, data_type: DataType, column_type: ColumnType) -> Column {
-    Column { name: name.to_owned(), data_type, column_type, ..Column::default() }
-}
 
 #[test]
 fn an_append_holds_at_the_limit_and_not_above() {

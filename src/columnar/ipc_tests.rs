@@ -15,16 +15,10 @@ use super::coerce::coerce_batch;
 use super::ipc::read_stream;
 use super::schema::TableSchema;
 use crate::error::{ErrorKind, Result};
-use crate::model::table_data::{Column, ColumnType, DataType};
+use crate::model::table_data::{ColumnType, DataType, column};
 use crate::value::limits;
 
 fn schema() -> TableSchema {
-    let column = |name: &str, data_type, column_type| Column {
-        name: name.to_owned(),
-        data_type,
-        column_type,
-        ..Column::default()
-    };
     TableSchema::with_default_limit(vec![
         column("i", DataType::Int64, ColumnType::Index),
         column("s", DataType::String, ColumnType::Nullable),

@@ -11,12 +11,8 @@ use super::order::select_rows;
 use super::*;
 use crate::disk::{MemoryDisk, SharedDisk};
 use crate::error::{ErrorKind, Place};
-use crate::model::table_data::{Column, ColumnType, DataType};
+use crate::model::table_data::{ColumnType, DataType, column};
 use crate::value::Control;
-
-fn column(name: &str, data_type: DataType, column_type: ColumnType) -> Column {
-    Column { name: name.to_owned(), data_type, column_type, ..Column::default() }
-}
 
 /// An index, and a text.
 fn schema() -> Arc<TableSchema> {

@@ -13,18 +13,13 @@ use super::*;
 use crate::disk::{MemoryDisk, SharedDisk};
 use crate::model::table_data::{
     Column, ColumnFilter, ColumnType, DataFrame, DataType, DecimationDistribution, DecimationMethod, FilterOperation,
+    column,
 };
 use crate::value::Control;
 
 type Cells = Vec<Option<String>>;
 
 fn columns(index: DataType) -> Vec<Column> {
-    let column = |name: &str, data_type, column_type| Column {
-        name: name.to_owned(),
-        data_type,
-        column_type,
-        ..Column::default()
-    };
     vec![
         column("i", index, ColumnType::Index),
         column("f", DataType::Float64, ColumnType::Nullable),

@@ -56,6 +56,12 @@ wire_enum! {
     }
 }
 
+/// A column for tests.
+#[cfg(test)]
+pub(crate) fn column(name: &str, data_type: DataType, column_type: ColumnType) -> Column {
+    Column { name: name.to_owned(), data_type, column_type, ..Column::default() }
+}
+
 record! {
     /// A column of a table.
     pub struct Column requires(name, data_type) {

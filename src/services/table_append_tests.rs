@@ -27,12 +27,6 @@ fn disk() -> SharedDisk {
 
 /// A table of the index `t` and a column of this type.
 fn request(name: &str, data_type: DataType) -> CreateTableRequest {
-    let column = |name: &str, data_type, column_type| Column {
-        name: name.to_owned(),
-        data_type,
-        column_type,
-        ..Column::default()
-    };
     let columns = vec![column("t", DataType::Int64, ColumnType::Index), column(name, data_type, ColumnType::Normal)];
     CreateTableRequest { columns, ..CreateTableRequest::default() }
 }

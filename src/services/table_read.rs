@@ -15,9 +15,9 @@ use crate::model::table_data::{
     ColumnFilter, ColumnOrderBy, DecimationMethod, ExportFormat, QueryDecimatedDataRequest, QueryTableDataRequest,
     ScanRequest,
 };
+use crate::session::Access;
 use crate::session::table_store::{open_table, spill_place};
 use crate::session::token::{self, Fingerprint};
-use crate::session::{Access, Context};
 use crate::value::{Control, limits};
 
 /// Rows of a page when the caller does not say.
@@ -28,10 +28,6 @@ const DEFAULT_INTERVALS: i64 = 1000;
 /// The columns of `get_table_data`, which knows one direction for all.
 pub(super) fn same_direction(columns: Vec<String>, descending: bool) -> Vec<ColumnOrderBy> {
     columns.into_iter().map(|column| ColumnOrderBy { column, descending }).collect()
-}
-
-fn control_of(context: &Context) -> Control {
-    context.deadline.map_or_else(Control::default, |deadline| Control::default().with_deadline(deadline))
 }
 
 fn open<A: Access>(access: &A, id: &str) -> Result<Arc<TableView>> {
@@ -122,7 +118,7 @@ pub(super) fn page<A: Access>(
                 .map_err(|_| Error::invalid("the continuation token is malformed").at_member("continuationToken"))
         })
         .transpose()?;
-    let control = control_of(access.context());
+    let control = access.context().control(&Control::default());
     let total_row_count = count_rows(&view, &query.predicates, &control)?;
     let page = read_page(&view, &query, after, &control)?;
     let continuation_token =
@@ -151,7 +147,7 @@ pub(super) fn explain<A: Access>(access: &A, id: &str, request: &QueryTableDataR
         0 => "in the order of the index".to_owned(),
         runs => format!("merged from {runs} overlapping runs"),
     };
-    let touched = touched(&view, &query.predicates, &control_of(access.context()))?;
+    let touched = touched(&view, &query.predicates, &access.context().control(&Control::default()))?;
     Ok(TablePlan { order, touched })
 }
 
@@ -235,7 +231,7 @@ pub(super) fn decimated<A: Access>(access: &A, id: &str, request: &QueryDecimate
         distribution: options.distribution,
         memory_bytes: query.memory_bytes,
     };
-    let control = control_of(access.context());
+    let control = access.context().control(&Control::default());
     let batch = decimate(&view, &decimation, &query.predicates, &query.columns, &control)?;
     Ok(TableRows { frame: Rows::new(batch) })
 }

@@ -16,10 +16,6 @@ use crate::session::{Identity, Session};
 use crate::store::Store;
 use crate::value::Control;
 
-fn column(name: &str, data_type: DataType, column_type: ColumnType) -> Column {
-    Column { name: name.to_owned(), data_type, column_type, ..Column::default() }
-}
-
 fn create(session: &Session) -> String {
     let columns = vec![
         column("t", DataType::Int64, ColumnType::Index),

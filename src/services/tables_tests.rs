@@ -25,10 +25,6 @@ fn disk() -> SharedDisk {
     Arc::new(MemoryDisk::default())
 }
 
-fn column(name: &str, data_type: DataType, column_type: ColumnType) -> Column {
-    Column { name: name.to_owned(), data_type, column_type, ..Column::default() }
-}
-
 fn request() -> CreateTableRequest {
     CreateTableRequest {
         columns: vec![

@@ -53,9 +53,9 @@ impl Store {
     /// Opens the store in `path`, creating it when the directory is missing or empty.
     ///
     /// # Errors
-    /// `InvalidArgument` for an option that cannot be; `Locked` when another process or handle has it open, naming it; `NotAStore` when the directory holds something
-    /// else; `NewerFormat` and `OlderFormat` when this build does not read its format; `Corrupt` when it is damaged; `Io` and
-    /// `NoSpace`.
+    /// `InvalidArgument` for an option that cannot be; `Locked` when another process or handle has it open, naming it;
+    /// `NotAStore` when the directory holds something else; `NewerFormat` and `OlderFormat` when this build does not read its
+    /// format; `Corrupt` when it is damaged; `Io` and `NoSpace`.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::options().open(path)
     }

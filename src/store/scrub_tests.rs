@@ -34,10 +34,6 @@ fn product(number: usize) -> CreateProductRequest {
     }
 }
 
-fn column(name: &str, data_type: DataType, column_type: ColumnType) -> Column {
-    Column { name: name.to_owned(), data_type, column_type, ..Column::default() }
-}
-
 fn rows(range: std::ops::Range<i64>) -> AppendTableDataRequest {
     let data = range.map(|at| vec![Some(at.to_string()), Some((at % 7).to_string())]).collect();
     AppendTableDataRequest { frame: Some(DataFrame { columns: None, data }), end_of_data: None }

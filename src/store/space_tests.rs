@@ -7,6 +7,7 @@ use super::open::{Store, StoreOptions};
 use super::verify::VerifyLevel;
 use crate::columnar::SegmentMeta;
 use crate::disk::{MemoryDisk, walk};
+use crate::model::table_data::column;
 use crate::records::{Source, Space};
 use crate::value::{ManualClock, stored};
 use crate::*;
@@ -85,12 +86,6 @@ struct World {
 
 impl World {
     fn add_table(&mut self, session: &Session) {
-        let column = |name: &str, data_type, column_type| Column {
-            name: name.to_owned(),
-            data_type,
-            column_type,
-            ..Column::default()
-        };
         let columns =
             vec![column("t", DataType::Int64, ColumnType::Index), column("v", DataType::Float64, ColumnType::Normal)];
         let id = session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap();

@@ -12,16 +12,10 @@ use parquet::schema::types::ColumnPath;
 use super::ParquetImport;
 use crate::columnar::{TableSchema, batch_rows, export_parquet, frame_to_batch};
 use crate::error::{ErrorKind, Place};
-use crate::model::table_data::{Column, ColumnType, DataFrame, DataType};
+use crate::model::table_data::{Column, ColumnType, DataFrame, DataType, column};
 use crate::value::{Control, limits};
 
 fn columns() -> Vec<Column> {
-    let column = |name: &str, data_type, column_type| Column {
-        name: name.to_owned(),
-        data_type,
-        column_type,
-        ..Column::default()
-    };
     vec![
         column("i", DataType::Int64, ColumnType::Index),
         column("f", DataType::Float64, ColumnType::Nullable),

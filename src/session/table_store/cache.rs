@@ -126,17 +126,11 @@ impl TableCache {
 mod tests {
     use super::*;
     use crate::columnar::encode_batch;
-    use crate::model::table_data::{Column, ColumnType, DataType};
+    use crate::model::table_data::{ColumnType, DataType, column};
     use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 
     #[test]
     fn kept_buffers_are_bounded_by_their_bytes() {
-        let column = |name: &str, data_type, column_type| Column {
-            name: name.to_owned(),
-            data_type,
-            column_type,
-            ..Column::default()
-        };
         let columns =
             vec![column("t", DataType::Int64, ColumnType::Index), column("s", DataType::String, ColumnType::Normal)];
         let schema = TableSchema::with_default_limit(columns).unwrap();
