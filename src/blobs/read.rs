@@ -8,7 +8,7 @@ use super::format::{self, BLOCK_BYTES, CHECK_BYTES, HEADER_BYTES};
 use super::store::own_error;
 use crate::disk::{Disk, DiskFile, Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
-use crate::value::Control;
+use crate::value::{Control, guarded};
 
 /// An open blob. It reads on when the blob is removed, returns no byte that it has not verified, and touches only the
 /// blocks that hold what it returns.
@@ -44,7 +44,7 @@ impl BlobReader {
             )));
         }
         let mut header = [0; HEADER_BYTES];
-        file.read_exact_at(&mut header, 0).map_err(attempt)?;
+        guarded("reading a content", || file.read_exact_at(&mut header, 0).map_err(attempt))?;
         if header != format::header(id) {
             return Err(Error::corrupt(format!("{path} does not start as the content {id:016x} must")));
         }
@@ -158,9 +158,10 @@ impl BlobReader {
 
     /// Reads a block and its checksum into `room`, which has their length, and compares them.
     fn fetch(&self, block: u64, room: &mut [u8]) -> Result<()> {
-        self.file
-            .read_exact_at(room, format::block_offset(block))
-            .map_err(|error| Error::io(format_args!("reading {}", self.path), error))?;
+        guarded("reading a content", || {
+            let read = self.file.read_exact_at(room, format::block_offset(block));
+            read.map_err(|error| Error::io(format_args!("reading {}", self.path), error))
+        })?;
         let (content, checksum) = room.split_at(room.len().saturating_sub(CHECK_BYTES));
         if checksum != format::checksum(self.id, block, content) {
             return Err(Error::corrupt(format!(

@@ -16,7 +16,7 @@ use super::spill::{SpillPlace, SpillSort};
 use super::view::TableView;
 use crate::error::{Error, Result};
 use crate::model::table_data::DataType;
-use crate::value::{Control, limits};
+use crate::value::{Control, guarded, limits};
 
 /// Rows of one batch of an ordered stream.
 const ORDERED_ROWS: usize = 64 * 1024;
@@ -269,7 +269,8 @@ impl Iterator for RowStream {
         if self.failed {
             return None;
         }
-        let next = self.next_batch();
+        // The view is not used again when this fails.
+        let next = guarded("reading rows", || self.next_batch());
         self.failed = next.is_err();
         next.transpose()
     }

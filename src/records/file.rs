@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use redb::{Database, ReadableDatabase, WriteTransaction};
+use redb::{Database, ReadableDatabase};
 
 use super::backend::DiskBackend;
 use super::error::from_redb;
@@ -10,7 +10,8 @@ use super::space::Table;
 use super::turn::Finished;
 use super::{Change, Snapshot, Space, Turn, bookkeeping};
 use crate::disk::{Mode, SharedDisk};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
+use crate::value::{drop_guarded, guarded};
 
 const NAME: &str = "records.redb";
 const NEW_NAME: &str = "records.redb.new";
@@ -22,6 +23,23 @@ pub(crate) struct RecordFileOptions {
     pub(crate) cache_bytes: usize,
     /// Two syncs a commit instead of one, for an open in constant time after a power cut.
     pub(crate) quick_repair: bool,
+}
+
+/// An open write transaction of redb; dropped without a commit, it is aborted.
+///
+/// redb may panic on damaged pages while it aborts, also while another panic of it unwinds. Neither goes further.
+pub(crate) struct WriteTransaction(Option<redb::WriteTransaction>);
+
+impl WriteTransaction {
+    pub(super) fn redb(&self) -> Result<&redb::WriteTransaction> {
+        self.0.as_ref().ok_or_else(closed)
+    }
+}
+
+impl Drop for WriteTransaction {
+    fn drop(&mut self) {
+        let _ = drop_guarded("aborting a write", self.0.take());
+    }
 }
 
 /// The open record file.
@@ -44,7 +62,10 @@ impl RecordFile {
         let record_file = Self { database: Some(database), options };
         let transaction = record_file.begin()?;
         for table in Table::ALL {
-            transaction.open_table(table.definition()).map_err(|error| from_redb("create its tables", error))?;
+            transaction
+                .redb()?
+                .open_table(table.definition())
+                .map_err(|error| from_redb("create its tables", error))?;
         }
         let finished = {
             let mut turn = Turn::open(&transaction, Arc::new(record_file.snapshot(0)?));
@@ -108,11 +129,12 @@ impl RecordFile {
     pub(crate) fn begin(&self) -> Result<WriteTransaction> {
         let mut transaction = self.database()?.begin_write().map_err(|error| from_redb("begin a write", error))?;
         transaction.set_quick_repair(self.options.quick_repair);
-        Ok(transaction)
+        Ok(WriteTransaction(Some(transaction)))
     }
 
     /// Makes a write transaction durable, whose turn is finished.
-    pub(crate) fn commit(transaction: WriteTransaction, _finished: Finished) -> Result<()> {
+    pub(crate) fn commit(mut transaction: WriteTransaction, _finished: Finished) -> Result<()> {
+        let transaction = transaction.0.take().ok_or_else(closed)?;
         transaction.commit().map_err(|error| from_redb("commit", error))
     }
 
@@ -153,8 +175,7 @@ impl RecordFile {
 impl Drop for RecordFile {
     /// redb writes when it is closed, and may panic on damaged pages as anywhere else. All that was acknowledged is safe.
     fn drop(&mut self) {
-        let database = self.database.take();
-        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(database)));
+        let _ = drop_guarded("closing the record file", self.database.take());
     }
 }
 
@@ -170,8 +191,5 @@ fn open_database(file: Box<dyn crate::disk::DiskFile>, options: RecordFileOption
             .map_err(|error| from_redb("open", error))
     };
     // redb may panic on damaged pages: a damaged store is an error of ours and never the end of the host.
-    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(open)) {
-        Ok(result) => result,
-        Err(_) => Err(Error::new(ErrorKind::Corrupt, "records.redb is damaged and cannot be opened; restore a backup")),
-    }
+    guarded("opening records.redb, which is damaged; restore a backup", open)
 }

@@ -23,11 +23,11 @@ mod turn;
 pub(crate) use change::Change;
 pub(crate) use cursor::Cursor;
 pub(crate) use entries::Entries;
-pub(crate) use file::{RecordFile, RecordFileOptions};
+pub(crate) use file::{RecordFile, RecordFileOptions, WriteTransaction};
 pub(crate) use snapshot::Snapshot;
 pub(crate) use space::Space;
 pub(crate) use sums::{Collection, KEY as SUMS_KEY, Sum, Sums};
-pub(crate) use turn::Turn;
+pub(crate) use turn::{Finished, Turn};
 
 use crate::error::Result;
 

@@ -16,14 +16,15 @@ use super::recent_log::RecentLog;
 use super::runs::{self, Ahead, Manifest, Memory, Merged, Rows, Work};
 use super::snapshot::range;
 use super::space::{Place, RECENT_LOG, Table};
-use super::{Change, Cursor, Entries, SUMS_KEY, Snapshot, Space, Sums};
+use super::{Change, Cursor, Entries, SUMS_KEY, Snapshot, Space, Sums, WriteTransaction};
 use crate::error::{Error, Result};
+use crate::value::drop_guarded;
 
 pub(super) type WriteTable<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
 
 /// The tables of one open write transaction: reads see what the turn wrote.
 pub(crate) struct Turn<'t> {
-    transaction: &'t redb::WriteTransaction,
+    transaction: &'t WriteTransaction,
     tables: [Option<WriteTable<'t>>; Table::COUNT],
     /// The state that the turn began from.
     base: Arc<Snapshot>,
@@ -52,14 +53,14 @@ pub(crate) struct Finished(());
 
 /// A table for writing.
 fn to_write<'s, 't>(
-    transaction: &'t redb::WriteTransaction,
+    transaction: &'t WriteTransaction,
     tables: &'s mut [Option<WriteTable<'t>>; Table::COUNT],
     table: Table,
 ) -> Result<&'s mut WriteTable<'t>> {
     let missing = || Error::corrupt(format!("no table {}", table.name()));
     let place = tables.get_mut(table.position()).ok_or_else(missing)?;
     if place.is_none() {
-        let opened = transaction.open_table(table.definition());
+        let opened = transaction.redb()?.open_table(table.definition());
         *place = Some(opened.map_err(|error| from_redb("open a table for writing", error))?);
     }
     place.as_mut().ok_or_else(missing)
@@ -67,7 +68,7 @@ fn to_write<'s, 't>(
 
 impl<'t> Turn<'t> {
     /// A turn that writes in `transaction` and begins from `base`, the state of the last commit.
-    pub(crate) fn open(transaction: &'t redb::WriteTransaction, base: Arc<Snapshot>) -> Self {
+    pub(crate) fn open(transaction: &'t WriteTransaction, base: Arc<Snapshot>) -> Self {
         Self {
             transaction,
             tables: Default::default(),
@@ -260,7 +261,18 @@ impl<'t> Turn<'t> {
             runs::flush(self.table_mut(Table::Index)?, &mut runs, entries, ahead)?;
         }
         self.write_sums()?;
+        // A table that was not closed is missing in the commit.
+        self.close_tables()?;
         Ok(Finished(()))
+    }
+
+    /// Closes the tables: when one is dropped, redb takes what was changed in it into the transaction.
+    ///
+    /// Each in a guard of its own. redb panics here when it panicked before with a lock held, and the second of two panics
+    /// that unwind together would end the process.
+    fn close_tables(&mut self) -> Result<()> {
+        let tables = self.tables.iter_mut().map(Option::take);
+        tables.fold(Ok(()), |closed, table| closed.and(drop_guarded("closing a table", table)))
     }
 
     /// Adds what the turn changed to the row of the sums. A row that is damaged stays as it is, for verification to tell.
@@ -288,5 +300,11 @@ impl<'t> Turn<'t> {
         let is_more = runs::settle(self.table_mut(Table::Index)?, &mut runs, Work(entries))?;
         self.runs = Some(runs);
         Ok(is_more)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let _ = self.close_tables();
     }
 }

@@ -12,7 +12,7 @@ use crate::model::Resource;
 use crate::model::table::TableMetadata;
 use crate::session::table_store::{self, NewSegments, SORT_ROWS, SegmentSink};
 use crate::session::{Access, Draft, Identity, Session, What};
-use crate::value::Control;
+use crate::value::{Control, guarded};
 
 /// Rows of one encoded batch of the buffer.
 const BATCH_ROWS: usize = 16 * 1024;
@@ -216,8 +216,10 @@ pub(super) fn commit<A: Access>(
         // The rows are safe already: what fails here is done again by maintenance.
         let session = Session::new(access.context().engine.clone(), Identity::user("stationdb"));
         let control = Control::default();
-        let _ = table_store::seal(&session, id, &control)
-            .and_then(|_| if end_of_data { table_store::merge(&session, id, &control) } else { Ok(false) });
+        let _ = guarded("sealing a table", || {
+            table_store::seal(&session, id, &control)?;
+            if end_of_data { table_store::merge(&session, id, &control) } else { Ok(false) }
+        });
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ use crate::model::table_data::{
 use crate::session::Access;
 use crate::session::table_store::{open_table, spill_place};
 use crate::session::token::{self, Fingerprint};
-use crate::value::{Control, limits};
+use crate::value::{Control, guarded, limits};
 
 /// Rows of a page when the caller does not say.
 const DEFAULT_TAKE: u64 = 500;
@@ -163,7 +163,7 @@ pub(super) fn scan<A: Access>(access: &A, id: &str, request: ScanRequest, contro
         request.order_by.as_deref(),
     )?;
     query.take = take;
-    RowStream::new(view, query, access.context().control(control))
+    guarded("reading rows", || RowStream::new(view, query, access.context().control(control)))
 }
 
 /// Writes a stream in a form.

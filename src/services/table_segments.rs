@@ -8,7 +8,7 @@ use crate::model::Resource;
 use crate::model::table::TableMetadata;
 use crate::session::table_store::{self, SegmentReader};
 use crate::session::{Access, Identity, Session};
-use crate::value::Control;
+use crate::value::{Control, guarded};
 
 /// One file of a table: Parquet, sorted by the index column.
 pub struct SegmentFile<'a> {
@@ -41,7 +41,7 @@ pub(super) fn export<A: Access>(
     let table = access.read(|view| found(id, view.get::<TableMetadata>(id)?))?;
     // Sealing changes where rows are and not which there are, so it is nobody's write.
     let session = Session::new(access.context().engine.clone(), Identity::user("stationdb"));
-    table_store::seal(&session, table.id(), control)?;
+    guarded("sealing a table", || table_store::seal(&session, table.id(), control))?;
     let readers = access.read(|view| SegmentReader::open_all(view, table.id()))?;
     let mut count = 0;
     for mut reader in readers {

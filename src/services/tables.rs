@@ -24,7 +24,7 @@ use crate::model::table_data::{
 };
 use crate::model::table_import::{ImportTableRequest, ImportTableResponse};
 use crate::session::{Access, Plan};
-use crate::value::Control;
+use crate::value::{Control, guarded};
 
 /// Tables of measured rows.
 ///
@@ -290,7 +290,7 @@ impl<A: Access> TableService for A {
             take: request.take,
             continuation_token: request.continuation_token,
         };
-        read::page(self, id, "get_table_data", &request)
+        guarded("reading rows", || read::page(self, id, "get_table_data", &request))
     }
 
     fn append_table_data(&self, id: &str, request: AppendTableDataRequest) -> Result<()> {
@@ -359,7 +359,7 @@ impl<A: Access> TableService for A {
     }
 
     fn query_table_data(&self, id: &str, request: QueryTableDataRequest) -> Result<PagedTableRows> {
-        read::page(self, id, "query_table_data", &request)
+        guarded("reading rows", || read::page(self, id, "query_table_data", &request))
     }
 
     fn export_table_data(
@@ -380,7 +380,7 @@ impl<A: Access> TableService for A {
     }
 
     fn explain_query_table_data(&self, id: &str, request: QueryTableDataRequest) -> Result<TablePlan> {
-        read::explain(self, id, &request)
+        guarded("planning to read rows", || read::explain(self, id, &request))
     }
 
     fn export_segments(
@@ -393,7 +393,7 @@ impl<A: Access> TableService for A {
     }
 
     fn query_decimated_data(&self, id: &str, request: QueryDecimatedDataRequest) -> Result<TableRows> {
-        read::decimated(self, id, &request)
+        guarded("thinning out rows", || read::decimated(self, id, &request))
     }
 
     fn scan(&self, id: &str, request: ScanRequest, control: &Control) -> Result<RowStream> {

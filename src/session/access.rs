@@ -1,18 +1,20 @@
 //! How services reach the store: through a session, each call its own transaction, or through one open transaction.
 
 use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::context::Context;
 use super::draft::Draft;
-use super::engine::{Engine, guarded};
+use super::engine::Engine;
 use super::event::Event;
 use super::identity::Identity;
 use super::view::View;
 use super::write_path;
-use crate::error::{Error, Result};
-use crate::records::{RecordFile, Source, Turn};
+use crate::error::{Error, ErrorKind, Result};
+use crate::records::{Finished, Source, Turn, WriteTransaction};
+use crate::value::guarded;
 
 /// What a service needs from its caller's handle. Implemented by [`Session`] and [`Transaction`] alone.
 pub trait Access {
@@ -145,55 +147,60 @@ impl std::fmt::Debug for Transaction<'_> {
 }
 
 fn run_transaction<T>(context: &Arc<Context>, f: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
-    let engine = &context.engine;
-    let redb_transaction = engine.records.begin()?;
-    let sequence = engine.sequence() + 1;
-    let (value, finished) = {
-        let transaction = Transaction {
-            context,
-            state: RefCell::new(TransactionState {
-                turn: Turn::open(&redb_transaction, engine.snapshot()),
-                events: Vec::new(),
-                brought: 0,
-                changed: false,
-            }),
-            failed: Cell::new(false),
-        };
-        let value = f(&transaction)?;
-        if transaction.failed.get() {
+    let written = context.engine.begin()?;
+    let transaction = Transaction::open(context, &written);
+    // The closure is the host's and in no guard: its panic goes on as it is, after the transaction was aborted. An abort
+    // while it unwinds would leave pages of the record file unused, which the next opening would have to find.
+    let value = match catch_unwind(AssertUnwindSafe(|| f(&transaction))) {
+        Ok(outcome) => outcome?,
+        Err(panic) => {
+            drop(transaction);
+            drop(written);
+            resume_unwind(panic)
+        }
+    };
+    let sequence = context.engine.sequence() + 1;
+    let Some(finished) = transaction.finish(sequence)? else { return Ok(value) };
+    context.engine.commit(written, finished, sequence).map(|()| value).map_err(|error| {
+        Error::new(
+            ErrorKind::OutcomeUnknown,
+            format!("the disk failed during the commit ({}); reopen the store and look", error.message()),
+        )
+        .with_source(error)
+    })
+}
+
+impl<'t> Transaction<'t> {
+    fn open(context: &'t Arc<Context>, written: &'t WriteTransaction) -> Self {
+        let turn = Turn::open(written, context.engine.snapshot());
+        let state = TransactionState { turn, events: Vec::new(), brought: 0, changed: false };
+        Self { context, state: RefCell::new(state), failed: Cell::new(false) }
+    }
+
+    /// Completes what will be the commit `sequence`; `None` when nothing was changed.
+    fn finish(self, sequence: u64) -> Result<Option<Finished>> {
+        if self.failed.get() {
             return Err(Error::new(
-                crate::error::ErrorKind::Io,
+                ErrorKind::Io,
                 "a write of this transaction failed half way, so nothing of it was kept",
             ));
         }
-        let TransactionState { mut turn, events, changed, .. } = transaction.state.into_inner();
+        let engine = &self.context.engine;
+        let TransactionState { mut turn, events, changed, .. } = self.state.into_inner();
         if !changed {
-            return Ok(value);
+            return Ok(None);
         }
         // The last moment at which it can be told that nothing happened.
-        context.check_deadline()?;
-        turn.apply([engine.state_row(sequence)])?;
+        self.context.check_deadline()?;
+        let mut rows = vec![engine.state_row(sequence)];
         if !events.is_empty() {
-            turn.apply([write_path::log_row(engine, context, sequence, events)?])?;
+            rows.push(write_path::log_row(engine, self.context, sequence, events)?);
         }
-        (value, turn.finish()?)
-    };
-    let committed = guarded("committing a transaction", || {
-        RecordFile::commit(redb_transaction, finished)?;
-        engine.set_sequence(sequence);
-        // What was committed and cannot be shown may be there all the same.
-        engine.publish()
-    });
-    match committed {
-        Ok(()) => Ok(value),
-        Err(error) => {
-            engine.set_latch(&error);
-            Err(Error::new(
-                crate::error::ErrorKind::OutcomeUnknown,
-                format!("the disk failed during the commit ({}); reopen the store and look", error.message()),
-            )
-            .with_source(error))
-        }
+        let finished = guarded("finishing a transaction", || {
+            turn.apply(rows)?;
+            turn.finish()
+        });
+        finished.map(Some).inspect_err(|error| engine.set_latch(error))
     }
 }
 

@@ -1,7 +1,6 @@
 //! What all sessions of one open store share: the engines, the published snapshot, the latch, the sequence and the time.
 
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Duration;
@@ -14,8 +13,8 @@ use super::write_path::WritePath;
 use crate::blobs::BlobStore;
 use crate::disk::{DiskFile, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
-use crate::records::{Change, RecordFile, Snapshot, Source, Space};
-use crate::value::time;
+use crate::records::{Change, Finished, RecordFile, Snapshot, Source, Space, WriteTransaction};
+use crate::value::{guarded, time};
 
 const STATE_KEY: &[u8] = b"state";
 
@@ -46,18 +45,6 @@ pub(crate) struct Engine {
 /// Locks a mutex whose data stays valid when a holder panicked.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Runs `f`; a panic inside (redb panics on damaged pages) becomes a `Corrupt` error.
-pub(crate) fn guarded<T>(attempt: &str, f: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| {
-        let text = panic
-            .downcast_ref::<String>()
-            .map(String::as_str)
-            .or_else(|| panic.downcast_ref::<&str>().copied())
-            .unwrap_or("no message");
-        Err(Error::corrupt(format!("{attempt}: an engine below met a state that it holds impossible: {text}")))
-    })
 }
 
 impl Engine {
@@ -122,7 +109,7 @@ impl Engine {
     /// Makes the last commit visible to readers. Called after its sync, never before.
     ///
     /// The next turn begins from what is published, so nobody writes again when it fails.
-    pub(super) fn publish(&self) -> Result<()> {
+    fn publish(&self) -> Result<()> {
         let sequence = self.sequence.load(Ordering::SeqCst);
         let snapshot = self.records.snapshot(sequence).inspect_err(|error| self.set_latch(error))?;
         let snapshot = Arc::new(snapshot);
@@ -135,6 +122,23 @@ impl Engine {
         *lock(&self.commits.0) = sequence;
         self.commits.1.notify_all();
         Ok(())
+    }
+
+    /// Begins a write transaction of the record file. Only the holder of the write turn may.
+    pub(super) fn begin(&self) -> Result<WriteTransaction> {
+        guarded("beginning a write", || self.records.begin())
+    }
+
+    /// Makes a transaction durable and then visible as the commit `sequence`.
+    ///
+    /// Nobody writes again when it fails: what was committed and cannot be shown may be there all the same.
+    pub(super) fn commit(&self, transaction: WriteTransaction, finished: Finished, sequence: u64) -> Result<()> {
+        let committed = guarded("committing", || {
+            RecordFile::commit(transaction, finished)?;
+            self.set_sequence(sequence);
+            self.publish()
+        });
+        committed.inspect_err(|error| self.set_latch(error))
     }
 
     /// Waits until a commit after `sequence` is published; returns the newest sequence, or after the timeout.
@@ -164,7 +168,7 @@ impl Engine {
     }
 
     /// Gives out sequence numbers up to `sequence`.
-    pub(super) fn set_sequence(&self, sequence: u64) {
+    fn set_sequence(&self, sequence: u64) {
         self.sequence.store(sequence, Ordering::SeqCst);
     }
 
@@ -198,9 +202,9 @@ impl Engine {
         // The published snapshot is a reader too: it makes room, and a new one is published after.
         let held = self.published.get_mut().unwrap_or_else(PoisonError::into_inner);
         *held = Arc::new(Snapshot::empty(sequence));
-        // redb panics on damaged pages; readers need a snapshot again whatever it found.
+        // Readers need a snapshot again whatever it found.
         let outcome = guarded("working on the whole record file", || f(&mut self.records));
-        self.publish()?;
+        guarded("going on after work on the whole record file", || self.publish())?;
         outcome
     }
 

@@ -31,11 +31,12 @@ mod tests;
 mod turns_tests;
 
 pub(crate) use crate::search::Snippet;
+pub(crate) use crate::value::guarded;
 pub use access::{Access, Session, Transaction};
 pub use changes::{ChangeEvent, ChangeStream, Position};
 pub use context::Context;
 pub use draft::Draft;
-pub(crate) use engine::{Engine, guarded, lock};
+pub(crate) use engine::{Engine, lock};
 #[cfg(any(test, fuzzing))]
 pub use event::LogEntry;
 pub use event::What;

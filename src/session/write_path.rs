@@ -12,13 +12,13 @@ use std::sync::Arc;
 use super::access::{Access, Session};
 use super::context::Context;
 use super::draft::Draft;
-use super::engine::{Engine, guarded};
+use super::engine::Engine;
 use super::event::{Event, LogEntry};
 use super::turns::{Member, Turns};
 use super::view::View;
 use crate::error::{Error, ErrorKind, Result};
-use crate::records::{Change, RecordFile, Source, Space, Turn, envelope};
-use crate::value::{limits, stored};
+use crate::records::{Change, Source, Space, Turn, envelope};
+use crate::value::{guarded, limits, stored};
 
 type Answer = Box<dyn Any + Send>;
 
@@ -56,7 +56,7 @@ pub(super) fn submit<T: Send + 'static>(
 }
 
 fn run_group(engine: &Engine, group: &mut [Member<Planned, Answer>], committing: &mut bool) -> Result<()> {
-    let transaction = engine.records.begin()?;
+    let transaction = engine.begin()?;
     let mut sequence = engine.sequence();
     let mut brought = 0;
     let finished = {
@@ -93,9 +93,7 @@ fn run_group(engine: &Engine, group: &mut [Member<Planned, Answer>], committing:
         turn.finish()?
     };
     *committing = true;
-    RecordFile::commit(transaction, finished)?;
-    engine.set_sequence(sequence);
-    engine.publish()
+    engine.commit(transaction, finished, sequence)
 }
 
 /// Runs one plan over the turn's state; nothing is written. `brought` are the bytes that accepted plans of the same commit
@@ -155,19 +153,14 @@ pub(crate) fn settle_indexes(session: &Session, entries: u64) -> Result<bool> {
         return Ok(false);
     }
     exclusive(context, || {
-        let transaction = engine.records.begin()?;
-        let finished = {
+        let transaction = engine.begin()?;
+        let finished = guarded("merging index entries", || {
             let mut turn = Turn::open(&transaction, engine.snapshot());
-            if !guarded("merging index entries", || turn.settle_indexes(entries))? {
-                return Ok(false);
-            }
-            turn.finish()?
-        };
-        if let Err(error) = guarded("committing merged index entries", || RecordFile::commit(transaction, finished)) {
-            engine.set_latch(&error);
-            return Err(error);
-        }
-        engine.publish()?;
+            if turn.settle_indexes(entries)? { turn.finish().map(Some) } else { Ok(None) }
+        })?;
+        let Some(finished) = finished else { return Ok(false) };
+        // No change of the store's state, so its number stays.
+        engine.commit(transaction, finished, engine.sequence())?;
         Ok(true)
     })
 }

@@ -19,7 +19,7 @@ use crate::columnar::{DATA_SUFFIX, SUMMARY_SUFFIX};
 use crate::disk::{Disk, DiskFile, Mode, RealDisk, SharedDisk, copy_file, parent, walk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::{Change, Collection, RecordFile, RecordFileOptions, Snapshot, Source, Space};
-use crate::session::guarded;
+use crate::session::{Engine, guarded};
 use crate::value::{Control, limits};
 
 pub(super) const MARKER: &str = "BACKUP-INCOMPLETE";
@@ -123,14 +123,18 @@ impl Store {
     /// `Conflict` while other clones of the store or sessions exist, since nobody may read meanwhile.
     pub fn compact(&mut self) -> Result<CompactReport> {
         let engine = self.engine_mut()?;
-        let len = |disk: &dyn Disk| {
-            let file = disk.open("records.redb", Mode::Read).map_err(failed("opening records.redb"))?;
-            file.len().map_err(failed("reading the length of records.redb"))
-        };
-        let bytes_before = len(&*engine.disk)?;
-        guarded("compacting", || engine.compact())?;
-        Ok(CompactReport { bytes_before, bytes_after: len(&*engine.disk)? })
+        guarded("compacting", || compact(engine))
     }
+}
+
+fn compact(engine: &mut Engine) -> Result<CompactReport> {
+    let len = |disk: &dyn Disk| {
+        let file = disk.open("records.redb", Mode::Read).map_err(failed("opening records.redb"))?;
+        file.len().map_err(failed("reading the length of records.redb"))
+    };
+    let bytes_before = len(&*engine.disk)?;
+    engine.compact()?;
+    Ok(CompactReport { bytes_before, bytes_after: len(&*engine.disk)? })
 }
 
 /// Takes hold of the target of a backup, and refuses what is not one of this store's own.

@@ -10,7 +10,7 @@ use super::open::Store;
 use crate::disk::parent;
 use crate::error::{Error, Result};
 use crate::records::{Source, Space};
-use crate::session::{Access, Engine, Identity, Session, changes, lock, settle_indexes};
+use crate::session::{Access, Engine, Identity, Session, changes, guarded, lock, settle_indexes};
 use crate::value::Control;
 
 /// The user id under which the store itself writes.
@@ -50,24 +50,25 @@ pub(super) fn maintain(engine: &Arc<Engine>, control: &Control, is_idle: bool) -
     let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
     let mut steps = Steps::default();
     let mut report = MaintenanceReport {
-        segments_written: steps.take(crate::session::table_store::maintain(&session, control)),
-        upload_sessions_expired: steps.take(crate::services::expire_upload_sessions(&session)),
-        files_removed: steps.take(crate::services::remove_abandoned_contents(&session)),
+        segments_written: steps.run(|| crate::session::table_store::maintain(&session, control)),
+        upload_sessions_expired: steps.run(|| crate::services::expire_upload_sessions(&session)),
+        files_removed: steps.run(|| crate::services::remove_abandoned_contents(&session)),
         ..Default::default()
     };
-    report.files_removed += steps.take(remove_forgotten(engine, &session, control));
+    report.files_removed += steps.run(|| remove_forgotten(engine, &session, control));
     control.check()?;
     if is_idle {
-        steps.take(settle(&session, control));
+        steps.run(|| settle(&session, control));
     }
-    steps.take(engine.search.maintain(&session));
+    steps.run(|| engine.search.maintain(&session));
     if is_idle {
         // What fails is tried again in the next pass.
-        let _ = engine.search.settle();
+        let _ = guarded("merging the text index", || engine.search.settle());
     }
-    let position = engine.search.position(&session);
-    let trimmed = position.and_then(|position| session.write(move |draft| changes::trim(draft, position, TRIM_BATCH)));
-    report.log_entries_dropped = steps.take(trimmed) as u64;
+    report.log_entries_dropped = steps.run(|| {
+        let position = engine.search.position(&session)?;
+        session.write(move |draft| changes::trim(draft, position, TRIM_BATCH))
+    }) as u64;
     match steps.failure {
         None => Ok(report),
         Some(error) => Err(error),
@@ -82,8 +83,8 @@ struct Steps {
 }
 
 impl Steps {
-    fn take<T: Default>(&mut self, outcome: Result<T>) -> T {
-        outcome.unwrap_or_else(|error| {
+    fn run<T: Default>(&mut self, step: impl FnOnce() -> Result<T>) -> T {
+        guarded("maintaining the store", step).unwrap_or_else(|error| {
             self.failure.get_or_insert(error);
             T::default()
         })
@@ -180,7 +181,7 @@ impl MaintenanceThread {
                 // What failed is tried again in the next pass; a failed write has latched the store by itself.
                 let newest = engine.snapshot().sequence;
                 let is_idle = seen == Some(newest);
-                let _ = crate::session::guarded("maintaining", || maintain(&engine, &thread_control, is_idle));
+                let _ = maintain(&engine, &thread_control, is_idle);
                 seen = Some(newest);
             }
         };

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::model::VendorPrefix;
 use crate::records::{RecordFile, RecordFileOptions};
 use crate::services::recover_intents;
-use crate::session::{Access, AccessPolicy, Engine, Identity, JobRunner, Session, Settings};
+use crate::session::{Access, AccessPolicy, Engine, Identity, JobRunner, Session, Settings, guarded};
 use crate::value::Clock;
 
 /// An open store. Cheap to clone; closes cleanly when the last clone and the last session are dropped.
@@ -45,7 +45,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         self.maintenance = None;
         let session = Session::new(self.engine.clone(), Identity::user(super::maintain::MAINTENANCE_USER));
-        let _ = crate::session::guarded("closing", || self.engine.search.save(&session));
+        let _ = guarded("closing", || self.engine.search.save(&session));
     }
 }
 
@@ -222,6 +222,10 @@ impl StoreOptions {
 
     /// Opens the store on a disk.
     pub(crate) fn open_on(self, disk: SharedDisk) -> Result<Store> {
+        guarded("opening the store", || self.open_unguarded(disk))
+    }
+
+    fn open_unguarded(self, disk: SharedDisk) -> Result<Store> {
         VendorPrefix::new(&self.settings.vendor_prefix)?;
         // Looked at before anything is created, so that a directory that is no store stays untouched.
         let is_new = format::probe(&disk)? == Found::Empty;

@@ -27,7 +27,7 @@ impl Store {
         let (from, to) = (from.as_ref(), to.as_ref());
         let attempt = format!("restoring {} to {}", from.display(), to.display());
         let source: SharedDisk = RealDisk::open(from).map_err(failed(&attempt))?;
-        check_source(&source).map_err(|error| error.context(attempt.clone()))?;
+        guarded("looking at the backup", || check_source(&source)).map_err(|error| error.context(attempt.clone()))?;
         let target: SharedDisk = RealDisk::create(to).map_err(failed(&attempt))?;
         guarded("restoring", || restore_to(&source, &target, control)).map_err(|error| error.context(attempt))
     }

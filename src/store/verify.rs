@@ -86,8 +86,13 @@ impl Store {
     /// # Errors
     /// What `control` says; damage is not an error but a finding.
     pub fn verify(&self, level: VerifyLevel, control: &Control) -> Result<VerifyReport> {
+        guarded("verifying", || self.verify_parts(level, control))
+    }
+
+    fn verify_parts(&self, level: VerifyLevel, control: &Control) -> Result<VerifyReport> {
         let mut report = VerifyReport::default();
-        if let Err(error) = format::check_seed(&self.engine().disk, self.engine().seed) {
+        let checked = guarded("reading FORMAT", || format::check_seed(&self.engine().disk, self.engine().seed));
+        if let Err(error) = checked {
             if !scrub::is_damage(&error) {
                 return Err(error);
             }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use stationdb::prelude::*;
 use stationdb::{
     AccessPolicy, Action, Control, Error, Identity, JobRequest, JobRunner, ManualClock, NotebookRequest, QueueFailure,
-    Result, Service, Session, Store, Visibility,
+    Result, Service, Session, Store, StoreOptions, Visibility,
 };
 
 /// Stands in every text of the hidden workspace, and nowhere else.
@@ -89,17 +89,21 @@ fn wire(value: impl serde::Serialize) -> Value {
     serde_json::to_value(value).unwrap()
 }
 
+/// How the store of a world is opened.
+pub fn options() -> StoreOptions {
+    let clock = Arc::new(ManualClock::new("2024-03-01T00:00:00Z".parse().unwrap()));
+    Store::options().access_policy(Roles).job_runner(Accepts).shared_clock(clock).default_workspace("open")
+}
+
 impl World {
     pub fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let clock = Arc::new(ManualClock::new("2024-03-01T00:00:00Z".parse().unwrap()));
-        let store = Store::options()
-            .access_policy(Roles)
-            .job_runner(Accepts)
-            .shared_clock(clock)
-            .default_workspace("open")
-            .open(dir.path().join("store"))
-            .unwrap();
+        let store = options().open(dir.path().join("store")).unwrap();
+        Self::fill(store, dir)
+    }
+
+    /// Fills an empty store; `dir` is for what its operations write beside it.
+    pub fn fill(store: Store, dir: tempfile::TempDir) -> Self {
         let ada = store.session(Identity::user("ada"));
         let open = fill(&ada, "open", "Plain");
         let secret = fill(&ada, "secret", MARK);

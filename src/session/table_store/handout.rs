@@ -9,6 +9,7 @@ use crate::columnar::{SegmentMeta, data_name};
 use crate::disk::{DiskFile, Mode};
 use crate::error::{Error, Result};
 use crate::session::view::View;
+use crate::value::guarded;
 use crate::value::id::hex;
 
 /// Reads the Parquet file of one segment from its start to its end. Holds the file open, so that a merge cannot take it away.
@@ -57,7 +58,8 @@ impl Read for SegmentReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.meta.data_bytes - self.at).unwrap_or(usize::MAX);
         let Some(target) = out.get_mut(..left.min(out.len())).filter(|target| !target.is_empty()) else { return Ok(0) };
-        self.file.read_exact_at(target, self.at)?;
+        let read = guarded("reading a segment", || Ok(self.file.read_exact_at(target, self.at)));
+        read.map_err(io::Error::other)??;
         self.hasher.update(target);
         self.at += target.len() as u64;
         if self.at == self.meta.data_bytes && hex(&self.hasher.digest128().to_be_bytes()) != self.meta.data_hash {

@@ -9,7 +9,7 @@ use crate::model::Resource;
 use crate::model::table::TableMetadata;
 use crate::records::Space;
 use crate::session::access::{Access, Session};
-use crate::value::{Control, RecordKey, stored};
+use crate::value::{Control, RecordKey, guarded, stored};
 
 /// Seals the buffers that are due and merges what overlaps; answers the segments written.
 pub(crate) fn maintain(session: &Session, control: &Control) -> Result<u64> {
@@ -32,7 +32,7 @@ pub(crate) fn maintain(session: &Session, control: &Control) -> Result<u64> {
     for (key, seal_due) in due {
         control.check()?;
         // A damaged table does not keep the others waiting.
-        match tidy(session, key, seal_due, control) {
+        match guarded("tidying a table", || tidy(session, key, seal_due, control)) {
             Ok(segments) => written += segments,
             Err(error) => failure = failure.or(Some(error)),
         }

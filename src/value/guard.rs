@@ -1,0 +1,64 @@
+//! The one place where a panic of an engine becomes an error.
+//!
+//! redb, tantivy and Arrow panic on damaged bytes. What must hold: code of the host (the closure of a transaction, its
+//! readers, writers and iterators) is not run inside a guard where that can be helped, so that its panic stays its own.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::error::{Error, Result};
+
+/// Runs `f`; a panic inside becomes a `Corrupt` error. What `f` worked on must not be used afterwards, except to drop it.
+pub(crate) fn guarded<T>(attempt: &str, f: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| {
+        let text = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("no message");
+        Err(Error::corrupt(format!("{attempt}: an engine below met a state that it holds impossible: {text}")))
+    })
+}
+
+/// Drops `value`; a panic of its `drop` becomes a `Corrupt` error.
+///
+/// Called from a `drop`, it keeps a second panic from ending the process while a first one unwinds.
+pub(crate) fn drop_guarded<T>(attempt: &str, value: T) -> Result<()> {
+    guarded(attempt, || {
+        drop(value);
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    struct Bomb;
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("while it was dropped");
+        }
+    }
+
+    struct Box(Option<Bomb>);
+
+    impl Drop for Box {
+        fn drop(&mut self) {
+            let error = drop_guarded("dropping", self.0.take()).unwrap_err();
+            assert!(error.message().contains("while it was dropped"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_panic_while_another_one_unwinds_does_not_end_the_process() {
+        let error = guarded("reading", || -> Result<()> {
+            let _two = [Box(Some(Bomb)), Box(Some(Bomb))];
+            panic!("the first")
+        })
+        .unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
+        assert!(error.message().contains("the first"), "{error}");
+    }
+}

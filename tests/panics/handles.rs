@@ -1,0 +1,273 @@
+//! One probe for every method of what holds a store and is no service.
+
+use std::io::{Read, Seek, SeekFrom};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use stationdb::faults::{MemoryDisk, SharedDisk};
+use stationdb::prelude::*;
+use stationdb::{ContentReader, Control, Error, Identity, Position, Result, RowStream, Store, VerifyLevel};
+
+use crate::disk::PanickingDisk;
+use crate::options;
+use crate::world::{World, request};
+
+/// Prepares, calls [`PanickingDisk::begin`], and makes its call; the store is closed at its end.
+type Run = fn(World, &PanickingDisk) -> Result<()>;
+
+/// Probes that make no read.
+pub const READ_NOTHING: &[&str] = &[
+    "ChangeStream::position",
+    "ContentReader::is_empty",
+    "ContentReader::len",
+    "ContentReader::seek",
+    "RowStream::schema",
+    "Session::changes",
+    "Session::identity",
+    "Session::position",
+    "Session::with_deadline",
+    "Session::with_default_workspace",
+    "Store::changes",
+    "Store::session",
+    "Store::settings",
+];
+
+/// Methods without a probe, and why.
+pub const OTHERS: &[(&str, &str)] = &[
+    ("ContentReader::parts", "takes what cannot be named outside the crate; `FileService::open_file` calls it"),
+    ("ContentReader::small", "the same"),
+    ("RowStream::new", "takes what cannot be named outside the crate; `TableService::scan` calls it"),
+    ("Store::open", "`StoreOptions::open_disk` on a disk of its own"),
+    ("Store::options", "makes options"),
+    ("Store::restore", "`Store::restore_disk` on disks of its own"),
+    ("StoreOptions::access_policy", "sets an option"),
+    ("StoreOptions::clock", "sets an option"),
+    ("StoreOptions::default_workspace", "sets an option"),
+    ("StoreOptions::job_runner", "sets an option"),
+    ("StoreOptions::open", "`StoreOptions::open_disk` on a disk of its own"),
+    ("StoreOptions::settings", "sets options"),
+    ("StoreOptions::shared_clock", "sets an option"),
+    ("StoreOptions::shared_job_runner", "sets an option"),
+    ("StoreOptions::vendor_prefix", "sets an option"),
+];
+
+fn empty() -> SharedDisk {
+    Arc::new(MemoryDisk::new())
+}
+
+fn rows(w: &World) -> Result<RowStream> {
+    w.session("ada").scan(&w.secret.table, request(serde_json::json!({})), &Control::default())
+}
+
+fn file(w: &World) -> Result<ContentReader> {
+    w.session("ada").open_file(&w.secret.file)
+}
+
+fn own_error(error: std::io::Error) -> Error {
+    let own = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()).cloned();
+    own.unwrap_or_else(|| Error::io("reading", error))
+}
+
+pub fn probes() -> Vec<(&'static str, Run)> {
+    let table: &[(&'static str, Run)] = &[
+        ("StoreOptions::open_disk", |w, d| {
+            drop(w);
+            d.begin();
+            options().open_disk(d.shared()).map(drop)
+        }),
+        ("Store::session", |w, d| {
+            d.begin();
+            let _ = w.store.session(Identity::user("ada"));
+            d.disarm();
+            Ok(())
+        }),
+        ("Store::settings", |w, d| {
+            d.begin();
+            let _ = w.store.settings().seal_rows;
+            d.disarm();
+            Ok(())
+        }),
+        ("Store::close", |w, d| {
+            // Something to save.
+            w.session("ada").delete_product(&w.open.product)?;
+            d.begin();
+            w.store.close()
+        }),
+        ("Store::maintain", |w, d| {
+            let ada = w.session("ada");
+            ada.delete_file(&w.secret.file)?;
+            ada.delete_table(&w.open.table)?;
+            drop(ada);
+            d.begin();
+            w.store.maintain(&Control::default()).map(drop)
+        }),
+        ("Store::verify", |w, d| {
+            d.begin();
+            // What it meets is a finding.
+            w.store.verify(VerifyLevel::Checksums, &Control::default()).map(drop)
+        }),
+        ("Store::verify_pages", |mut w, d| {
+            d.begin();
+            w.store.verify_pages(&Control::default()).map(drop)
+        }),
+        ("Store::compact", |mut w, d| {
+            d.begin();
+            w.store.compact().map(drop)
+        }),
+        ("Store::backup", |w, d| {
+            d.begin();
+            w.store.backup(w.dir.path().join("backup"), &Control::default()).map(drop)
+        }),
+        ("Store::backup_disk", |w, d| {
+            d.begin();
+            w.store.backup_disk(&empty(), &Control::default()).map(drop)
+        }),
+        ("Store::restore_disk", |w, d| {
+            drop(w);
+            d.begin();
+            Store::restore_disk(&d.shared(), &empty(), &Control::default()).map(drop)
+        }),
+        ("Store::changes", |w, d| {
+            d.begin();
+            let _ = w.store.changes(Position::START);
+            d.disarm();
+            Ok(())
+        }),
+        ("Store::register", |w, d| {
+            d.begin();
+            w.store.register("replica").map(drop)
+        }),
+        ("Store::advance", |w, d| {
+            let at = w.store.register("replica")?;
+            d.begin();
+            w.store.advance("replica", at)
+        }),
+        ("Session::with_default_workspace", |w, d| {
+            d.begin();
+            let _ = w.session("ada").with_default_workspace("open");
+            d.disarm();
+            Ok(())
+        }),
+        ("Session::with_deadline", |w, d| {
+            d.begin();
+            let _ = w.session("ada").with_deadline(Instant::now());
+            d.disarm();
+            Ok(())
+        }),
+        ("Session::identity", |w, d| {
+            d.begin();
+            let _ = w.session("ada").identity().user_id().len();
+            d.disarm();
+            Ok(())
+        }),
+        ("Session::transaction", |w, d| {
+            d.begin();
+            w.session("ada").transaction(|tx| {
+                tx.delete_product(&w.secret.product)?;
+                tx.delete_file(&w.secret.file)?;
+                tx.query_products(request(serde_json::json!({"take": 10}))).map(drop)
+            })
+        }),
+        ("Session::changes", |w, d| {
+            d.begin();
+            let _ = w.session("ada").changes(Position::START);
+            d.disarm();
+            Ok(())
+        }),
+        ("Session::position", |w, d| {
+            d.begin();
+            let _ = w.session("ada").position();
+            d.disarm();
+            Ok(())
+        }),
+        ("Session::register_subscriber", |w, d| {
+            d.begin();
+            w.session("ada").register_subscriber("replica").map(drop)
+        }),
+        ("Session::advance_subscriber", |w, d| {
+            let ada = w.session("ada");
+            let at = ada.register_subscriber("replica")?;
+            d.begin();
+            ada.advance_subscriber("replica", at)
+        }),
+        ("Session::remove_subscriber", |w, d| {
+            let ada = w.session("ada");
+            ada.register_subscriber("replica")?;
+            d.begin();
+            ada.remove_subscriber("replica")
+        }),
+        ("ChangeStream::position", |w, d| {
+            let changes = w.store.changes(Position::START);
+            d.begin();
+            let _ = changes.position();
+            d.disarm();
+            Ok(())
+        }),
+        ("ChangeStream::poll", |w, d| {
+            let mut changes = w.store.changes(Position::START);
+            d.begin();
+            while changes.poll()?.is_some() {}
+            Ok(())
+        }),
+        ("ChangeStream::next", |w, d| {
+            let mut changes = w.session("ada").changes(Position::START);
+            d.begin();
+            while changes.next(Duration::ZERO)?.is_some() {}
+            Ok(())
+        }),
+        ("RowStream::schema", |w, d| {
+            let rows = rows(&w)?;
+            d.begin();
+            let _ = rows.schema();
+            d.disarm();
+            Ok(())
+        }),
+        ("RowStream::next", |w, d| {
+            let rows = rows(&w)?;
+            d.begin();
+            rows.collect::<Result<Vec<_>>>().map(drop)
+        }),
+        ("ContentReader::len", |w, d| {
+            let file = file(&w)?;
+            d.begin();
+            assert_eq!(file.len(), 5);
+            d.disarm();
+            Ok(())
+        }),
+        ("ContentReader::is_empty", |w, d| {
+            let file = file(&w)?;
+            d.begin();
+            assert!(!file.is_empty());
+            d.disarm();
+            Ok(())
+        }),
+        ("ContentReader::read_at", |w, d| {
+            let mut file = file(&w)?;
+            d.begin();
+            file.read_at(&mut [0; 3], 1).map(drop)
+        }),
+        ("ContentReader::copy_to", |w, d| {
+            let mut file = file(&w)?;
+            d.begin();
+            file.copy_to(&mut Vec::new(), &Control::default()).map(drop)
+        }),
+        ("ContentReader::verify", |w, d| {
+            let mut file = file(&w)?;
+            d.begin();
+            file.verify(&Control::default())
+        }),
+        ("ContentReader::read", |w, d| {
+            let mut file = file(&w)?;
+            d.begin();
+            file.read(&mut [0; 9]).map(drop).map_err(own_error)
+        }),
+        ("ContentReader::seek", |w, d| {
+            let mut file = file(&w)?;
+            d.begin();
+            file.seek(SeekFrom::End(-1)).map_err(own_error)?;
+            d.disarm();
+            Ok(())
+        }),
+    ];
+    table.to_vec()
+}

@@ -1,0 +1,192 @@
+//! No panic of an engine leaves the library, whichever public call meets it and wherever it comes from.
+//!
+//! The public calls are read from the sources: the operations of the service traits, and the methods of everything else that
+//! holds a store. A call without a probe fails the test. Each probe runs on a disk that panics in its n-th read, which makes
+//! the engine above that read panic at that place. A second test damages pages of the record file until redb panics by itself.
+
+mod disk;
+mod handles;
+#[path = "../policy/operations.rs"]
+#[allow(dead_code, reason = "its ways to move records are tried by the suite of the policy")]
+mod operations;
+mod pages;
+mod public;
+mod transaction;
+#[path = "../policy/world.rs"]
+#[allow(dead_code, reason = "the suite of the policy looks at more of it")]
+mod world;
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use disk::{Image, PanickingDisk};
+use operations::{Effect, probes};
+use stationdb::faults::Random;
+use stationdb::{Control, Error, ErrorKind, Store, StoreOptions, VerifyLevel};
+use world::World;
+
+fn night() -> bool {
+    std::env::var_os("STATIONDB_NIGHT").is_some()
+}
+
+fn seed() -> u64 {
+    std::env::var("STATIONDB_CRASH_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
+}
+
+/// Rows in segments and contents in files, so that there is something to read; nothing in a cache, and nobody else who reads.
+fn options() -> StoreOptions {
+    world::options().maintenance_thread(false).record_cache_bytes(0).seal_rows(1).small_blob_bytes(0).seed(Some(7))
+}
+
+/// A filled store, closed, of which copies are opened.
+struct Filled {
+    image: Image,
+    ids: [world::Ids; 2],
+}
+
+impl Filled {
+    fn new() -> Self {
+        let disk = PanickingDisk::over(&Image::default());
+        let world = World::fill(options().open_disk(disk.shared()).unwrap(), tempfile::tempdir().unwrap());
+        let ids = [world.open.clone(), world.secret.clone()];
+        drop(world);
+        Self { image: disk.image(), ids }
+    }
+
+    /// A copy that is open, and the disk that it is on.
+    fn open(&self) -> (World, PanickingDisk) {
+        let disk = PanickingDisk::over(&self.image);
+        let store = options().open_disk(disk.shared()).unwrap();
+        let [open, secret] = self.ids.clone();
+        (World { store, open, secret, dir: tempfile::tempdir().unwrap() }, disk)
+    }
+}
+
+/// Which reads panic, of so many: a few by day, each by night.
+fn places(reads: u64, random: &mut Random) -> BTreeSet<u64> {
+    if night() {
+        return (1..=reads).collect();
+    }
+    [1, reads, 1 + random.below(reads)].into()
+}
+
+/// What a call may answer when an engine panicked below it.
+fn check_error(error: &Error, place: &str) {
+    let is_damage = |error: &Error| matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::OutcomeUnknown);
+    assert!(is_damage(error), "{place}: {:?}: {error}", error.kind());
+}
+
+/// What is on the disk is sound, and a store.
+fn check_sound(image: &Image, place: &str) {
+    let store = options().open_disk(PanickingDisk::over(image).shared()).unwrap_or_else(|e| panic!("{place}: {e}"));
+    let report = store.verify(VerifyLevel::Checksums, &Control::default()).unwrap();
+    assert!(report.is_sound(), "{place}: {:?}", report.findings);
+}
+
+/// Runs `f`, out of which no panic may come.
+fn without_panic<T>(place: &str, f: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|_| panic!("{place}: a panic left the library"))
+}
+
+#[test]
+fn no_operation_lets_a_panic_out() {
+    disk::quiet();
+    let filled = Filled::new();
+    let mut random = Random::new(seed());
+    let (mut panics, mut unread) = (0, Vec::new());
+    for probe in probes() {
+        let name = probe.operation;
+        let (world, disk) = filled.open();
+        let before = world.picture();
+        disk.begin();
+        let expected = (probe.run)(&world.session("ada"), &world).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let reads = disk.disarm();
+        let after = world.picture();
+        drop(world);
+        if reads == 0 {
+            unread.push(name);
+            continue;
+        }
+        let mut refused = false;
+        for at in places(reads, &mut random) {
+            let place = format!("{name}, read {at} of {reads}");
+            let (world, disk) = filled.open();
+            disk.arm(at);
+            disk.begin();
+            let answer = without_panic(&place, || (probe.run)(&world.session("ada"), &world));
+            disk.disarm();
+            panics += u64::from(disk.has_panicked());
+            match &answer {
+                // The read was for something that is derived and made again, or that can wait.
+                Ok(answer) => assert_eq!(*answer, expected, "{place}"),
+                Err(error) => check_error(error, &place),
+            }
+            refused |= answer.is_err();
+            without_panic(&place, || drop(world));
+            if let Effect::Changes = probe.effect {
+                let image = disk.image();
+                check_sound(&image, &place);
+                let (world, _disk) = Filled { image, ids: filled.ids.clone() }.open();
+                let found = world.picture();
+                match &answer {
+                    Ok(_) => assert_eq!(found, after, "{place}"),
+                    Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {
+                        assert!(found == before || found == after, "{place}");
+                    }
+                    Err(_) => assert_eq!(found, before, "{place}"),
+                }
+            }
+        }
+        assert!(refused || night(), "{name} met no panic in {reads} reads");
+    }
+    println!("counted: {panics} panics");
+    assert!(panics > 200, "only {panics} panics");
+    assert_eq!(unread, public::OPERATIONS_THAT_READ_NOTHING);
+}
+
+#[test]
+fn no_method_lets_a_panic_out() {
+    disk::quiet();
+    let filled = Filled::new();
+    let mut random = Random::new(seed());
+    let mut panics = 0;
+    for (name, run) in handles::probes() {
+        let (world, disk) = filled.open();
+        run(world, &disk).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let reads = disk.disarm();
+        if reads == 0 {
+            assert!(handles::READ_NOTHING.contains(&name), "{name} reads nothing");
+            continue;
+        }
+        assert!(!handles::READ_NOTHING.contains(&name), "{name} reads");
+        for at in places(reads, &mut random) {
+            let place = format!("{name}, read {at} of {reads}");
+            let (world, disk) = filled.open();
+            disk.arm(at);
+            if let Err(error) = without_panic(&place, || run(world, &disk)) {
+                check_error(&error, &place);
+            }
+            disk.disarm();
+            panics += u64::from(disk.has_panicked());
+            check_sound(&disk.image(), &place);
+        }
+    }
+    println!("counted: {panics} panics");
+    assert!(panics > 20, "only {panics} panics");
+}
+
+#[test]
+fn every_public_method_has_a_probe() {
+    let declared = public::methods();
+    assert!(declared.len() > 30, "only {} methods were found: {declared:?}", declared.len());
+    let mut probed: BTreeSet<String> = handles::probes().into_iter().map(|(name, _)| name.to_owned()).collect();
+    probed.extend(handles::OTHERS.iter().map(|(name, _)| (*name).to_owned()));
+    assert_eq!(declared.difference(&probed).collect::<Vec<_>>(), Vec::<&String>::new(), "methods without a probe");
+    assert_eq!(probed.difference(&declared).collect::<Vec<_>>(), Vec::<&String>::new(), "probes without a method");
+    let operations: BTreeSet<String> = probes().iter().map(|probe| probe.operation.to_owned()).collect();
+    assert_eq!(public::operations(), operations, "operations without a probe, or probes without an operation");
+}
+
+fn open_on(image: &Image) -> stationdb::Result<Store> {
+    options().open_disk(PanickingDisk::over(image).shared())
+}

@@ -1,0 +1,113 @@
+//! Damaged pages of the record file, on which redb panics by itself.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use stationdb::faults::{Mode, Random};
+use stationdb::prelude::*;
+use stationdb::{Control, ErrorKind, Result, VerifyLevel};
+
+use crate::world::{World, request};
+use crate::{Filled, disk, night, open_on, seed, without_panic};
+
+const PAGE_BYTES: usize = 4096;
+
+/// Uses much of the record file.
+fn use_it(world: &World) -> Vec<Result<()>> {
+    let control = Control::default();
+    let ada = world.session("ada");
+    let one = |name: &str| request(json!({"partNumber": name, "workspace": "secret"}));
+    vec![
+        ada.query_products(request(json!({"take": 10}))).map(drop),
+        ada.query_work_items(request(json!({"take": 10}))).map(drop),
+        ada.transaction(|tx| {
+            tx.create_products(vec![one("tx")])?;
+            tx.upload_file(&mut b"bytes".as_slice(), request(json!({"name": "n"})), &control)?;
+            tx.delete_feed(&world.secret.feed)
+        }),
+        ada.create_products(vec![one("new")]).map(drop),
+        ada.delete_table(&world.open.table),
+        world.store.maintain(&control).map(drop),
+        world.store.verify(VerifyLevel::Checksums, &control).map(drop),
+        world.store.register("replica").map(drop),
+    ]
+}
+
+/// Garbage, or a part of it, in one page.
+fn damage(page: &mut [u8], random: &mut Random) {
+    let mut byte = || u8::try_from(random.below(256)).unwrap();
+    match byte() % 4 {
+        0 => page.fill_with(byte),
+        // The kind of the page stays, and what it says of its entries is wrong.
+        1 => page[2..64].fill_with(byte),
+        2 => page[4..].fill(0xff),
+        _ => {
+            let at = 2 + usize::from(byte());
+            page[at] ^= 0x80 | byte();
+        }
+    }
+}
+
+/// Before the store is opened, and while it is open.
+#[test]
+fn a_damaged_page_never_ends_the_process() {
+    disk::quiet();
+    let filled = Filled::new();
+    let pages = filled.image.files["records.redb"].len() / PAGE_BYTES;
+    let mut random = Random::new(seed());
+    let begun = disk::engine_panics();
+    let (mut refused, mut damaged) = (0, 0);
+    let draws = if night() { 2_000 } else { 60 };
+    for draw in 0..draws {
+        // Page 0 is redb's header; a used page, since most of a small file is empty.
+        let used =
+            |at: usize| filled.image.files["records.redb"][at * PAGE_BYTES..][..PAGE_BYTES].iter().any(|b| *b != 0);
+        let page =
+            (0..).map(|_| 1 + usize::try_from(random.below(pages as u64 - 1)).unwrap()).find(|&at| used(at)).unwrap();
+        let place = format!("draw {draw}, page {page} of {pages}");
+        let (world, disk) = filled.open();
+        if draw % 2 == 0 {
+            drop(world);
+            let mut image = disk.image();
+            let mut bytes = image.files["records.redb"].to_vec();
+            damage(&mut bytes[page * PAGE_BYTES..][..PAGE_BYTES], &mut random);
+            image.files.insert("records.redb".to_owned(), Arc::new(bytes));
+            match without_panic(&place, || open_on(&image)) {
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Corrupt, "{place}: {error}");
+                    refused += 1;
+                    continue;
+                }
+                Ok(store) => drop(store),
+            }
+            let (world, _disk) = match without_panic(&place, || open_on(&image)) {
+                Ok(store) => {
+                    drop(store);
+                    Filled { image, ids: filled.ids.clone() }.open()
+                }
+                Err(_) => continue,
+            };
+            damaged += check(&place, world);
+        } else {
+            let mut bytes = vec![0; PAGE_BYTES];
+            let file = disk.shared().open("records.redb", Mode::ReadWrite).unwrap();
+            file.read_exact_at(&mut bytes, (page * PAGE_BYTES) as u64).unwrap();
+            damage(&mut bytes, &mut random);
+            file.write_all_at(&bytes, (page * PAGE_BYTES) as u64).unwrap();
+            damaged += check(&place, world);
+        }
+    }
+    let panics = disk::engine_panics() - begun;
+    println!("counted: {draws} damaged pages");
+    println!(
+        "{draws} damaged pages: {refused} refused at opening, {damaged} answers of damage, {panics} panics caught"
+    );
+    assert!(panics > 5, "redb hardly panicked");
+}
+
+/// Uses the store and closes it; how many calls met damage.
+fn check(place: &str, world: World) -> usize {
+    let answers = without_panic(place, || use_it(&world));
+    without_panic(place, || drop(world));
+    answers.iter().filter(|answer| answer.as_ref().is_err_and(|error| error.kind() == ErrorKind::Corrupt)).count()
+}

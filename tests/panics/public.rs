@@ -1,0 +1,142 @@
+//! The public calls, read from the sources.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Operations that are answered without a read. Everything else has to meet the panic.
+pub const OPERATIONS_THAT_READ_NOTHING: &[&str] = &[];
+
+/// Exported types that hold nothing of a store: what one is asked for and what it answers.
+const PLAIN: &[&str] = &[
+    "AccessPolicy",
+    "AllowAll",
+    "BackupReport",
+    "ChangeEvent",
+    "CompactReport",
+    "Finding",
+    "FreshIdRunner",
+    "Identity",
+    "JobRequest",
+    "JobRunner",
+    "MaintenanceReport",
+    "NotebookRequest",
+    "PagedTableRows",
+    "Plan",
+    "Position",
+    "QueueFailure",
+    "ReadSeek",
+    "Rows",
+    "SearchFacet",
+    "SearchFacets",
+    "SearchHighlight",
+    "SearchHit",
+    "SearchRequest",
+    "SearchResponse",
+    "SearchSnippet",
+    "Settings",
+    "TablePlan",
+    "TableRows",
+    "Touched",
+    "VerifyLevel",
+    "VerifyReport",
+    "Visibility",
+    "What",
+    "kernels",
+];
+
+/// Exported types that hold a store or a part of one.
+const HANDLES: &[&str] =
+    &["ChangeStream", "ContentReader", "RowStream", "SegmentFile", "Session", "Store", "StoreOptions", "Transaction"];
+
+/// Traits of the standard library through which a handle may be used.
+const STANDARD: &[&str] = &["Iterator", "Read", "Seek", "Write", "BufRead"];
+
+fn sources() -> Vec<(PathBuf, String)> {
+    let mut sources = Vec::new();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let text = std::fs::read_to_string(&path).unwrap();
+                sources.push((path, text));
+            }
+        }
+    }
+    sources
+}
+
+/// What the rooms that hold a store export: `Store`, `RowStream`, …
+fn exported() -> BTreeSet<String> {
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).unwrap();
+    let mut names = BTreeSet::new();
+    for statement in text.split("pub use ").skip(1).filter_map(|rest| rest.split(';').next()) {
+        let rooms = ["blobs::", "columnar::", "search::", "services::", "session::", "store::", "records::"];
+        let listed = rooms.iter().find_map(|room| statement.strip_prefix(room));
+        let listed = listed.or_else(|| statement.strip_prefix("crate::services::")).unwrap_or_default();
+        let words = listed.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+        names.extend(words.map(str::to_owned));
+    }
+    names
+}
+
+fn name_of(line: &str) -> Option<&str> {
+    line.split(['(', '<']).next().filter(|name| !name.is_empty())
+}
+
+/// `Store::open`, `RowStream::next`, … of everything exported that holds a store.
+pub fn methods() -> BTreeSet<String> {
+    for name in exported() {
+        let is_known = PLAIN.contains(&name.as_str()) || HANDLES.contains(&name.as_str()) || name.ends_with("Service");
+        assert!(is_known, "{name} is exported: does it hold a part of a store?");
+    }
+    let mut methods = BTreeSet::new();
+    for (_, text) in sources() {
+        let mut inside: Option<(String, &str)> = None;
+        for line in text.lines() {
+            if let Some(header) = line.strip_prefix("impl") {
+                // Without its own parameters: `<'t>` of `impl<'t> Transaction<'t> {`.
+                let header = match header.strip_prefix('<') {
+                    Some(rest) => rest.split_once("> ").map_or("", |(_, rest)| rest),
+                    None => header,
+                };
+                let header = header.trim().trim_end_matches(['{', '}']).trim();
+                let (of, subject) = header.split_once(" for ").map_or(("", header), |(of, subject)| (of, subject));
+                let subject = subject.split(['<', ' ']).next().unwrap_or_default();
+                let prefix = match of {
+                    "" => "    pub fn ",
+                    of if STANDARD.contains(&of) => "    fn ",
+                    _ => continue,
+                };
+                inside = HANDLES.contains(&subject).then(|| (subject.to_owned(), prefix));
+            } else if line == "}" {
+                inside = None;
+            } else if let Some((subject, prefix)) = &inside {
+                if let Some(name) = line.strip_prefix(prefix).and_then(name_of) {
+                    methods.insert(format!("{subject}::{name}"));
+                }
+            }
+        }
+    }
+    methods
+}
+
+/// `ProductService::get_product`, … of every service trait.
+pub fn operations() -> BTreeSet<String> {
+    let mut operations = BTreeSet::new();
+    for (_, text) in sources() {
+        let mut service = None;
+        for line in text.lines() {
+            if let Some(rest) = line.strip_prefix("pub trait ") {
+                service = rest.split([' ', ':', '{', '<']).next().filter(|name| name.ends_with("Service"));
+            } else if line == "}" {
+                service = None;
+            } else if let (Some(service), Some(rest)) = (service, line.strip_prefix("    fn ")) {
+                operations.extend(name_of(rest).map(|name| format!("{service}::{name}")));
+            }
+        }
+    }
+    operations
+}
