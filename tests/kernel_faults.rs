@@ -1,0 +1,299 @@
+//! A real process on a real file system whose system calls fail: full, read-only, limited, or failed by `strace`.
+//!
+//! A child process works on a store and writes down outside of it what each of its calls answered; the system fails some of
+//! its calls meanwhile. It has to end by itself. Then this process opens the store without faults: what was acknowledged is
+//! there, what was refused is not, and each call whose outcome is unknown is there whole or not at all.
+//!
+//! What the machine does not allow is skipped with a message: mounting needs root, failing single calls needs `strace`.
+//! A sync that is missing does not show here, since the cache of the system survives the process; that is what the
+//! simulator is for. A sync whose error is ignored shows: somebody has to be told of it.
+#![cfg(target_os = "linux")]
+
+#[path = "kernel_faults/machine.rs"]
+mod machine;
+#[path = "kernel_faults/work.rs"]
+mod work;
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use machine::{Mounted, Strace};
+use stationdb::{Control, VerifyLevel};
+use work::{Outcome, STEPS};
+
+/// Set for the child: the directory of the store, the first step, and whether it closes the store at its end.
+const DIRECTORY: &str = "STATIONDB_FAULT_DIRECTORY";
+const FIRST: &str = "STATIONDB_FAULT_FIRST";
+const CLOSES: &str = "STATIONDB_FAULT_CLOSES";
+/// Before each line that is meant for the parent.
+const TOLD: &str = "told: ";
+
+fn night() -> bool {
+    std::env::var_os("STATIONDB_NIGHT").is_some()
+}
+
+/// Numbers from the seed of the run.
+struct Random(u64);
+
+impl Random {
+    fn new() -> Self {
+        let seed: u64 = std::env::var("STATIONDB_CRASH_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound.max(1)
+    }
+
+    /// Numbers from `range`: a few by day, by night so many as are needed for each `step`.
+    fn some(&mut self, range: std::ops::RangeInclusive<u64>, by_day: usize, step: u64) -> Vec<u64> {
+        let (first, last) = (*range.start(), *range.end());
+        match night() {
+            true => range.step_by(usize::try_from(step).unwrap()).collect(),
+            false => (0..by_day).map(|_| first + self.below(last.saturating_sub(first) + 1)).collect(),
+        }
+    }
+}
+
+/// Not a test of its own: what the child process does.
+#[test]
+fn child_that_meets_faults() {
+    let Ok(directory) = std::env::var(DIRECTORY) else { return };
+    let first: u64 = std::env::var(FIRST).unwrap().parse().unwrap();
+    // Past the harness's own capturing, and in one write each.
+    let tell = |line: String| std::io::stdout().lock().write_all(format!("{TOLD}{line}\n").as_bytes()).unwrap();
+    let store = match work::options().open(directory) {
+        Ok(store) => store,
+        Err(error) => {
+            tell(format!("open {:?} {error}", error.kind()));
+            return;
+        }
+    };
+    let mut is_sound = true;
+    for step in first..STEPS {
+        let answer = work::step(&store, step);
+        tell(format!(
+            "{step} {}",
+            answer.as_ref().map_or_else(|error| format!("{:?}", error.kind()), |()| "Ok".into())
+        ));
+        if answer.is_err() && is_sound {
+            is_sound = false;
+            tell(format!("reads {}", work::reads(&store)));
+        }
+    }
+    if std::env::var_os(CLOSES).is_none() {
+        // As if it was killed, but by itself: a sync that fails while a store is closed is told to nobody.
+        std::process::exit(0);
+    }
+}
+
+/// What the child told.
+#[derive(Debug, Default)]
+struct Told {
+    outcomes: BTreeMap<u64, Outcome>,
+    opened: bool,
+    text: String,
+}
+
+/// Runs the child by `command`, which has the program and its wrapping, on the store in `path`.
+fn run(mut command: Command, path: &Path, first: u64, closes: bool) -> Told {
+    command.args(["--exact", "child_that_meets_faults", "--nocapture", "--test-threads=1"]);
+    command.env(DIRECTORY, path).env(FIRST, first.to_string()).env("RUST_BACKTRACE", "0");
+    if closes {
+        command.env(CLOSES, "1");
+    }
+    let output = command.stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap();
+    let mut told = Told { opened: true, ..Told::default() };
+    told.outcomes.extend((0..first).map(|step| (step, Outcome::Acknowledged)));
+    told.text = String::from_utf8_lossy(&output.stdout).into_owned();
+    for line in told.text.lines().filter_map(|line| line.split_once(TOLD)).map(|(_, line)| line) {
+        let (what, answer) = line.split_once(' ').unwrap();
+        match what.parse() {
+            Ok(step) => drop(told.outcomes.insert(step, Outcome::of(answer))),
+            Err(_) if what == "open" => told.opened = false,
+            Err(_) => {}
+        }
+    }
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.signal(), None, "the child was ended: {}\n{stderr}", told.text);
+    assert!(output.status.success(), "the child failed with {:?}: {}\n{stderr}", output.status.code(), told.text);
+    if told.opened {
+        assert_eq!(told.outcomes.len() as u64, STEPS, "the child told only: {}\n{stderr}", told.text);
+    }
+    told
+}
+
+/// Opens the store without faults and compares it with what the child told.
+fn check(path: &Path, told: &Told, place: &str) {
+    let store = work::options().open(path).unwrap_or_else(|error| panic!("{place}: {error}\n{}", told.text));
+    let report = store.verify(VerifyLevel::Checksums, &Control::default()).unwrap();
+    assert!(report.is_sound(), "{place}: {:?}\n{}", report.findings, told.text);
+    let problems = work::problems(&store, &told.outcomes);
+    assert!(problems.is_empty(), "{place}: {problems:?}\n{}", told.text);
+    // And it goes on.
+    work::step(&store, STEPS).unwrap_or_else(|error| panic!("{place}: {error}"));
+}
+
+/// A store in which half of the steps were done, to copy; without one, the child creates the store.
+struct Begun(tempfile::TempDir);
+
+const HALF: u64 = STEPS / 2;
+
+impl Begun {
+    fn new() -> Self {
+        let directory = machine::directory();
+        let store = work::options().open(directory.path().join("store")).unwrap();
+        (0..HALF).for_each(|step| work::step(&store, step).unwrap());
+        store.close().unwrap();
+        Self(directory)
+    }
+
+    /// Copies it to `path` in every second run; answers the first step that is left to do.
+    fn put(&self, path: &Path, run: usize) -> u64 {
+        if run % 2 == 0 {
+            return 0;
+        }
+        machine::copy(&self.0.path().join("store"), path);
+        HALF
+    }
+}
+
+fn program() -> Command {
+    Command::new(std::env::current_exe().unwrap())
+}
+
+/// How often the faults showed, for `.ci/night` and for whoever reads.
+#[derive(Default)]
+struct Tally {
+    runs: u64,
+    shown: u64,
+    steps: u64,
+}
+
+impl Tally {
+    fn add(&mut self, told: &Told) {
+        self.runs += 1;
+        let failed = told.outcomes.values().filter(|outcome| **outcome != Outcome::Acknowledged).count();
+        self.shown += u64::from(failed > 0 || !told.opened);
+        self.steps += told.outcomes.len() as u64 - failed as u64;
+    }
+
+    fn end(&self, what: &str) {
+        println!("counted: {} faults", self.runs);
+        println!("{what}: {} runs, {} met their fault, {} calls acknowledged", self.runs, self.shown, self.steps);
+        assert!(self.shown * 3 > self.runs, "{what}: {} of {} runs met their fault", self.shown, self.runs);
+    }
+}
+
+#[test]
+fn a_system_call_that_fails_loses_nothing() {
+    let Some(strace) = Strace::find() else { return };
+    let (mut random, mut tally, begun) = (Random::new(), Tally::default(), Begun::new());
+    for (calls, error) in [
+        ("?fsync,?fdatasync", "EIO"),
+        ("?pwrite64", "EIO"),
+        ("?pwrite64", "ENOSPC"),
+        ("?rename,?renameat,?renameat2", "EIO"),
+        ("?unlink,?unlinkat", "EIO"),
+        ("?ftruncate", "EIO"),
+    ] {
+        for (from, name) in [(0, "a new store"), (1, "a store with content")] {
+            let directory = machine::directory();
+            let path = directory.path().join("store");
+            let first = begun.put(&path, from);
+            // How many there are, of the thread that makes most: they are counted by threads.
+            run(strace.count(calls), &path, first, false);
+            let most = strace.calls();
+            for at in random.some(1..=most, 1, 1) {
+                for lasts in if night() { vec![false, true] } else { vec![random.below(2) == 0] } {
+                    let directory = machine::directory();
+                    let path = directory.path().join("store");
+                    let first = begun.put(&path, from);
+                    let told = run(strace.fail(calls, error, at, lasts), &path, first, false);
+                    let place = format!("{calls} {error}, call {at} of {most}, lasts: {lasts}, {name}");
+                    tally.add(&told);
+                    check(&path, &told, &place);
+                    let ignored = strace.failed_on_records() && told.opened;
+                    let is_told = told.outcomes.values().any(|outcome| *outcome != Outcome::Acknowledged);
+                    assert!(is_told || !ignored, "{place}: told nobody\n{}\n{}", strace.log(), told.text);
+                }
+            }
+        }
+    }
+    tally.end("single calls");
+}
+
+#[test]
+fn a_full_file_system_loses_nothing() {
+    let (mut random, mut tally, begun) = (Random::new(), Tally::default(), Begun::new());
+    let needed = machine::bytes_below(&begun.0.path().join("store")) / 1024;
+    for (at, kib) in random.some(needed / 3..=needed * 3, 4, 64).into_iter().enumerate() {
+        let Some(mounted) = Mounted::new(kib) else { return };
+        let path = mounted.path().join("store");
+        // The copy has to fit.
+        let first = if kib > needed + 256 { begun.put(&path, at) } else { 0 };
+        let told = run(program(), &path, first, at % 3 == 0);
+        tally.add(&told);
+        // Opening a store that was not closed takes room.
+        mounted.resize(needed * 16);
+        check(&path, &told, &format!("{kib} KiB"));
+    }
+    tally.end("full file systems");
+}
+
+#[test]
+fn a_file_system_that_becomes_read_only_loses_nothing() {
+    let begun = Begun::new();
+    let Some(mounted) = Mounted::new(64 * 1024) else { return };
+    for at in 0..2 {
+        let path = mounted.path().join(format!("store{at}"));
+        let first = begun.put(&path, at);
+        let told = match first {
+            0 => run(program(), &path, 0, false),
+            _ => Told { outcomes: (0..first).map(|step| (step, Outcome::Acknowledged)).collect(), ..Told::default() },
+        };
+        // While a store is open the system refuses to change this.
+        mounted.set_read_only(true);
+        let refused = run(program(), &path, told.outcomes.len() as u64, false);
+        assert!(!refused.opened, "{}", refused.text);
+        mounted.set_read_only(false);
+        check(&path, &told, "read only");
+    }
+}
+
+#[test]
+fn a_limit_on_the_length_of_files_loses_nothing() {
+    let (mut random, mut tally, begun) = (Random::new(), Tally::default(), Begun::new());
+    let longest = machine::longest_below(&begun.0.path().join("store"));
+    let blocks = (longest / 512).max(1);
+    for (at, limit) in random.some(blocks / 4..=blocks * 2, 4, 32).into_iter().enumerate() {
+        let directory = machine::directory();
+        let path = directory.path().join("store");
+        let first = begun.put(&path, at);
+        // The system tells by a signal, which ends whoever does not ignore it; then by an error.
+        let told = run(machine::limited(&format!("trap '' XFSZ; ulimit -f {limit}")), &path, first, at % 3 == 0);
+        tally.add(&told);
+        check(&path, &told, &format!("files of {limit} blocks"));
+    }
+    tally.end("limits on the length of files");
+}
+
+#[test]
+fn a_limit_on_open_files_loses_nothing() {
+    let (mut random, mut tally, begun) = (Random::new(), Tally::default(), Begun::new());
+    for (at, limit) in random.some(4..=14, 4, 1).into_iter().enumerate() {
+        let directory = machine::directory();
+        let path = directory.path().join("store");
+        let first = begun.put(&path, at);
+        let told = run(machine::limited(&format!("ulimit -n {limit}")), &path, first, at % 3 == 0);
+        tally.add(&told);
+        check(&path, &told, &format!("{limit} open files"));
+    }
+    tally.end("limits on open files");
+}

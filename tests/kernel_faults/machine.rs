@@ -1,0 +1,163 @@
+//! What the machine is asked for: small file systems, limits, failing system calls.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A fresh directory in memory where there is one, so that syncs that do not fail cost nothing.
+pub fn directory() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    tempfile::tempdir_in(memory).or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+pub fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().flatten() {
+        let target = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &target),
+            false => drop(std::fs::copy(entry.path(), target).unwrap()),
+        }
+    }
+}
+
+fn lengths_below(path: &Path) -> Vec<u64> {
+    let mut lengths = Vec::new();
+    for entry in std::fs::read_dir(path).unwrap().flatten() {
+        match entry.file_type().unwrap().is_dir() {
+            true => lengths.extend(lengths_below(&entry.path())),
+            false => lengths.push(entry.metadata().unwrap().len()),
+        }
+    }
+    lengths
+}
+
+pub fn bytes_below(path: &Path) -> u64 {
+    lengths_below(path).into_iter().sum()
+}
+
+pub fn longest_below(path: &Path) -> u64 {
+    lengths_below(path).into_iter().max().unwrap_or_default()
+}
+
+/// This program in a shell that sets a limit first.
+pub fn limited(limit: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{limit}; exec \"$0\" \"$@\"")]).arg(std::env::current_exe().unwrap());
+    command
+}
+
+fn output(command: &mut Command) -> Result<Output, String> {
+    let output = command.output().map_err(|error| error.to_string())?;
+    match output.status.success() {
+        true => Ok(output),
+        false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+    }
+}
+
+/// A small file system of its own; it is taken away when this is dropped, also by a test that fails.
+pub struct Mounted {
+    directory: tempfile::TempDir,
+}
+
+impl Mounted {
+    /// `None`, with a message, where mounting is not allowed.
+    pub fn new(kib: u64) -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        let size = format!("size={kib}k");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &size, "stationdb-test"]).arg(directory.path());
+        match output(&mut mount) {
+            Ok(_) => Some(Self { directory }),
+            Err(error) => {
+                eprintln!("skipped: no file system can be mounted here, which needs root: {error}");
+                None
+            }
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    fn remount(&self, options: &str) {
+        let options = format!("remount,{options}");
+        output(Command::new("mount").args(["-o", &options]).arg(self.path())).unwrap();
+    }
+
+    pub fn resize(&self, kib: u64) {
+        self.remount(&format!("size={kib}k"));
+    }
+
+    pub fn set_read_only(&self, read_only: bool) {
+        self.remount(if read_only { "ro" } else { "rw" });
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        // Lazily: a store that a failed test still holds open keeps it only until that is closed.
+        if let Err(error) = output(Command::new("umount").arg("-l").arg(self.path())) {
+            eprintln!("{} stays mounted: {error}", self.path().display());
+        }
+    }
+}
+
+/// The program that lets system calls fail.
+pub struct Strace {
+    log: PathBuf,
+    _directory: tempfile::TempDir,
+}
+
+impl Strace {
+    /// `None`, with a message, where it is not installed or may not follow processes.
+    pub fn find() -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        let found = Self { log: directory.path().join("log"), _directory: directory };
+        let mut tried = Command::new("strace");
+        tried.args(["-f", "-qq", "-e", "trace=fsync", "-o"]).arg(&found.log).arg("true");
+        match output(&mut tried) {
+            Ok(_) => Some(found),
+            Err(error) => {
+                eprintln!("skipped: strace is not installed, or may not follow processes here: {error}");
+                None
+            }
+        }
+    }
+
+    /// This program with these calls written down, each with the path of its file.
+    pub fn count(&self, calls: &str) -> Command {
+        let mut command = Command::new("strace");
+        command.args(["-f", "-qq", "-y", "-e", &format!("trace={calls}"), "-e", "signal=none", "-o"]).arg(&self.log);
+        command.arg(std::env::current_exe().unwrap());
+        command
+    }
+
+    /// This program with the call number `at` of each thread failed, and with `lasts` all that follow it.
+    pub fn fail(&self, calls: &str, error: &str, at: u64, lasts: bool) -> Command {
+        let when = if lasts { "+" } else { "" };
+        let mut command = Command::new("strace");
+        command.args(["-f", "-qq", "-y", "-e", &format!("trace={calls}")]);
+        command.args(["-e", &format!("inject={calls}:error={error}:when={at}{when}"), "-e", "signal=none", "-o"]);
+        command.arg(&self.log).arg(std::env::current_exe().unwrap());
+        command
+    }
+
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// The calls of the thread that made most in the last run.
+    pub fn calls(&self) -> u64 {
+        let mut counts = BTreeMap::<String, u64>::new();
+        for line in self.log().lines().filter(|line| !line.contains("resumed>")) {
+            *counts.entry(line.split(' ').next().unwrap_or_default().to_owned()).or_default() += 1;
+        }
+        counts.into_values().max().unwrap_or_default()
+    }
+
+    /// Whether a call on the record file was failed in the last run.
+    pub fn failed_on_records(&self) -> bool {
+        self.log().lines().any(|line| line.contains("INJECTED") && line.contains("/records.redb>"))
+    }
+}

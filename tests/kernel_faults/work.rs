@@ -1,0 +1,241 @@
+//! What the child does, and how it is looked for afterwards.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+
+use stationdb::prelude::*;
+use stationdb::{
+    AppendTableDataRequest, Column, ColumnType, Control, CreateProductRequest, CreateTableRequest, DataFrame, DataType,
+    Error, ErrorKind, GetTableDataRequest, Identity, ListTablesRequest, QueryProductsRequest, Result, Session, Store,
+    StoreOptions, UploadFileRequest,
+};
+
+/// Calls that the child makes.
+pub const STEPS: u64 = 18;
+const ROWS: u64 = 20;
+
+/// What a call answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Acknowledged,
+    /// Nothing of it is there.
+    Refused,
+    /// It is there or not.
+    Unknown,
+}
+
+impl Outcome {
+    pub fn of(answer: &str) -> Self {
+        match answer {
+            "Ok" => Self::Acknowledged,
+            "OutcomeUnknown" => Self::Unknown,
+            _ => Self::Refused,
+        }
+    }
+
+    fn allows(self, is_there: bool) -> bool {
+        match self {
+            Self::Acknowledged => is_there,
+            Self::Refused => !is_there,
+            Self::Unknown => true,
+        }
+    }
+}
+
+/// Everything reaches the disk soon, and no reserve is kept, so that the disk itself is what is full.
+pub fn options() -> StoreOptions {
+    Store::options().seal_rows(2 * ROWS).small_blob_bytes(256).reserve_bytes(0).maintenance_thread(false)
+}
+
+/// What a step writes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Product,
+    File,
+    Rows,
+    /// All three in one transaction.
+    Together,
+    /// Deletes the file of three steps before.
+    Delete,
+    Maintain,
+}
+
+fn kind(step: u64) -> Kind {
+    [Kind::Product, Kind::File, Kind::Rows, Kind::Together, Kind::Delete, Kind::Maintain][(step % 6) as usize]
+}
+
+fn ada(store: &Store) -> Session {
+    store.session(Identity::user("ada"))
+}
+
+fn file_id(step: u64) -> String {
+    format!("{step:024x}")
+}
+
+fn content(step: u64) -> Vec<u8> {
+    (0..200 + step * 4_001).map(|at| (at * 31 + step) as u8).collect()
+}
+
+fn row(at: u64) -> Vec<Option<String>> {
+    vec![Some(at.to_string()), Some(format!("row {at} of the table"))]
+}
+
+/// The table, made when there is none.
+fn table(store: &Store) -> Result<String> {
+    let tables = ada(store).list_tables(ListTablesRequest::default())?.tables;
+    if let Some(id) = tables.into_iter().next().and_then(|table| table.id) {
+        return Ok(id.to_string());
+    }
+    let column =
+        |name: &str, data_type, column_type| Column { name: name.into(), data_type, column_type, ..Column::default() };
+    let columns =
+        vec![column("t", DataType::Int64, ColumnType::Index), column("s", DataType::String, ColumnType::Normal)];
+    Ok(ada(store).create_table(CreateTableRequest { columns, ..Default::default() })?.to_string())
+}
+
+fn put_product(to: &dyn ProductService, step: u64) -> Result<()> {
+    let product = CreateProductRequest { part_number: format!("p{step}"), ..Default::default() };
+    match to.create_products(vec![product])?.error {
+        None => Ok(()),
+        Some(error) => Err(Error::invalid(format!("{error:?}"))),
+    }
+}
+
+fn put_file(to: &dyn FileService, step: u64) -> Result<()> {
+    let request = UploadFileRequest { id: Some(file_id(step)), name: Some(format!("f{step}")), ..Default::default() };
+    to.upload_file(&mut content(step).as_slice(), request, &Control::default()).map(drop)
+}
+
+fn put_rows(to: &dyn TableService, table: &str, step: u64) -> Result<()> {
+    let data = (step * ROWS..(step + 1) * ROWS).map(row).collect();
+    let frame = Some(DataFrame { columns: None, data });
+    to.append_table_data(table, AppendTableDataRequest { frame, end_of_data: None })
+}
+
+/// Makes the call with this number.
+pub fn step(store: &Store, step: u64) -> Result<()> {
+    let ada = ada(store);
+    match kind(step) {
+        Kind::Product => put_product(&ada, step),
+        Kind::File => put_file(&ada, step),
+        Kind::Rows => put_rows(&ada, &table(store)?, step),
+        Kind::Together => {
+            let table = table(store)?;
+            ada.transaction(|tx| {
+                put_product(tx, step)?;
+                put_file(tx, step)?;
+                put_rows(tx, &table, step)
+            })
+        }
+        Kind::Delete => match ada.delete_file(&file_id(step - 3)) {
+            // It was refused itself.
+            Err(error) if is_missing(&error) => Ok(()),
+            other => other,
+        },
+        Kind::Maintain => store.maintain(&Control::default()).map(drop),
+    }
+}
+
+fn is_missing(error: &Error) -> bool {
+    error.kind() == ErrorKind::NotFound
+}
+
+/// How many of some reads are answered.
+pub fn reads(store: &Store) -> String {
+    let ada = ada(store);
+    let products = ada.query_products(QueryProductsRequest { take: Some(10), ..Default::default() }).map(drop);
+    let tables = ada.list_tables(ListTablesRequest::default()).map(drop);
+    let file =
+        ada.open_file(&file_id(1)).map(drop).or_else(|error| if is_missing(&error) { Ok(()) } else { Err(error) });
+    let answers = [products, tables, file];
+    format!("{} of {}", answers.iter().filter(|answer| answer.is_ok()).count(), answers.len())
+}
+
+fn products(ada: &Session) -> BTreeSet<String> {
+    let (mut found, mut query) = (BTreeSet::new(), QueryProductsRequest { take: Some(100), ..Default::default() });
+    loop {
+        let page = ada.query_products(query.clone()).unwrap();
+        found.extend(page.products.into_iter().filter_map(|product| product.part_number));
+        match page.continuation_token {
+            Some(token) => query.continuation_token = Some(token),
+            None => return found,
+        }
+    }
+}
+
+/// The rows of all tables, of which there is one at most.
+fn rows(ada: &Session) -> Vec<Vec<Option<String>>> {
+    let tables = ada.list_tables(ListTablesRequest::default()).unwrap().tables;
+    assert!(tables.len() <= 1, "{tables:?}");
+    let (mut rows, mut token) = (Vec::new(), None);
+    let Some(id) = tables.into_iter().next().and_then(|table| table.id) else { return rows };
+    loop {
+        let request = GetTableDataRequest { continuation_token: token, ..Default::default() };
+        let page = ada.get_table_data(&id, request).unwrap();
+        rows.extend(page.frame.to_data_frame().data);
+        token = page.continuation_token;
+        if token.is_none() {
+            return rows;
+        }
+    }
+}
+
+/// The content of a step's file, where it is there.
+fn file(ada: &Session, step: u64) -> Result<Option<Vec<u8>>> {
+    let mut reader = match ada.open_file(&file_id(step)) {
+        Ok(reader) => reader,
+        Err(error) if is_missing(&error) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut bytes = Vec::new();
+    reader.read_to_end(&mut bytes).map_err(|error| Error::io("reading a file", error))?;
+    Ok(Some(bytes))
+}
+
+/// What is not as the answers of the calls say.
+pub fn problems(store: &Store, outcomes: &BTreeMap<u64, Outcome>) -> Vec<String> {
+    let ada = ada(store);
+    let (products, rows) = (products(&ada), rows(&ada));
+    let mut problems = Vec::new();
+    let mut expected_rows = 0;
+    for step in 0..STEPS {
+        // Not even tried when the store could not be opened.
+        let outcome = outcomes.get(&step).copied().unwrap_or(Outcome::Refused);
+        let product = products.contains(&format!("p{step}"));
+        let there = rows.iter().filter(|found| (step * ROWS..(step + 1) * ROWS).any(|at| **found == row(at))).count();
+        let has_rows = there > 0;
+        if has_rows && there as u64 != ROWS {
+            problems.push(format!("step {step}: {there} rows of {ROWS}"));
+        }
+        expected_rows += there;
+        let found = match file(&ada, step) {
+            Ok(found) => found,
+            Err(error) => {
+                problems.push(format!("step {step}: {error}"));
+                continue;
+            }
+        };
+        if found.as_ref().is_some_and(|bytes| *bytes != content(step)) {
+            problems.push(format!("step {step}: another content"));
+        }
+        let has_file = found.is_some();
+        let is_right = match kind(step) {
+            Kind::Product => outcome.allows(product),
+            Kind::Rows => outcome.allows(has_rows),
+            Kind::Together => outcome.allows(product) && product == has_rows && product == has_file,
+            Kind::File => match outcomes.get(&(step + 3)).copied().unwrap_or(Outcome::Refused) {
+                Outcome::Acknowledged => !has_file,
+                Outcome::Refused => outcome.allows(has_file),
+                Outcome::Unknown => outcome != Outcome::Refused || !has_file,
+            },
+            Kind::Delete | Kind::Maintain => true,
+        };
+        if !is_right {
+            problems.push(format!("step {step} {outcome:?}: product {product}, rows {there}, file {has_file}"));
+        }
+    }
+    if rows.len() != expected_rows {
+        problems.push(format!("{} rows, {expected_rows} of them known", rows.len()));
+    }
+    problems
+}
