@@ -195,13 +195,13 @@ impl Tally {
 fn a_system_call_that_fails_loses_nothing() {
     let Some(strace) = Strace::find() else { return };
     let (mut random, mut tally, begun) = (Random::new(), Tally::default(), Begun::new());
-    for (calls, error) in [
-        ("?fsync,?fdatasync", "EIO"),
-        ("?pwrite64", "EIO"),
-        ("?pwrite64", "ENOSPC"),
-        ("?rename,?renameat,?renameat2", "EIO"),
-        ("?unlink,?unlinkat", "EIO"),
-        ("?ftruncate", "EIO"),
+    for (calls, error, by_day) in [
+        ("?fsync,?fdatasync", "EIO", 4),
+        ("?pwrite64", "EIO", 2),
+        ("?pwrite64", "ENOSPC", 1),
+        ("?rename,?renameat,?renameat2", "EIO", 1),
+        ("?unlink,?unlinkat", "EIO", 1),
+        ("?ftruncate", "EIO", 2),
     ] {
         for (from, name) in [(0, "a new store"), (1, "a store with content")] {
             let directory = machine::directory();
@@ -210,7 +210,7 @@ fn a_system_call_that_fails_loses_nothing() {
             // How many there are, of the thread that makes most: they are counted by threads.
             run(strace.count(calls), &path, first, false);
             let most = strace.calls();
-            for at in random.some(1..=most, 1, 1) {
+            for at in random.some(1..=most, by_day, 1) {
                 for lasts in if night() { vec![false, true] } else { vec![random.below(2) == 0] } {
                     let directory = machine::directory();
                     let path = directory.path().join("store");
