@@ -9,7 +9,10 @@ use crate::error::{Error, ErrorKind, Result};
 /// An error of the engine.
 pub fn failed(error: TantivyError) -> Error {
     let kind = match &error {
-        TantivyError::DataCorruption(_) | TantivyError::IncompatibleIndex(_) => ErrorKind::Corrupt,
+        // A thread of it ends with a panic, as calls of it do, on damaged bytes.
+        TantivyError::DataCorruption(_) | TantivyError::IncompatibleIndex(_) | TantivyError::ErrorInThread(_) => {
+            ErrorKind::Corrupt
+        }
         _ => ErrorKind::Io,
     };
     Error::new(kind, format!("the text index failed: {error}")).with_source(error)
