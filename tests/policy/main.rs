@@ -4,10 +4,12 @@
 //! what stands in a hidden workspace: a guest of the other workspace learns nothing and changes nothing, a reader sees it
 //! and changes nothing, a stranger neither; and its owner's attempt works, so that a probe which misses is found.
 
+mod interference;
 mod operations;
+mod questions;
 mod world;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,9 +21,9 @@ use stationdb::prelude::*;
 use stationdb::{Control, ErrorKind, Identity, Position, SearchRequest, SearchResponse};
 use world::{MARK, World, package, request};
 
-/// `ProductService::get_product`, … of every trait in the sources of the services.
-fn declared() -> BTreeSet<String> {
-    let mut operations = BTreeSet::new();
+/// `ProductService::get_product`, … of every trait in the sources of the services, and what each takes and returns.
+fn declared() -> BTreeMap<String, String> {
+    let mut operations = BTreeMap::new();
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/services")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap().flatten() {
@@ -32,14 +34,25 @@ fn declared() -> BTreeSet<String> {
             }
             let source = std::fs::read_to_string(&path).unwrap();
             let mut service = None;
+            let mut open: Option<String> = None;
             for line in source.lines() {
+                if let Some(signature) = open.take().or_else(|| line.starts_with("    fn ").then(String::new)) {
+                    let signature = format!("{signature} {line}");
+                    match (service, line.contains(';')) {
+                        (None, _) => {}
+                        (Some(_), false) => open = Some(signature),
+                        (Some(service), true) => {
+                            let rest = signature.trim_start().strip_prefix("fn ").unwrap_or_default();
+                            let name = rest.split(['(', '<']).next().unwrap();
+                            operations.insert(format!("{service}::{name}"), signature);
+                        }
+                    }
+                    continue;
+                }
                 if let Some(rest) = line.strip_prefix("pub trait ") {
                     service = rest.split([' ', ':', '{', '<']).next().filter(|name| name.ends_with("Service"));
                 } else if line == "}" {
                     service = None;
-                } else if let (Some(service), Some(rest)) = (service, line.strip_prefix("    fn ")) {
-                    let name = rest.split(['(', '<']).next().unwrap();
-                    operations.insert(format!("{service}::{name}"));
                 }
             }
         }
@@ -49,7 +62,7 @@ fn declared() -> BTreeSet<String> {
 
 #[test]
 fn every_operation_has_a_probe() {
-    let declared = declared();
+    let declared: BTreeSet<String> = declared().into_keys().collect();
     assert!(declared.len() > 80, "only {} operations were found", declared.len());
     let probed: BTreeSet<String> = probes().iter().map(|probe| probe.operation.to_owned()).collect();
     assert_eq!(declared.difference(&probed).collect::<Vec<_>>(), Vec::<&String>::new(), "operations without a probe");
