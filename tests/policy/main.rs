@@ -7,6 +7,7 @@
 mod interference;
 mod operations;
 mod questions;
+mod subscribers;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
