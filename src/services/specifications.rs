@@ -110,7 +110,6 @@ impl<A: Access> SpecificationService for A {
     fn api_info(&self) -> Result<V1Operations> {
         let operation = Operation { available: true, version: 1 };
         Ok(V1Operations {
-            get_specification: operation.clone(),
             create_specifications: operation.clone(),
             query_specifications: operation.clone(),
             update_specifications: operation.clone(),
