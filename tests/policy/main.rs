@@ -174,6 +174,22 @@ fn a_reader_is_refused_by_kind() {
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::PermissionDenied);
 }
 
+#[test]
+fn feeds_of_a_workspace_that_may_not_be_seen_are_refused() {
+    let world = World::new();
+    let query = |who: &str, workspace: &str| {
+        let found = world.session(who).query_feeds(request(json!({"workspace": workspace})));
+        found.map(|found| found.feeds.len()).map_err(|error| (error.kind(), error.api_error().name.unwrap_or_default()))
+    };
+    let refused = Err((ErrorKind::PermissionDenied, "Feeds.UnauthorizedWorkspaceError".to_owned()));
+    assert_eq!((query("guest", "open"), query("guest", "secret")), (Ok(1), refused.clone()));
+    // A workspace without feeds is as any other.
+    assert_eq!((query("guest", "nowhere"), query("ada", "nowhere")), (refused.clone(), Ok(0)));
+    assert_eq!((query("stranger", "open"), query("reader", "secret")), (refused, Ok(1)));
+    let unknown = world.session("guest").get_feed(&world.secret.feed).unwrap_err();
+    assert_eq!(unknown.api_error().name.as_deref(), Some("Feeds.FeedNotFoundError"));
+}
+
 /// What the store notes beside an operation is judged with it, and asks for no right of its own.
 #[test]
 fn whoever_may_only_create_or_only_delete_finishes_what_it_starts() {
