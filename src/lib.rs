@@ -139,7 +139,7 @@ pub use services::{
 pub use services::{TestPlanService, WorkItemService};
 pub use session::{
     AccessPolicy, AllowAll, ChangeEvent, ChangeStream, FreshIdRunner, Identity, JobRequest, JobRunner, NotebookRequest,
-    Plan, Position, QueueFailure, Session, Settings, Transaction, Visibility, What,
+    Plan, Position, QueueFailure, Session, Settings, Subscriber, Transaction, Visibility, What,
 };
 pub use store::{
     BackupReport, CompactReport, Finding, MaintenanceReport, Store, StoreOptions, VerifyLevel, VerifyReport,

@@ -24,6 +24,11 @@ pub fn properties<const N: usize>(pairs: [(&str, &str); N]) -> BTreeMap<String, 
     pairs.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
 }
 
+/// Properties as a request for a product has them, each with its value.
+fn given(properties: BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
+    properties.into_iter().map(|(key, value)| (key, Some(value))).collect()
+}
+
 /// The first of what a batch call made, or why it did not.
 fn first<T>(made: Vec<T>, error: Option<ApiError>) -> Answer<T> {
     let why = error.and_then(|error| error.inner_errors.into_iter().next().and_then(|inner| inner.message));
@@ -75,11 +80,11 @@ pub fn describe_product(session: &Session, machine: &Machine) -> Answer<(Product
         name: Some(machine.model.clone()),
         family: Some("computer".to_owned()),
         keywords: Some(vec!["workbench".to_owned(), "self-test".to_owned()]),
-        properties: Some(properties([
+        properties: Some(given(properties([
             ("processor", &machine.processor),
             ("threads", &machine.thread_count.to_string()),
             ("system", &machine.system),
-        ])),
+        ]))),
         ..Default::default()
     }])?;
     Ok((first(made.products, made.error)?, true))

@@ -124,16 +124,31 @@ impl Resource for Product {
     }
 }
 
+/// The properties of a request.
+///
+/// # Errors
+/// `InvalidArgument` when one has no value.
+fn with_values(properties: BTreeMap<String, Option<String>>) -> Result<BTreeMap<String, String>> {
+    let value = |(key, value): (String, Option<String>)| match value {
+        Some(value) => Ok((key, value)),
+        None => {
+            Err(Error::invalid(format!("the property {key:?} has no value")).at_member(format!("properties.{key}")))
+        }
+    };
+    properties.into_iter().map(value).collect()
+}
+
 impl Product {
     /// The record that a create request makes, without an id.
     ///
     /// # Errors
-    /// `InvalidArgument` when the part number is blank or a property has an empty key.
+    /// `InvalidArgument` when the part number is blank, or a property has an empty key or no value.
     pub(crate) fn create(request: CreateProductRequest, now: DateTime<Utc>, default_workspace: &str) -> Result<Self> {
         if request.part_number.trim().is_empty() {
             return Err(Error::invalid("a product needs a part number that is not blank").at_member("partNumber"));
         }
-        check_property_keys(request.properties.as_ref())?;
+        let properties = request.properties.map(with_values).transpose()?;
+        check_property_keys(properties.as_ref())?;
         Ok(Self {
             id: None,
             part_number: Some(request.part_number),
@@ -142,7 +157,7 @@ impl Product {
             updated_at: Some(now),
             file_ids: request.file_ids.map(without_repeats),
             keywords: request.keywords.map(without_repeats),
-            properties: request.properties,
+            properties,
             workspace: Some(request.workspace.unwrap_or_else(|| default_workspace.to_owned())),
         })
     }
@@ -151,9 +166,10 @@ impl Product {
     /// members that are not supplied stay as they are in both cases.
     ///
     /// # Errors
-    /// `InvalidArgument` when a property has an empty key.
+    /// `InvalidArgument` when a property has an empty key or no value.
     pub(crate) fn update(&mut self, request: UpdateProductRequest, replace: bool, now: DateTime<Utc>) -> Result<()> {
-        check_property_keys(request.properties.as_ref())?;
+        let properties = request.properties.map(with_values).transpose()?;
+        check_property_keys(properties.as_ref())?;
         for (target, value) in [
             (&mut self.name, request.name),
             (&mut self.family, request.family),
@@ -168,7 +184,7 @@ impl Product {
                 *target = Some(if replace { without_repeats(list) } else { union(target.take(), list) });
             }
         }
-        if let Some(properties) = request.properties {
+        if let Some(properties) = properties {
             let stored = self.properties.take().filter(|_| !replace);
             let mut merged = stored.unwrap_or_default();
             merged.extend(properties);

@@ -76,8 +76,8 @@ record! {
         pub file_ids: Option<Vec<String>>,
         /// Keywords.
         pub keywords: Option<Vec<String>>,
-        /// Properties.
-        pub properties: Option<BTreeMap<String, String>>,
+        /// Properties; one without a value is refused with its item.
+        pub properties: Option<BTreeMap<String, Option<String>>>,
         /// Id of the workspace; the default workspace of the session when absent.
         pub workspace: Option<String>,
     }
@@ -95,8 +95,8 @@ record! {
         pub file_ids: Option<Vec<String>>,
         /// Keywords to add, or all keywords when replacing.
         pub keywords: Option<Vec<String>>,
-        /// Properties to set, or all properties when replacing.
-        pub properties: Option<BTreeMap<String, String>>,
+        /// Properties to set, or all properties when replacing; one without a value is refused with its item.
+        pub properties: Option<BTreeMap<String, Option<String>>>,
         /// New workspace.
         pub workspace: Option<String>,
     }

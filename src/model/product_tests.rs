@@ -11,7 +11,7 @@ fn product() -> Product {
         family: Some("Analog".into()),
         file_ids: Some(vec!["f1".into(), "f1".into()]),
         keywords: Some(vec!["a".into(), "b".into(), "a".into()]),
-        properties: Some(BTreeMap::from([("color".into(), "red".into())])),
+        properties: Some(BTreeMap::from([("color".into(), Some("red".into()))])),
         workspace: None,
     };
     let now = time::parse("2024-02-29T12:00:00.5Z").unwrap();
@@ -93,7 +93,7 @@ fn collections_merge_or_are_replaced_and_absent_members_stay() {
     let request = UpdateProductRequest {
         keywords: Some(vec!["c".into(), "a".into()]),
         file_ids: Some(vec!["f2".into()]),
-        properties: Some(BTreeMap::from([("size".into(), "8".into())])),
+        properties: Some(BTreeMap::from([("size".into(), Some("8".into()))])),
         family: Some("Mixed".into()),
         ..Default::default()
     };

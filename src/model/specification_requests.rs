@@ -189,8 +189,6 @@ record! {
 
     /// The operations of the specification service.
     wire pub struct V1Operations {
-        /// `get_spec`.
-        pub get_specification: Operation,
         /// `create_specs`.
         pub create_specifications: Operation,
         /// `query_specs`.

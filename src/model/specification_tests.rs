@@ -106,8 +106,12 @@ fn the_record_and_its_requests_have_the_published_members_in_both_spellings() {
         })
     );
     let operation = json!({"available": true, "version": 1});
-    let operations: V1Operations = serde_json::from_value(json!({"get_specification": operation})).unwrap();
-    assert_eq!(serde_json::to_value(operations).unwrap()["getSpecification"], operation);
+    let operations: V1Operations = serde_json::from_value(json!({"query_specifications": operation})).unwrap();
+    let written = serde_json::to_value(operations).unwrap();
+    assert_eq!(written["querySpecifications"], operation);
+    // The service lists no operation for a single specification, though it has one.
+    let names: Vec<&String> = written.as_object().unwrap().keys().collect();
+    assert_eq!(names, ["createSpecifications", "deleteSpecifications", "querySpecifications", "updateSpecifications"]);
 }
 
 #[test]

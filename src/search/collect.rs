@@ -14,6 +14,7 @@ use super::document::{DocKey, Shape};
 use super::key_columns::KeyColumns;
 use super::request::{After, Facets, Hit, Hits, Request, among, below, counted};
 use super::schema::{KIND, KeyNumbers, Keys, WORKSPACE, key_of};
+use super::view::FixedStatistics;
 
 /// A hit; the greatest is the worst.
 #[derive(PartialEq)]
@@ -45,7 +46,11 @@ pub fn collect(
     key_columns: &KeyColumns,
     hits: &mut Hits,
 ) -> tantivy::Result<()> {
-    let weight = query.weight(EnableScoring::enabled_from_searcher(searcher))?;
+    let scoring = match request.fixed_statistics {
+        true => EnableScoring::enabled_from_statistics_provider(&FixedStatistics, searcher),
+        false => EnableScoring::enabled_from_searcher(searcher),
+    };
+    let weight = query.weight(scoring)?;
     let mut top = Top::new(request.after.as_ref(), request.take.saturating_add(1));
     let mut segments = Vec::with_capacity(searcher.segment_readers().len());
     for reader in searcher.segment_readers() {
@@ -54,7 +59,8 @@ pub fn collect(
     // The least keys first: later documents that score alike then need not be looked at.
     segments.sort_by_key(|(keys, _)| keys.least());
     for (keys, reader) in segments {
-        if hits.total.is_some() || hits.facets.is_some() {
+        // Blocks are skipped by bounds that were made with the counts of the index.
+        if hits.total.is_some() || hits.facets.is_some() || request.fixed_statistics {
             let count = visit_all(&*weight, reader, &keys, &mut top, hits.facets.as_mut())?;
             if let Some(total) = &mut hits.total {
                 *total += count;

@@ -41,12 +41,24 @@ pub struct Request {
     pub count: bool,
     /// Whether to count by kind and workspace.
     pub facets: bool,
+    /// Whether scores use fixed statistics instead of counts over the index. A score is otherwise a function of how many
+    /// documents have a word, so it tells of documents that the caller may not see.
+    pub fixed_statistics: bool,
 }
 
 impl Request {
     /// The first page of `take` hits of a query over everything.
     pub fn new(query: Node, take: usize) -> Self {
-        Self { query, scopes: None, fields: None, take, after: None, count: true, facets: false }
+        Self {
+            query,
+            scopes: None,
+            fields: None,
+            take,
+            after: None,
+            count: true,
+            facets: false,
+            fixed_statistics: false,
+        }
     }
 
     /// Whether a document may be shown.

@@ -6,16 +6,16 @@
 use std::collections::BTreeSet;
 
 use super::batch;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::asset::asset_index;
 use crate::model::{
     Asset, AssetIdentity, AssetSummary, CalibrationStatus, CreateAssetRequest, Resource, SystemConnection,
     UpdateAssetRequest,
 };
 use crate::records::Space;
-use crate::session::{Draft, What};
+use crate::session::{Draft, Visibility, What};
 use crate::value::id::RecordKey;
-use crate::value::{Env, IdForm, key, limits};
+use crate::value::{Action, Env, key, limits};
 
 /// No such asset.
 pub(super) fn not_found(id: &str) -> Error {
@@ -35,13 +35,13 @@ pub(super) fn find(draft: &Draft<'_>, identity: &AssetIdentity<'_>) -> Result<Op
 }
 
 fn check_free(draft: &Draft<'_>, asset: &Asset) -> Result<()> {
-    let other = find(draft, &AssetIdentity::of_asset(asset)?)?.map(|other| other.to_id(IdForm::Guid));
-    match other.filter(|other| other != asset.id()) {
+    let other = find(draft, &AssetIdentity::of_asset(asset)?)?;
+    match other.filter(|other| Some(*other) != asset.key()) {
         Some(other) => Err(Error::conflict(
             "another asset has the same bus type, model, vendor and serial number (or system, without one)",
         )
         .with_name("AssetPerformanceManagement.AssetExists", None)
-        .with_args([other])),
+        .with_args(draft.visible_id::<Asset>(other)?)),
         None => Ok(()),
     }
 }
@@ -49,6 +49,7 @@ fn check_free(draft: &Draft<'_>, asset: &Asset) -> Result<()> {
 pub(super) fn create(draft: &mut Draft<'_>, request: CreateAssetRequest) -> Result<Asset> {
     let mut asset = Asset::create(request, draft.now(), draft.context().default_workspace())?;
     // Before an id is taken, so that a refused batch drafts nothing and costs no commit.
+    draft.require(None, &asset, What::Created)?;
     check_free(draft, &asset)?;
     place_in_system(draft, &mut asset)?;
     asset.id = Some(draft.new_key::<Asset>()?.into());
@@ -71,17 +72,19 @@ pub(super) fn update(draft: &mut Draft<'_>, request: UpdateAssetRequest) -> Resu
 }
 
 fn amend(draft: &mut Draft<'_>, mut asset: Asset, request: UpdateAssetRequest) -> Result<Asset> {
-    let workspace = asset.workspace.clone();
+    let old = asset.clone();
     asset.update(request, draft.now())?;
     let mut asset = asset.without_computed();
+    draft.require(Some(&old), &asset, What::Updated)?;
     // Without a serial number, a move to another system may run into the identity of another asset there; out of every
     // system, the asset has no identity any more, and keeps its id.
     if AssetIdentity::of_asset(&asset).is_ok() {
         check_free(draft, &asset)?;
     }
     place_in_system(draft, &mut asset)?;
-    draft.put(&asset, What::Updated)?;
-    if asset.workspace != workspace {
+    let is_moved = asset.workspace != old.workspace;
+    draft.put_changed(old, &asset, What::Updated)?;
+    if is_moved {
         super::utilization::follow_workspace(draft, &asset)?;
     }
     Ok(asset)
@@ -129,13 +132,25 @@ fn place_in_system(draft: &Draft<'_>, asset: &mut Asset) -> Result<()> {
     Ok(())
 }
 
-/// Sets the connection of a system and of all assets in it, also those that the caller may not see: then the policy
-/// refuses the whole call, for a connection that only some assets show would be wrong.
+/// Sets the connection of a system and of all assets in it, whatever workspace they are in, and of those to come. So only
+/// a caller that may update assets everywhere may do so; whether the others are refused does not depend on which assets
+/// the system has.
 pub(super) fn set_connection(
     draft: &mut Draft<'_>,
     minion_id: &str,
     connection: Option<SystemConnection>,
 ) -> Result<u64> {
+    let context = draft.context();
+    if context.visibility(Asset::KIND.service, Action::Update) != Visibility::All {
+        return Err(Error::new(
+            ErrorKind::PermissionDenied,
+            format!(
+                "{:?} may not set the connection of a system: that takes Update of {} in every workspace",
+                context.user(),
+                Asset::KIND.service
+            ),
+        ));
+    }
     let stored = connection_key(minion_id);
     match connection {
         Some(connection) => draft.put_raw(Space::Meta, stored, connection.as_str().as_bytes().to_vec()),

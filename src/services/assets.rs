@@ -183,7 +183,8 @@ pub trait AssetService {
     /// Returns the number of assets that changed.
     ///
     /// # Errors
-    /// `InvalidArgument` for a blank system, `PermissionDenied`.
+    /// `InvalidArgument` for a blank system; `PermissionDenied` unless the caller may update assets in every workspace,
+    /// since the system may have assets in any.
     fn set_system_connection(&self, minion_id: &str, connection: Option<SystemConnection>) -> Result<u64>;
 }
 

@@ -13,7 +13,7 @@ use crate::model::{
     QueryFeedsResponse, QueryPackagesResponse, Resource, UpdateFeedRequest,
 };
 use crate::session::{Access, Draft, View, What};
-use crate::value::{Control, wire};
+use crate::value::{Action, Control, wire};
 
 /// Feeds of packages: .deb and .ipk for the vendor's Linux, the vendor's own packages for Windows.
 ///
@@ -46,7 +46,8 @@ pub trait FeedService {
     /// The feeds of a platform, of a workspace, or all, in the order of their creation.
     ///
     /// # Errors
-    /// `InvalidArgument` for an unknown platform.
+    /// `InvalidArgument` for an unknown platform; `PermissionDenied` for a workspace whose feeds the caller may not read,
+    /// whether or not it has any.
     fn query_feeds(&self, request: QueryFeedsRequest) -> Result<QueryFeedsResponse>;
 
     /// One feed.
@@ -160,7 +161,7 @@ pub trait FeedService {
 }
 
 pub(super) fn feed_not_found(id: &str) -> Error {
-    Error::not_found(Feed::KIND.name, id).with_name("Feeds.FeedNotFound", None)
+    Error::not_found(Feed::KIND.name, id).with_name("Feeds.FeedNotFoundError", None)
 }
 
 fn package_not_found(id: &str) -> Error {
@@ -245,6 +246,10 @@ impl<A: Access> FeedService for A {
         let wanted = request.platform.as_ref().map(|given| platform(Some(given), prefix)).transpose()?;
         let mut feeds = Vec::new();
         self.read(|view| {
+            if let Some(workspace) = &request.workspace {
+                let allowed = view.context().require(Feed::KIND.service, Action::Read, workspace);
+                allowed.map_err(|error| error.with_name("Feeds.UnauthorizedWorkspaceError", None))?;
+            }
             view.for_each::<Feed>(|feed| {
                 let matches = wanted.as_ref().is_none_or(|platform| feed.platform == *platform)
                     && request.workspace.as_ref().is_none_or(|workspace| feed.workspace == *workspace);

@@ -47,6 +47,31 @@ fn creates_judge_each_item_on_its_own() {
 }
 
 #[test]
+fn a_property_without_a_value_rejects_its_item_alone() {
+    let store = TestStore::new();
+    let session = store.session();
+    let body = json!([
+        {"partNumber": "A", "properties": {"color": "red", "size": null}},
+        {"partNumber": "B", "properties": {"color": "red"}},
+    ]);
+    let requests: Vec<CreateProductRequest> = crate::from_json(body.to_string().as_bytes()).unwrap();
+    let answer = session.create_products(requests).unwrap();
+    assert_eq!(answer.products.iter().map(|product| product.part_number.as_deref()).collect::<Vec<_>>(), [Some("B")]);
+    // As it was received.
+    assert_eq!(serde_json::to_value(answer.failed).unwrap(), json!([body[0]]));
+    let inner = answer.error.unwrap().inner_errors.remove(0);
+    assert_eq!(inner.args[0], "properties.size");
+    let id = answer.products[0].id.clone().unwrap();
+    let updates = json!([{"id": id, "properties": {"size": null}}, {"id": id, "name": "N"}]);
+    for replace in [false, true] {
+        let updates: Vec<UpdateProductRequest> = crate::from_json(updates.to_string().as_bytes()).unwrap();
+        let answer = session.update_products(updates, replace).unwrap();
+        assert_eq!((answer.products.len(), answer.failed.map(|failed| failed.len())), (1, Some(1)));
+        assert_eq!(answer.products[0].properties, Some(BTreeMap::from([("color".into(), "red".into())])));
+    }
+}
+
+#[test]
 fn part_numbers_are_exact_and_stored_as_given() {
     let store = TestStore::new();
     let session = store.session();
@@ -192,7 +217,7 @@ fn the_properties_of_the_reference_can_be_filtered() {
         family: Some("F".into()),
         keywords: Some(vec!["k1".into()]),
         file_ids: Some(vec!["f1".into()]),
-        properties: Some(BTreeMap::from([("color".into(), "red".into())])),
+        properties: Some(BTreeMap::from([("color".into(), Some("red".into()))])),
         workspace: Some("w".into()),
         ..request("A")
     };

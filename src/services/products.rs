@@ -243,12 +243,14 @@ fn create(draft: &mut Draft<'_>, request: CreateProductRequest) -> Result<Produc
     let mut entry = Vec::new();
     key::push_str(&mut entry, part_number);
     // Before an id is taken, so that a refused batch drafts nothing and costs no commit.
+    draft.require(None, &product, What::Created)?;
     if let Some(other) = draft.find::<Product>(product_index::PART_NUMBER, &entry)? {
+        let other = draft.visible_id::<Product>(other)?;
         return Err(Error::conflict(format!(
             "the part number {part_number:?} belongs to another product; update that one, or choose another number"
         ))
         .with_name("TestMonitor.PartNumberInUse", None)
-        .with_args([part_number, &other.to_id(IdForm::Guid)]));
+        .with_args(std::iter::once(part_number.to_owned()).chain(other)));
     }
     product.id = Some(draft.new_key::<Product>()?.into());
     draft.put(&product, What::Created)?;

@@ -54,7 +54,8 @@ record! {
         pub name: String,
         /// Its workspace.
         pub workspace: String,
-        /// How well it fits; comparable within one search only.
+        /// How well it fits; comparable within one search only. For a caller that does not see every kind everywhere, no
+        /// word counts as rarer than another, since that would tell of documents that the caller may not see.
         pub score: f64,
         /// Where it was found, one piece a field, when asked for.
         pub snippets: Vec<SearchSnippet>,

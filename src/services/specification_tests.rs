@@ -40,7 +40,7 @@ fn spec_ids(page: &PagedSpecifications) -> Vec<&str> {
 fn every_operation_is_available() {
     let store = TestStore::new();
     let operations = serde_json::to_value(SpecificationService::api_info(&store.session()).unwrap()).unwrap();
-    assert_eq!(operations.as_object().unwrap().len(), 5);
+    assert_eq!(operations.as_object().unwrap().len(), 4);
     assert!(operations.as_object().unwrap().values().all(|o| *o == json!({"available": true, "version": 1})));
 }
 

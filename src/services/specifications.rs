@@ -10,7 +10,7 @@ use crate::model::{
     UpdateSpecificationsRequest, UpdatedSpecification, V1Operations,
 };
 use crate::session::{Access, Draft, OrderTerm, Plan, Query, What};
-use crate::value::{IdForm, key};
+use crate::value::key;
 
 const DEFAULT_TAKE: usize = 1000;
 
@@ -110,7 +110,6 @@ impl<A: Access> SpecificationService for A {
     fn api_info(&self) -> Result<V1Operations> {
         let operation = Operation { available: true, version: 1 };
         Ok(V1Operations {
-            get_specification: operation.clone(),
             create_specifications: operation.clone(),
             query_specifications: operation.clone(),
             update_specifications: operation.clone(),
@@ -193,12 +192,12 @@ fn check_free(draft: &Draft<'_>, spec: &Specification) -> Result<()> {
         key::push_str(&mut entry, part);
     }
     let other = draft.find::<Specification>(specification_index::SPEC, &entry)?;
-    match other.map(|other| other.to_id(IdForm::Guid)).filter(|other| other != spec.id()) {
+    match other.filter(|other| Some(*other) != spec.key()) {
         Some(other) => Err(Error::conflict(format!(
             "the product {product:?} already has a specification {spec_id:?} in this workspace"
         ))
         .with_name("Specification.SpecIdInUse", None)
-        .with_args([spec_id, other])),
+        .with_args(std::iter::once(spec_id).chain(draft.visible_id::<Specification>(other)?))),
         None => Ok(()),
     }
 }
@@ -207,6 +206,7 @@ fn create(draft: &mut Draft<'_>, request: CreateSpecificationRequest) -> Result<
     let context = draft.context();
     let mut spec = Specification::create(request, draft.now(), context.user(), context.default_workspace())?;
     // Before an id is taken, so that a refused batch drafts nothing and costs no commit.
+    draft.require(None, &spec, What::Created)?;
     check_free(draft, &spec)?;
     spec.id = Some(draft.new_key::<Specification>()?.into());
     draft.put(&spec, What::Created)?;
@@ -216,9 +216,11 @@ fn create(draft: &mut Draft<'_>, request: CreateSpecificationRequest) -> Result<
 fn update(draft: &mut Draft<'_>, request: UpdateSpecificationRequest) -> Result<UpdatedSpecification> {
     let id = request.id.clone();
     let mut spec = draft.get::<Specification>(&id)?.ok_or_else(|| not_found(&id))?;
+    let old = spec.clone();
     spec.update(request, draft.now(), draft.user())?;
+    draft.require(Some(&old), &spec, What::Updated)?;
     check_free(draft, &spec)?;
-    draft.put(&spec, What::Updated)?;
+    draft.put_changed(old, &spec, What::Updated)?;
     Ok(spec.updated())
 }
 

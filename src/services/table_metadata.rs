@@ -24,7 +24,7 @@ pub(super) fn found(id: &str, table: Option<TableMetadata>) -> Result<TableMetad
     match table {
         Some(table) => Ok(table),
         None if RecordKey::parse(kind.id, id).is_none() => {
-            Err(Error::invalid(format!("{id:?} is not a table id, which has 24 hexadecimal digits in lower case"))
+            Err(Error::invalid(format!("invalid table ID {id:?}: it has 24 hexadecimal digits in lower case"))
                 .with_name("DataFrame.InvalidTableId", Some(-255_134))
                 .with_resource(kind.name, id)
                 .with_args([id]))

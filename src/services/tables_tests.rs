@@ -94,7 +94,9 @@ fn metadata_follows_its_rules() {
         ..QueryTablesRequest::default()
     };
     assert_eq!(session.query_tables(unbound).unwrap_err().kind(), ErrorKind::InvalidArgument);
-    assert_eq!(session.get_table_metadata("x").unwrap_err().api_error().code, Some(-255_134));
+    let malformed = session.get_table_metadata("x").unwrap_err();
+    assert_eq!(malformed.api_error().code, Some(-255_134));
+    assert!(malformed.message().contains("invalid table ID"), "{malformed}");
     let unknown = "0".repeat(24);
     assert_eq!(session.get_table_metadata(&unknown).unwrap_err().api_error().code, Some(-255_130));
     let partial = session

@@ -84,8 +84,7 @@ pub(super) fn query(
         true => Some(token::seal(token_key, &fingerprint, &write_position(range, &last))?),
         false => None,
     };
-    plan.entries_touched = Some(walk.entries_touched);
-    plan.records_touched = Some(view.records_touched());
+    plan.set_cost(&view.visibility(Utilization::KIND), view.records_touched(), walk.entries_touched);
     Ok((AssetUtilizationHistoryResponse { asset_utilizations: items, continuation_token }, plan))
 }
 

@@ -1,6 +1,6 @@
 //! The change feed: what was committed, in commit order and without gaps, with durable positions.
 //!
-//! A position is the sequence number of a commit. Registered subscribers hold the tail of the log within a stated bound
+//! A position is the sequence number of a commit. Registered [`super::subscribers`] hold the tail of the log within a stated bound
 //! ([`super::Settings::log_entries_max`]); a subscriber that fell behind it is told so, and never handed a gap.
 
 use std::collections::VecDeque;
@@ -14,14 +14,14 @@ use serde_json::Value;
 use super::access::Access;
 use super::context::Context;
 use super::event::{LogEntry, What};
+use super::subscribers::SUBSCRIBER;
 use super::view::View;
 use super::{Draft, Session};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::model::registry;
 use crate::records::{Source, Space, envelope};
 use crate::value::{stored, time};
 
-const SUBSCRIBER: &str = "subscriber ";
 /// Events that are read ahead at once.
 const FILL_EVENTS: usize = 1024;
 
@@ -109,7 +109,7 @@ const TRIMMED: &[u8] = b"trimmed";
 /// Drops log entries that every registered position is past, and those beyond the bound; at most `batch` at a time.
 /// `derived_position` is up to where derived state is complete. Returns how many were dropped.
 pub(crate) fn trim(draft: &mut Draft<'_>, derived_position: u64, batch: usize) -> Result<usize> {
-    let positions = draft.raw_prefix(Space::Positions, SUBSCRIBER.as_bytes())?;
+    let positions = draft.raw_prefix(Space::Positions, SUBSCRIBER)?;
     let slowest = positions
         .iter()
         .filter_map(|(_, value)| <[u8; 8]>::try_from(value.as_slice()).ok())
@@ -272,70 +272,4 @@ impl Session {
     pub fn position(&self) -> Position {
         Position(self.context().engine.snapshot().sequence)
     }
-
-    /// Registers a subscriber under `name` at the end of the feed, or finds the position that it has.
-    ///
-    /// From then on the log is kept for it, within the store's bound.
-    ///
-    /// # Errors
-    /// As any write.
-    pub fn register_subscriber(&self, name: &str) -> Result<Position> {
-        let key = subscriber_key(name);
-        let last = self.position();
-        self.write(move |draft| match draft.raw(Space::Positions, &key)? {
-            Some(bytes) => <[u8; 8]>::try_from(bytes.as_slice())
-                .map(|bytes| Position(u64::from_be_bytes(bytes)))
-                .map_err(|_| Error::corrupt("records.redb: the position of a subscriber is damaged")),
-            None => {
-                draft.put_raw(Space::Positions, key, last.0.to_be_bytes().to_vec());
-                Ok(last)
-            }
-        })
-    }
-
-    /// Moves a registered subscriber forward; durable when this returns.
-    ///
-    /// # Errors
-    /// `NotFound` when no subscriber has this name; `InvalidArgument` when the position lies before the one it has, or behind
-    /// the last commit.
-    pub fn advance_subscriber(&self, name: &str, position: Position) -> Result<()> {
-        let (key, name) = (subscriber_key(name), name.to_owned());
-        let last = self.position();
-        if position > last {
-            return Err(Error::invalid(format!(
-                "the last commit is {}, so the subscriber {name:?} cannot have read up to {}",
-                last.0, position.0
-            )));
-        }
-        self.write(move |draft| {
-            let Some(bytes) = draft.raw(Space::Positions, &key)? else {
-                return Err(Error::new(ErrorKind::NotFound, format!("no subscriber is registered as {name:?}")));
-            };
-            let stored = <[u8; 8]>::try_from(bytes.as_slice()).map_or(0, u64::from_be_bytes);
-            if position.0 < stored {
-                return Err(Error::invalid(format!(
-                    "the subscriber {name:?} is at {stored} and cannot go back to {}",
-                    position.0
-                )));
-            }
-            draft.put_raw(Space::Positions, key, position.0.to_be_bytes().to_vec());
-            Ok(())
-        })
-    }
-
-    /// Removes a subscriber; nothing happens when there is none with this name.
-    ///
-    /// # Errors
-    /// As any write.
-    pub fn remove_subscriber(&self, name: &str) -> Result<()> {
-        let key = subscriber_key(name);
-        self.write(move |draft| {
-            draft.delete_raw(Space::Positions, key);
-            Ok(())
-        })
-    }
-}
-
-fn subscriber_key(name: &str) -> Vec<u8> {
-    format!("{SUBSCRIBER}{name}").into_bytes()
 }

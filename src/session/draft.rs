@@ -405,7 +405,9 @@ impl<'v> Draft<'v> {
         Ok(())
     }
 
-    fn require<R: Resource>(&self, old: Option<&R>, new: &R, what: What) -> Result<()> {
+    /// Refuses with `PermissionDenied` what the policy does not let the caller make of `old`. [`Draft::put`] asks the same;
+    /// a plan that looks for other records first asks it before, so that a refusal tells nothing of them.
+    pub(crate) fn require<R: Resource>(&self, old: Option<&R>, new: &R, what: What) -> Result<()> {
         let context = self.view.context();
         let service = R::KIND.service;
         let Some(old) = old else {
@@ -420,17 +422,22 @@ impl<'v> Draft<'v> {
         Ok(())
     }
 
+    /// The id of a record that stands in the way of a write; `None` when the caller may not see the record.
+    pub(crate) fn visible_id<R: Resource>(&self, key: RecordKey) -> Result<Option<String>> {
+        Ok(self.by_key::<R>(key)?.map(|_| key.to_id(R::KIND.id)))
+    }
+
     fn check_unique<R: Resource>(&self, key: RecordKey, old: Option<&R>, new: &R) -> Result<()> {
         for index in R::indexes().iter().filter(|index| index.unique) {
             let before = old.map(|record| entries(record, index)).unwrap_or_default();
             for entry in entries(new, index).iter().filter(|entry| !before.contains(entry)) {
                 if let Some(other) = self.find::<R>(index.number, entry)?.filter(|other| *other != key) {
-                    return Err(Error::conflict(format!(
-                        "another {} has the same {}",
-                        R::KIND.name,
-                        index.fields.join(", ")
-                    ))
-                    .with_resource(R::KIND.name, other.to_id(R::KIND.id)));
+                    let (kind, fields) = (R::KIND.name, index.fields.join(", "));
+                    let taken = Error::conflict(format!("another {kind} has the same {fields}"));
+                    return Err(match self.visible_id::<R>(other)? {
+                        Some(id) => taken.with_resource(kind, id),
+                        None => taken,
+                    });
                 }
             }
         }

@@ -56,7 +56,10 @@ impl Visibility {
 
 /// Decides who may do what in which workspace.
 ///
-/// Asked once for each call and kind of resource; the answer is part of every plan and every write.
+/// Asked once for each call and kind of resource; the answer is part of every plan and every write. No answer depends on
+/// records that the caller may not read: for that, plans (`explain_…`) of a caller that sees a part of the records tell no
+/// counts, and scores of its searches use fixed statistics. Subscribers of the change feed take an unrestricted identity;
+/// see [`Service::CHANGES`].
 ///
 /// ```
 /// use stationdb::{AccessPolicy, Action, Identity, Service, Visibility};

@@ -122,6 +122,7 @@ fn prepare(view: &View<'_>, index: &Index, ask: &TextSearch) -> Result<(Request,
         request.fields = Some(ask.fields.iter().enumerate().map(place).collect::<Result<_>>()?);
     }
     request.scopes = scopes(view, shape, ask)?;
+    request.fixed_statistics = shape.kinds.iter().any(|kind| view.visibility(*kind) != Visibility::All);
     let key = &view.context().engine.token_key;
     let position = token::open(key, &fingerprint(ask), ask.continuation_token.as_deref())?;
     let walk = match position.map(|position| read_position(shape, &position)).transpose()? {

@@ -25,6 +25,9 @@ impl Service {
     pub const TABLES: Self = Self("tables");
     /// Files.
     pub const FILES: Self = Self("files");
+    /// Subscribers of the change feed. The policy is asked whether the caller may create, update or delete one; they stand
+    /// in no workspace, so anything but [`Visibility::All`](crate::Visibility::All) refuses.
+    pub const CHANGES: Self = Self("changes");
 }
 
 impl fmt::Display for Service {
@@ -37,7 +40,7 @@ impl fmt::Display for Service {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Action {
-    /// Get, query, search, download, subscribe.
+    /// Get, query, search, download, read the change feed.
     Read,
     /// Create, also the target end of a move between workspaces.
     Create,

@@ -125,6 +125,10 @@ pub const BATCH_ITEMS: usize = 1_000;
 pub const FINDINGS: usize = 1_000;
 /// Bytes of what the change log holds of one call or one transaction: about 200,000 changes.
 pub const LOG_ENTRY_BYTES: usize = 16 * 1024 * 1024;
+/// Subscribers of the change feed: each is looked at whenever the log is trimmed.
+pub const SUBSCRIBERS: usize = 1_000;
+/// Bytes of the name of a subscriber.
+pub const SUBSCRIBER_NAME_BYTES: usize = 256;
 /// Operations that share one commit.
 pub const GROUP_OPERATIONS: usize = 1_024;
 /// Cache of the record file.

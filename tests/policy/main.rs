@@ -4,10 +4,13 @@
 //! what stands in a hidden workspace: a guest of the other workspace learns nothing and changes nothing, a reader sees it
 //! and changes nothing, a stranger neither; and its owner's attempt works, so that a probe which misses is found.
 
+mod interference;
 mod operations;
+mod questions;
+mod subscribers;
 mod world;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,9 +22,9 @@ use stationdb::prelude::*;
 use stationdb::{Control, ErrorKind, Identity, Position, SearchRequest, SearchResponse};
 use world::{MARK, World, package, request};
 
-/// `ProductService::get_product`, … of every trait in the sources of the services.
-fn declared() -> BTreeSet<String> {
-    let mut operations = BTreeSet::new();
+/// `ProductService::get_product`, … of every trait in the sources of the services, and what each takes and returns.
+fn declared() -> BTreeMap<String, String> {
+    let mut operations = BTreeMap::new();
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/services")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap().flatten() {
@@ -32,14 +35,25 @@ fn declared() -> BTreeSet<String> {
             }
             let source = std::fs::read_to_string(&path).unwrap();
             let mut service = None;
+            let mut open: Option<String> = None;
             for line in source.lines() {
+                if let Some(signature) = open.take().or_else(|| line.starts_with("    fn ").then(String::new)) {
+                    let signature = format!("{signature} {line}");
+                    match (service, line.contains(';')) {
+                        (None, _) => {}
+                        (Some(_), false) => open = Some(signature),
+                        (Some(service), true) => {
+                            let rest = signature.trim_start().strip_prefix("fn ").unwrap_or_default();
+                            let name = rest.split(['(', '<']).next().unwrap();
+                            operations.insert(format!("{service}::{name}"), signature);
+                        }
+                    }
+                    continue;
+                }
                 if let Some(rest) = line.strip_prefix("pub trait ") {
                     service = rest.split([' ', ':', '{', '<']).next().filter(|name| name.ends_with("Service"));
                 } else if line == "}" {
                     service = None;
-                } else if let (Some(service), Some(rest)) = (service, line.strip_prefix("    fn ")) {
-                    let name = rest.split(['(', '<']).next().unwrap();
-                    operations.insert(format!("{service}::{name}"));
                 }
             }
         }
@@ -49,7 +63,7 @@ fn declared() -> BTreeSet<String> {
 
 #[test]
 fn every_operation_has_a_probe() {
-    let declared = declared();
+    let declared: BTreeSet<String> = declared().into_keys().collect();
     assert!(declared.len() > 80, "only {} operations were found", declared.len());
     let probed: BTreeSet<String> = probes().iter().map(|probe| probe.operation.to_owned()).collect();
     assert_eq!(declared.difference(&probed).collect::<Vec<_>>(), Vec::<&String>::new(), "operations without a probe");
@@ -158,6 +172,22 @@ fn a_reader_is_refused_by_kind() {
         json!({"name": "t", "columns": [{"name": "i", "dataType": "INT32", "columnType": "INDEX"}]}),
     ));
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::PermissionDenied);
+}
+
+#[test]
+fn feeds_of_a_workspace_that_may_not_be_seen_are_refused() {
+    let world = World::new();
+    let query = |who: &str, workspace: &str| {
+        let found = world.session(who).query_feeds(request(json!({"workspace": workspace})));
+        found.map(|found| found.feeds.len()).map_err(|error| (error.kind(), error.api_error().name.unwrap_or_default()))
+    };
+    let refused = Err((ErrorKind::PermissionDenied, "Feeds.UnauthorizedWorkspaceError".to_owned()));
+    assert_eq!((query("guest", "open"), query("guest", "secret")), (Ok(1), refused.clone()));
+    // A workspace without feeds is as any other.
+    assert_eq!((query("guest", "nowhere"), query("ada", "nowhere")), (refused.clone(), Ok(0)));
+    assert_eq!((query("stranger", "open"), query("reader", "secret")), (refused, Ok(1)));
+    let unknown = world.session("guest").get_feed(&world.secret.feed).unwrap_err();
+    assert_eq!(unknown.api_error().name.as_deref(), Some("Feeds.FeedNotFoundError"));
 }
 
 /// What the store notes beside an operation is judged with it, and asks for no right of its own.

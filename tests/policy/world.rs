@@ -46,7 +46,7 @@ impl JobRunner for Accepts {
 }
 
 /// The ids of what stands in one workspace.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ids {
     pub workspace: String,
     pub product: String,
@@ -67,14 +67,20 @@ pub struct Ids {
     pub open_upload: String,
     pub feed: String,
     pub package: String,
+    pub package_file: String,
 }
 
 pub struct World {
     pub store: Store,
     pub open: Ids,
     pub secret: Ids,
-    pub dir: tempfile::TempDir,
+    pub dir: Arc<tempfile::TempDir>,
 }
+
+/// Records of each kind that stand in the open workspace besides those that [`Ids`] names.
+const OPEN_CROWD: usize = 6;
+/// The system that assets of both workspaces are in.
+pub const SYSTEM: &str = "bench";
 
 /// Any request from its wire form.
 pub fn request<T: DeserializeOwned>(value: Value) -> T {
@@ -97,17 +103,43 @@ pub fn options() -> StoreOptions {
 
 impl World {
     pub fn new() -> Self {
+        Self::build(0, 1)
+    }
+
+    /// A store whose hidden workspace holds `hidden` records of each kind; fewer of kinds that are made one by one.
+    /// Two such stores differ in nothing else: seed and clock are fixed, and the open records were made first.
+    pub fn holding(hidden: usize) -> Self {
+        Self::build(OPEN_CROWD, hidden)
+    }
+
+    fn build(open_crowd: usize, hidden: usize) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let store = options().open(dir.path().join("store")).unwrap();
-        Self::fill(store, dir)
+        let store = options().seed(Some(7)).maintenance_thread(false).open(dir.path().join("store")).unwrap();
+        Self::filled(store, dir, open_crowd, hidden)
     }
 
     /// Fills an empty store; `dir` is for what its operations write beside it.
     pub fn fill(store: Store, dir: tempfile::TempDir) -> Self {
+        Self::filled(store, dir, 0, 1)
+    }
+
+    fn filled(store: Store, dir: tempfile::TempDir, open_crowd: usize, hidden: usize) -> Self {
+        let dir = Arc::new(dir);
         let ada = store.session(Identity::user("ada"));
         let open = fill(&ada, "open", "Plain");
-        let secret = fill(&ada, "secret", MARK);
+        crowd(&ada, &open, &open, "Plain", open_crowd);
+        let mut secret = Ids { workspace: "secret".to_owned(), ..Ids::default() };
+        if hidden > 0 {
+            secret = fill(&ada, "secret", MARK);
+            crowd(&ada, &secret, &open, MARK, hidden - 1);
+        }
         Self { store, open, secret, dir }
+    }
+
+    /// The same store; probes that aim at the hidden workspace aim at the open one.
+    pub fn aimed_at_open(&self) -> Self {
+        let Self { store, open, dir, .. } = self;
+        Self { store: store.clone(), open: open.clone(), secret: open.clone(), dir: dir.clone() }
     }
 
     pub fn session(&self, who: &str) -> Session {
@@ -272,7 +304,79 @@ fn fill(ada: &Session, workspace: &str, mark: &str) -> Ids {
         open_upload,
         feed,
         package: text(&package, "/id"),
+        package_file: text(&package, "/fileName"),
     }
+}
+
+/// Makes `count` further records of each kind in one commit. Specifications belong to a product of the open workspace.
+fn crowd(ada: &Session, ids: &Ids, open: &Ids, mark: &str, count: usize) {
+    /// Of kinds that are made one by one.
+    const FEW: usize = 12;
+    if count == 0 {
+        return;
+    }
+    let workspace = ids.workspace.as_str();
+    let control = Control::default();
+    let name = |number: usize| format!("{mark} thing {number}");
+    let made = ada.transaction(|tx| {
+        let all = 0..count;
+        let product = |n: usize| {
+            request(json!({
+                "partNumber": format!("{mark}-c{n}"), "name": name(n), "family": format!("{mark} family {}", n % 3),
+                "keywords": [mark], "properties": {"k": mark}, "workspace": workspace,
+            }))
+        };
+        assert_eq!(tx.create_products(all.clone().map(product).collect())?.error, None);
+        let spec = |n: usize| {
+            json!({"productId": open.product, "specId": format!("{mark}-S{n}"), "type": "FUNCTIONAL", "name": name(n),
+                "workspace": workspace})
+        };
+        let specs: Vec<Value> = all.clone().map(spec).collect();
+        assert_eq!(tx.create_specs(request(json!({ "specs": specs })))?.error, None);
+        let serial = |n: usize| format!("SN-{workspace}-{n}");
+        let asset = |n: usize| {
+            request(json!({
+                "name": name(n), "modelName": "M", "vendorName": "V", "serialNumber": serial(n), "busType": "ACCESSORY",
+                "assetType": "GENERIC", "workspace": workspace,
+                "location": {"minionId": SYSTEM, "physicalLocation": mark, "state": {"assetPresence": "UNKNOWN"}},
+            }))
+        };
+        assert_eq!(tx.create_assets(all.clone().map(asset).collect())?.error, None);
+        let used = |n: usize| {
+            json!({"modelName": "M", "vendorName": "V", "serialNumber": serial(n), "busType": "ACCESSORY"})
+        };
+        let used: Vec<Value> = all.clone().take(100).map(used).collect();
+        let started = tx.start_utilization(request(json!({
+            "utilizationIdentifier": format!("{mark}-use"), "minionId": SYSTEM, "assetIdentifications": used,
+            "utilizationCategory": "test", "taskName": format!("{mark} task"), "userName": mark,
+        })))?;
+        assert_eq!(started.error, None);
+        let template = |n| json!({"name": name(n), "type": "testplan", "templateGroup": mark, "workspace": workspace});
+        let templates = all.clone().map(|n| request(template(n))).collect();
+        assert_eq!(tx.create_work_item_templates(templates)?.error, None);
+        let item = |n| {
+            request(json!({"name": name(n), "type": "testplan", "state": "NEW", "partNumber": mark, "workspace": workspace}))
+        };
+        assert_eq!(tx.create_work_items(all.clone().map(item).collect())?.error, None);
+        let template = |n| request(json!({"name": name(n), "templateGroup": mark, "workspace": workspace}));
+        assert_eq!(tx.create_test_plan_templates(all.clone().map(template).collect())?.error, None);
+        let plan = |n| request(json!({"name": name(n), "state": "NEW", "partNumber": mark, "workspace": workspace}));
+        assert_eq!(tx.create_test_plans(all.clone().map(plan).collect())?.error, None);
+        for n in all.take(FEW) {
+            tx.create_table(request(json!({
+                "name": name(n), "workspace": workspace, "properties": {"k": mark},
+                "columns": [{"name": "t", "dataType": "INT64", "columnType": "INDEX"}],
+            })))?;
+            let file = json!({"name": format!("{mark} {n}.txt"), "metadata": {"about": mark}, "workspace": workspace});
+            tx.upload_file(&mut mark.as_bytes(), request(file), &control)?;
+            let feed = json!({"name": format!("{mark} feed {n}"), "platform": "NI_LINUX_RT", "workspace": workspace});
+            tx.create_feed(request(feed))?;
+            let package = package(&format!("{}{n}", mark.to_lowercase()));
+            tx.upload_package_content(&ids.feed, &mut package.as_slice(), None, false, &control)?;
+        }
+        Ok(())
+    });
+    made.unwrap();
 }
 
 /// A Debian package of nothing, with archives that are not compressed.

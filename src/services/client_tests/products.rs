@@ -35,7 +35,7 @@ fn a_fault_in_one_item_of_a_list_is_named_with_its_index() {
     let client = Client::new();
     for (operation, body, place) in [
         ("create_products", json!([{"partNumber": "a"}, {"partNumber": "b", "keywords": ["x", 7]}]), "[1].keywords[1]"),
-        ("create_products", json!([{"partNumber": "a", "properties": {"k": null}}]), "[0].properties.k"),
+        ("create_products", json!([{"partNumber": "a", "properties": {"k": 7}}]), "[0].properties.k"),
         ("create_products", json!([7]), "[0]"),
         ("create_assets", json!([{}, {"location": {"slotNumber": "1"}}]), "[1].location.slotNumber"),
         ("create_specs", json!({"specs": [{"type": "NONE"}]}), "specs[0].type"),

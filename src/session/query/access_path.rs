@@ -217,6 +217,15 @@ fn groups<R: Resource>(conditions: &[Condition]) -> Vec<Group> {
     groups
 }
 
+/// The names of the indexes that conditions can use.
+pub(super) fn usable<R: Resource>(conditions: &[Condition]) -> Vec<String> {
+    let scans = groups::<R>(conditions).into_iter().flat_map(|group| group.scans);
+    let mut names: Vec<String> = scans.map(|scan| scan.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
 /// The fewest groups whose intersection is all that the predicate asks for.
 fn exact<R: Resource>(predicate: &Predicate, groups: &[Group]) -> Option<Vec<Vec<Scan>>> {
     let conditions = &predicate.conditions;

@@ -2,15 +2,15 @@
 
 use std::collections::{BinaryHeap, HashSet};
 
-use super::access_path::{AccessPath, Choice, Count, Within, choose};
+use super::access_path::{AccessPath, Choice, Count, Within, choose, usable};
 use super::predicate::{Predicate, RecordRow, field_index};
 use super::scan::{OrderedScan, Scan};
 use super::walk::{self, OrderedWalk, Walked};
 use super::{OrderTerm, Page, Plan, Query, cells, position};
 use crate::error::Result;
 use crate::model::{Resource, members_of};
-use crate::session::token;
 use crate::session::view::{RECORDS_BETWEEN_CHECKS, View};
+use crate::session::{Visibility, token};
 use crate::value::id::RecordKey;
 use crate::value::stored::Members;
 use crate::value::{Row, key};
@@ -139,7 +139,9 @@ impl View<'_> {
                 Some(found)
             }
             None => {
-                plan.count = plan.count.take().map(|_| EVERY_MATCH.to_owned());
+                if predicate.visibility == Visibility::All {
+                    plan.count = plan.count.take().map(|_| EVERY_MATCH.to_owned());
+                }
                 None
             }
         };
@@ -179,8 +181,7 @@ impl View<'_> {
         hits.truncate(wanted);
         hits.drain(..skip.min(hits.len()));
         let items = if is_whole { in_order(&hits, top.records) } else { whole(self, &hits)? };
-        plan.records_touched = Some(self.records_touched() - touched_before);
-        plan.entries_touched = Some(entries);
+        plan.set_cost(&predicate.visibility, self.records_touched() - touched_before, entries);
         let page = Page { items, continuation_token: token, total_count: query.return_count.then_some(count) };
         Ok((page, plan))
     }
@@ -305,11 +306,38 @@ fn sets_text(sets: &[Vec<Scan>]) -> String {
     sets.iter().map(set).collect::<Vec<_>>().join(" & ")
 }
 
+/// The terms of an order as text; `how` says where it comes from.
+fn order_text(query: &Query<'_>, how: &str) -> String {
+    let term = |term: &OrderTerm| format!("{}{}", term.path, if term.descending { " descending" } else { "" });
+    let terms: Vec<String> = query.order.iter().map(term).collect();
+    if terms.is_empty() { "by key".to_owned() } else { format!("{how}by {}", terms.join(", ")) }
+}
+
+/// The plan for a caller that sees a part of the records: nothing of it may depend on the others, so it is made of the
+/// query alone.
+fn describe_to_restricted<R: Resource>(query: &Query<'_>, predicate: &Predicate) -> Plan {
+    let mut access = format!("visible records of {}", R::KIND.name);
+    let usable = usable::<R>(&predicate.conditions);
+    if !usable.is_empty() {
+        access.push_str(&format!(", with the help of index {}", usable.join(" or index ")));
+    }
+    Plan {
+        access,
+        residual: predicate.describe::<R>(),
+        order: order_text(query, ""),
+        count: query.return_count.then(|| "visible matches".to_owned()),
+        ..Plan::default()
+    }
+}
+
 fn describe<R: Resource>(query: &Query<'_>, predicate: &Predicate, choice: &Choice) -> Plan {
+    if predicate.visibility != Visibility::All {
+        return describe_to_restricted::<R>(query, predicate);
+    }
     let (access, order) = match &choice.path {
-        AccessPath::Nothing => ("nothing".to_owned(), "by key"),
-        AccessPath::Keys(keys) => (format!("{} ids", keys.len()), "top"),
-        AccessPath::Sets(sets) => (sets_text(sets), "top"),
+        AccessPath::Nothing => ("nothing".to_owned(), "by key "),
+        AccessPath::Keys(keys) => (format!("{} ids", keys.len()), "top "),
+        AccessPath::Sets(sets) => (sets_text(sets), "top "),
         AccessPath::Ordered { ordered, within } => {
             let mut access = format!("index {} in order", ordered.scan.name);
             if let Some(within) = within {
@@ -319,20 +347,11 @@ fn describe<R: Resource>(query: &Query<'_>, predicate: &Predicate, choice: &Choi
                     Within::Keys(keys) => format!("{} ids", keys.len()),
                 });
             }
-            (access, "from the index")
+            (access, "from the index ")
         }
-        AccessPath::All => (format!("all records of {}", R::KIND.name), "top"),
+        AccessPath::All => (format!("all records of {}", R::KIND.name), "top "),
     };
-    let order = match query.order.as_slice() {
-        [] => "by key".to_owned(),
-        terms => {
-            let terms: Vec<String> = terms
-                .iter()
-                .map(|term| format!("{}{}", term.path, if term.descending { " descending" } else { "" }))
-                .collect();
-            format!("{order} by {}", terms.join(", "))
-        }
-    };
+    let order = order_text(query, order);
     let count = query.return_count.then(|| match &choice.count {
         Some(Count::Entries(sets)) => sets_text(sets),
         Some(Count::Columns(asks)) => format!("{} columns of the text index", asks.len()),

@@ -1,0 +1,315 @@
+//! Requests for every operation that takes one and reads: filters, orders, pages and counts that aim at hidden records.
+
+use serde_json::{Value, json};
+use stationdb::prelude::*;
+use stationdb::{Control, Plan, Result, Session};
+
+use crate::operations::wire;
+use crate::world::{World, request};
+
+/// One operation and the requests that it is asked.
+pub struct Question {
+    pub operation: &'static str,
+    pub requests: fn(&World) -> Vec<Value>,
+    pub ask: fn(&Session, &World, Value) -> Result<Value>,
+}
+
+/// Pages that are walked, and sizes around which a plan changes.
+const TAKES: [i64; 3] = [2, 40, 200];
+
+/// Each request of `base` with each filter, order and take.
+fn ways(base: &Value, filter: (&str, &[&str]), orders: &[Value]) -> Vec<Value> {
+    let mut requests = Vec::new();
+    for text in std::iter::once(&"").chain(filter.1) {
+        for order in orders {
+            for take in TAKES {
+                let mut members = base.as_object().cloned().unwrap_or_default();
+                members.insert("take".to_owned(), json!(take));
+                members.extend(order.as_object().cloned().unwrap_or_default());
+                if !text.is_empty() {
+                    members.insert(filter.0.to_owned(), json!(text));
+                }
+                requests.push(Value::Object(members));
+            }
+        }
+    }
+    requests
+}
+
+fn explained(plan: &Plan) -> Value {
+    json!({"plan": wire(plan), "text": plan.to_string()})
+}
+
+fn products(_: &World) -> Vec<Value> {
+    let filters = [
+        r#"partNumber.StartsWith("Z")"#,
+        r#"partNumber.StartsWith("Zebra-c1")"#,
+        r#"partNumber == "Zebra-c7""#,
+        r#"partNumber.StartsWith("P")"#,
+        r#"name.Contains("thing 1")"#,
+        r#"family == "Zebra family 1" or family == "Plain family 1""#,
+        r#"family == "Zebra family 1" and partNumber.StartsWith("Zebra")"#,
+        r#"updatedAt > "2020-01-01T00:00:00Z""#,
+        r#"keywords.Contains("Zebra")"#,
+        r#"workspace == "secret""#,
+        r#"workspace == "open" and name.Contains("7")"#,
+        r#"search("zebra*")"#,
+        r#"search("thing")"#,
+    ];
+    let orders = [
+        json!({"returnCount": true}),
+        json!({"orderBy": "UPDATED_AT", "descending": true}),
+        json!({"orderBy": "NAME", "returnCount": true}),
+    ];
+    ways(&json!({}), ("filter", &filters), &orders)
+}
+
+fn product_values(_: &World) -> Vec<Value> {
+    let fields = ["PART_NUMBER", "NAME", "FAMILY", "UPDATED_AT", "ID"];
+    let field = |field| {
+        [
+            json!({"field": field}),
+            json!({"field": field, "startsWith": "Z"}),
+            json!({"field": field, "filter": r#"name.Contains("thing")"#}),
+        ]
+    };
+    fields.into_iter().flat_map(field).collect()
+}
+
+fn specs(w: &World) -> Vec<Value> {
+    let filters = [
+        r#"specId.StartsWith("Z")"#,
+        r#"specId == "Zebra-S3""#,
+        r#"name.Contains("thing 1")"#,
+        r#"workspace = "secret""#,
+        r#"search("zebra")"#,
+    ];
+    let orders = [json!({}), json!({"orderBy": "SPEC_ID", "orderByDescending": true})];
+    let base = json!({"productIds": [w.open.product, w.secret.product]});
+    ways(&base, ("filter", &filters), &orders)
+}
+
+fn assets(_: &World) -> Vec<Value> {
+    let filters = [
+        r#"name.StartsWith("Z")"#,
+        r#"serialNumber.StartsWith("SN-secret")"#,
+        r#"location.minionId = "bench""#,
+        r#"location.physicalLocation = "Zebra""#,
+        r#"name.Contains("thing 1")"#,
+        r#"workspace = "secret""#,
+        r#"search("zebra* OR thing")"#,
+    ];
+    let orders = [
+        json!({"returnCount": true}),
+        json!({"orderBy": "LAST_UPDATED_TIMESTAMP", "descending": true, "returnCount": true}),
+        json!({"orderBy": "ID", "descending": true, "skip": 1}),
+    ];
+    ways(&json!({}), ("filter", &filters), &orders)
+}
+
+fn utilizations(_: &World) -> Vec<Value> {
+    let mut requests = ways(
+        &json!({}),
+        ("utilizationFilter", &[r#"taskName.StartsWith("Z")"#, r#"minionId = "bench""#]),
+        &[json!({}), json!({"orderBy": "START_TIMESTAMP", "orderByDescending": true})],
+    );
+    let filters = [r#"name.StartsWith("Z")"#, r#"location.minionId = "bench""#, r#"name.Contains("thing")"#];
+    requests.extend(ways(&json!({}), ("assetFilter", &filters), &[json!({})]));
+    requests
+}
+
+fn lab(filters: &[&str], orders: &[Value]) -> Vec<Value> {
+    ways(&json!({}), ("filter", filters), orders)
+}
+
+fn items(_: &World) -> Vec<Value> {
+    let filters = [
+        r#"partNumber == "Zebra""#,
+        r#"name.StartsWith("Zebra thing 1")"#,
+        r#"name.Contains("ebra")"#,
+        r#"state == "NEW" and partNumber != "Plain""#,
+        r#"workspace == "secret""#,
+        r#"search("zebra thing")"#,
+    ];
+    lab(&filters, &[json!({"returnCount": true}), json!({"orderBy": "UPDATED_AT", "descending": true})])
+}
+
+fn templates(_: &World) -> Vec<Value> {
+    let filters = [
+        r#"templateGroup == "Zebra""#,
+        r#"name.StartsWith("Zebra thing 1")"#,
+        r#"name.Contains("ebra")"#,
+        r#"workspace == "secret""#,
+    ];
+    lab(&filters, &[json!({}), json!({"orderBy": "NAME", "descending": true})])
+}
+
+fn tables(_: &World) -> Vec<Value> {
+    let filters = [
+        r#"name.StartsWith("Z")"#,
+        r#"name.Contains("thing 1")"#,
+        r#"rowCount > 0"#,
+        r#"properties["k"] == "Zebra""#,
+        r#"workspace == "secret""#,
+    ];
+    lab(
+        &filters,
+        &[json!({}), json!({"orderBy": "NAME"}), json!({"orderBy": "NUMBER_OF_ROWS", "orderByDescending": true})],
+    )
+}
+
+fn listed_tables(w: &World) -> Vec<Value> {
+    vec![
+        json!({"take": 2}),
+        json!({"take": 2, "orderBy": "NAME", "orderByDescending": true}),
+        json!({"take": 2, "workspace": ["secret"]}),
+        json!({"take": 2, "workspace": ["secret", "open"]}),
+        json!({"id": [w.secret.table, w.open.table]}),
+    ]
+}
+
+fn rows(_: &World) -> Vec<Value> {
+    let filter = |operation: &str, value: &str| json!([{"column": "v", "operation": operation, "value": value}]);
+    vec![
+        json!({"take": 1}),
+        json!({"take": 1, "filters": filter("EQUALS", "Zebra")}),
+        json!({"take": 1, "filters": filter("CONTAINS", "ebra"), "orderBy": [{"column": "v", "descending": true}]}),
+    ]
+}
+
+fn exports(w: &World) -> Vec<Value> {
+    let format = |mut rows: Value| {
+        let members = rows.as_object_mut().unwrap();
+        members.remove("orderBy");
+        members.insert("responseFormat".to_owned(), json!("CSV"));
+        rows
+    };
+    rows(w).into_iter().map(format).collect()
+}
+
+fn decimated(_: &World) -> Vec<Value> {
+    let decimation = |method: &str| json!({"decimation": {"intervals": 1, "method": method}});
+    let mut filtered = decimation("LOSSY");
+    filtered["filters"] = json!([{"column": "t", "operation": "GREATER_THAN", "value": "1"}]);
+    vec![decimation("LOSSY"), filtered]
+}
+
+fn plain_rows(_: &World) -> Vec<Value> {
+    vec![json!({"take": 1}), json!({"orderBy": ["v"], "orderByDescending": true, "take": 1})]
+}
+
+fn files(w: &World) -> Vec<Value> {
+    vec![
+        json!({"take": 2}),
+        json!({"take": 2, "skip": 3, "orderBy": "size", "orderByDescending": true}),
+        json!({"ids": [w.secret.file, w.open.file]}),
+    ]
+}
+
+fn structured_files(_: &World) -> Vec<Value> {
+    vec![
+        json!({"take": 2}),
+        json!({"workspace": "secret"}),
+        json!({"propertiesQuery": [{"key": "about", "operation": "CONTAINS", "value": "ebra"}]}),
+        json!({"sizeMinQuery": {"operation": "GREATER_THAN", "value": 1}, "take": 1, "skip": 1}),
+    ]
+}
+
+fn linq_files(_: &World) -> Vec<Value> {
+    let filters = [r#"name.StartsWith("Z")"#, r#"name.Contains("1")"#, r#"workspace == "secret""#, "size > 0"];
+    let orders =
+        [json!({}), json!({"orderBy": "name", "orderByDescending": false}), json!({"orderBy": "size", "skip": 1})];
+    ways(&json!({}), ("filter", &filters), &orders)
+}
+
+fn searched_files(_: &World) -> Vec<Value> {
+    let filters = [r#"name:("Z*")"#, r#"workspaceId:("secret")"#, "size:[1 TO *]"];
+    ways(&json!({}), ("filter", &filters), &[json!({}), json!({"orderBy": "name"})])
+}
+
+fn feeds(_: &World) -> Vec<Value> {
+    vec![json!({}), json!({"platform": "NI_LINUX_RT"}), json!({"workspace": "open"}), json!({"platform": "WINDOWS"})]
+}
+
+fn searches(_: &World) -> Vec<Value> {
+    let mut requests = Vec::new();
+    for text in
+        ["thing", "plain", "plain thing", "zebra", "zeb*", "th*", "\"plain thing\"", "name:thing -zebra", "", "feed"]
+    {
+        for take in [3, 100] {
+            requests.push(json!({"text": text, "take": take, "facets": true, "highlight": true}));
+            requests.push(json!({"text": text, "take": take, "returnCount": false}));
+        }
+        requests.push(json!({"text": text, "workspaces": ["secret", "open"], "facets": true}));
+        requests.push(json!({"text": text, "kinds": ["Product"], "facets": true}));
+    }
+    requests
+}
+
+macro_rules! questions {
+    ($($operation:literal $requests:ident, |$s:ident, $w:ident, $r:ident| $ask:expr;)*) => {
+        vec![$(Question { operation: $operation, requests: $requests, ask: |$s, $w, $r| { let _ = $w; $ask } }),*]
+    };
+}
+
+pub fn questions() -> Vec<Question> {
+    questions! {
+        "ProductService::query_products" products, |s, w, r| s.query_products(request(r)).map(wire);
+        "ProductService::explain_query_products" products, |s, w, r|
+            s.explain_query_products(request(r)).map(|plan| explained(&plan));
+        "ProductService::query_product_values" product_values, |s, w, r| s.query_product_values(request(r)).map(wire);
+        "SpecificationService::query_specs" specs, |s, w, r| s.query_specs(request(r)).map(wire);
+        "SpecificationService::explain_query_specs" specs, |s, w, r|
+            s.explain_query_specs(request(r)).map(|plan| explained(&plan));
+        "AssetService::query_assets" assets, |s, w, r| s.query_assets(request(r)).map(wire);
+        "AssetService::explain_query_assets" assets, |s, w, r|
+            s.explain_query_assets(request(r)).map(|plan| explained(&plan));
+        "AssetService::query_asset_utilization_history" utilizations, |s, w, r|
+            s.query_asset_utilization_history(request(r)).map(wire);
+        "AssetService::explain_query_asset_utilization_history" utilizations, |s, w, r|
+            s.explain_query_asset_utilization_history(request(r)).map(|plan| explained(&plan));
+        "WorkItemService::query_work_items" items, |s, w, r| s.query_work_items(request(r)).map(wire);
+        "WorkItemService::explain_query_work_items" items, |s, w, r|
+            s.explain_query_work_items(request(r)).map(|plan| explained(&plan));
+        "WorkItemService::query_work_item_templates" templates, |s, w, r|
+            s.query_work_item_templates(request(r)).map(wire);
+        "WorkItemService::explain_query_work_item_templates" templates, |s, w, r|
+            s.explain_query_work_item_templates(request(r)).map(|plan| explained(&plan));
+        "TestPlanService::query_test_plans" items, |s, w, r| s.query_test_plans(request(r)).map(wire);
+        "TestPlanService::explain_query_test_plans" items, |s, w, r|
+            s.explain_query_test_plans(request(r)).map(|plan| explained(&plan));
+        "TestPlanService::query_test_plan_templates" templates, |s, w, r|
+            s.query_test_plan_templates(request(r)).map(wire);
+        "TestPlanService::explain_query_test_plan_templates" templates, |s, w, r|
+            s.explain_query_test_plan_templates(request(r)).map(|plan| explained(&plan));
+        "TableService::list_tables" listed_tables, |s, w, r| s.list_tables(request(r)).map(wire);
+        "TableService::query_tables" tables, |s, w, r| s.query_tables(request(r)).map(wire);
+        "TableService::explain_query_tables" tables, |s, w, r|
+            s.explain_query_tables(request(r)).map(|plan| explained(&plan));
+        "TableService::get_table_data" plain_rows, |s, w, r| s.get_table_data(&w.secret.table, request(r)).map(wire);
+        "TableService::query_table_data" rows, |s, w, r| s.query_table_data(&w.secret.table, request(r)).map(wire);
+        "TableService::explain_query_table_data" rows, |s, w, r| {
+            let plan = s.explain_query_table_data(&w.secret.table, request(r));
+            plan.map(|plan| json!({"plan": wire(&plan), "text": plan.to_string()}))
+        };
+        "TableService::export_table_data" exports, |s, w, r| {
+            let mut out = Vec::new();
+            let exported = s.export_table_data(&w.secret.table, request(r), &mut out, &Control::default());
+            exported.map(|rows| json!({"rows": wire(rows), "bytes": out}))
+        };
+        "TableService::query_decimated_data" decimated, |s, w, r|
+            s.query_decimated_data(&w.secret.table, request(r)).map(wire);
+        "TableService::scan" rows, |s, w, r| {
+            let rows = s.scan(&w.secret.table, request(r), &Control::default())?;
+            rows.map(|batch| batch.map(|batch| json!(format!("{batch:?}")))).collect()
+        };
+        "FileService::get_files" files, |s, w, r| s.get_files(request(r)).map(wire);
+        "FileService::query_files" structured_files, |s, w, r| s.query_files(request(r)).map(wire);
+        "FileService::query_files_linq" linq_files, |s, w, r| s.query_files_linq(request(r)).map(wire);
+        "FileService::explain_query_files_linq" linq_files, |s, w, r|
+            s.explain_query_files_linq(request(r)).map(|plan| explained(&plan));
+        "FileService::search_files" searched_files, |s, w, r| s.search_files(request(r)).map(wire);
+        "FeedService::query_feeds" feeds, |s, w, r| s.query_feeds(request(r)).map(wire);
+        "SearchService::search" searches, |s, w, r| s.search(request(r)).map(wire);
+    }
+}
