@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use redb::{Database, ReadableDatabase, WriteTransaction};
+use redb::{Database, ReadableDatabase};
 
 use super::backend::DiskBackend;
 use super::error::from_redb;
+use super::medium::Medium;
 use super::space::Table;
-use super::turn::Finished;
+use super::turn::{Finished, WriteTable};
 use super::{Change, Snapshot, Space, Turn, bookkeeping};
 use crate::disk::{Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
@@ -27,9 +28,31 @@ pub(crate) struct RecordFileOptions {
 /// The open record file.
 #[derive(Debug)]
 pub(crate) struct RecordFile {
-    /// There until it is dropped.
+    /// There until it is dropped, or could not be opened again after a failure.
     database: Option<Database>,
+    medium: Arc<Medium>,
+    disk: SharedDisk,
     options: RecordFileOptions,
+    /// Whether redb knows of no commit that failed, although the medium has failed.
+    is_read_only: bool,
+}
+
+/// An open write transaction, whose writes stay in memory once one of them has failed.
+pub(crate) struct WriteTransaction {
+    transaction: redb::WriteTransaction,
+    medium: Arc<Medium>,
+}
+
+impl WriteTransaction {
+    pub(super) fn open_table(&self, table: Table) -> Result<WriteTable<'_>> {
+        let opened = self.transaction.open_table(table.definition());
+        opened.map_err(|error| from_redb("open a table for writing", error))
+    }
+
+    /// Refuses once a write has failed, of which redb is told nothing.
+    pub(super) fn check(&self) -> Result<()> {
+        self.medium.check()
+    }
 }
 
 impl RecordFile {
@@ -40,11 +63,10 @@ impl RecordFile {
             disk.remove_file(NEW_NAME).map_err(|error| failed("remove leftovers", error))?;
         }
         let file = disk.open(NEW_NAME, Mode::CreateNew).map_err(|error| failed("create records.redb.new", error))?;
-        let database = open_database(file, options)?;
-        let record_file = Self { database: Some(database), options };
+        let record_file = Self::over(disk, Medium::new(file), options)?;
         let transaction = record_file.begin()?;
         for table in Table::ALL {
-            transaction.open_table(table.definition()).map_err(|error| from_redb("create its tables", error))?;
+            transaction.open_table(table)?;
         }
         let finished = {
             let mut turn = Turn::open(&transaction, Arc::new(record_file.snapshot(0)?));
@@ -91,7 +113,16 @@ impl RecordFile {
         }
         // Before redb sees them: damage there would end the process in a later commit.
         bookkeeping::check(&*file)?;
-        Ok(Self { database: Some(open_database(file, options)?), options })
+        Self::over(disk, Medium::new(file), options)
+    }
+
+    fn over(disk: &SharedDisk, medium: Medium, options: RecordFileOptions) -> Result<Self> {
+        let medium = Arc::new(medium);
+        let database = open_database(medium.clone(), options)?;
+        let record_file = Self { database: Some(database), medium, disk: disk.clone(), options, is_read_only: false };
+        // redb writes when it opens a file, and was told of no failure.
+        record_file.medium.check()?;
+        Ok(record_file)
     }
 
     fn database(&self) -> Result<&Database> {
@@ -99,21 +130,46 @@ impl RecordFile {
     }
 
     /// The state of the last commit.
+    ///
+    /// # Errors
+    /// Those of the medium after a failed write: redb takes the commit for done, so what it shows may never have
+    /// reached the disk.
     pub(crate) fn snapshot(&self, sequence: u64) -> Result<Snapshot> {
+        if !self.is_read_only {
+            self.medium.check()?;
+        }
         let transaction = self.database()?.begin_read().map_err(|error| from_redb("begin a read", error))?;
         Ok(Snapshot::new(transaction, sequence))
     }
 
     /// Begins a write transaction; waits while another is open.
+    ///
+    /// # Errors
+    /// `Latched` after a failed write.
     pub(crate) fn begin(&self) -> Result<WriteTransaction> {
+        self.check_writable()?;
         let mut transaction = self.database()?.begin_write().map_err(|error| from_redb("begin a write", error))?;
         transaction.set_quick_repair(self.options.quick_repair);
-        Ok(transaction)
+        Ok(WriteTransaction { transaction, medium: self.medium.clone() })
+    }
+
+    fn check_writable(&self) -> Result<()> {
+        self.medium.check().map_err(|cause| {
+            let text = format!("an earlier write failed ({}); close and reopen the store", cause.message());
+            Error::new(ErrorKind::Latched, text).with_source(cause)
+        })
     }
 
     /// Makes a write transaction durable, whose turn is finished.
+    ///
+    /// # Errors
+    /// What failed. Whether the commit is there is then only known after a reopen.
     pub(crate) fn commit(transaction: WriteTransaction, _finished: Finished) -> Result<()> {
-        transaction.commit().map_err(|error| from_redb("commit", error))
+        let WriteTransaction { transaction, medium } = transaction;
+        medium.check()?;
+        transaction.commit().map_err(|error| from_redb("commit", error))?;
+        // redb was told of no failure.
+        medium.check()
     }
 
     /// Runs `f` in a write transaction of its own and commits it.
@@ -129,11 +185,7 @@ impl RecordFile {
 
     /// Gives unused pages back to the file system; needs that nothing reads.
     pub(crate) fn compact(&mut self) -> Result<bool> {
-        let database = self.database.as_mut().ok_or_else(closed)?;
-        database.compact().map_err(|error| {
-            let error: redb::Error = error.into();
-            from_redb("compact", error)
-        })
+        self.alone("compact", |database| database.compact())
     }
 
     /// Reads every page from the medium and compares its checksum; false when the bookkeeping had to be mended. Needs that
@@ -142,19 +194,56 @@ impl RecordFile {
     /// # Errors
     /// `Corrupt` when a page is damaged.
     pub(crate) fn check_pages(&mut self) -> Result<bool> {
+        self.alone("verify its pages", |database| database.check_integrity())
+    }
+
+    /// Works on the whole file while nobody reads.
+    ///
+    /// A failure of the disk ends the work, and redb then reads nothing that it does not have in its cache. So the file
+    /// is opened again: as after a kill, and only for reading when a write has failed.
+    fn alone<E>(&mut self, attempt: &str, f: impl FnOnce(&mut Database) -> std::result::Result<bool, E>) -> Result<bool>
+    where
+        redb::Error: From<E>,
+    {
+        self.check_writable()?;
         let database = self.database.as_mut().ok_or_else(closed)?;
-        database.check_integrity().map_err(|error| {
-            let error: redb::Error = error.into();
-            from_redb("verify its pages", error)
-        })
+        self.medium.set_strict(true);
+        let outcome = f(database).map_err(|error| from_redb(attempt, redb::Error::from(error)));
+        self.medium.set_strict(false);
+        let outcome = outcome.and_then(|done| self.medium.check().map(|()| done));
+        let is_fault = |error: &Error| matches!(error.kind(), ErrorKind::Io | ErrorKind::NoSpace | ErrorKind::Latched);
+        if outcome.as_ref().is_err_and(is_fault) {
+            // What fails here is told by the next read.
+            let _ = self.open_again();
+        }
+        outcome
+    }
+
+    fn open_again(&mut self) -> Result<()> {
+        self.close();
+        let failed = |error| Error::io("opening records.redb again", error);
+        let file = self.disk.open(NAME, Mode::ReadWrite).map_err(failed)?;
+        let medium = match self.medium.check() {
+            Ok(()) => Medium::new(file),
+            Err(cause) => Medium::read_only(file, cause).map_err(failed)?,
+        };
+        self.is_read_only = medium.check().is_err();
+        self.medium = Arc::new(medium);
+        self.database = Some(open_database(self.medium.clone(), self.options)?);
+        Ok(())
+    }
+
+    /// redb writes when it is closed, and may panic on damaged pages as anywhere else. All that was acknowledged is safe.
+    fn close(&mut self) {
+        self.medium.refuse_after_failure();
+        let database = self.database.take();
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(database)));
     }
 }
 
 impl Drop for RecordFile {
-    /// redb writes when it is closed, and may panic on damaged pages as anywhere else. All that was acknowledged is safe.
     fn drop(&mut self) {
-        let database = self.database.take();
-        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(database)));
+        self.close();
     }
 }
 
@@ -162,11 +251,11 @@ fn closed() -> Error {
     Error::conflict("the record file is closed")
 }
 
-fn open_database(file: Box<dyn crate::disk::DiskFile>, options: RecordFileOptions) -> Result<Database> {
+fn open_database(medium: Arc<Medium>, options: RecordFileOptions) -> Result<Database> {
     let open = || {
         redb::Builder::new()
             .set_cache_size(options.cache_bytes)
-            .create_with_backend(DiskBackend::new(file))
+            .create_with_backend(DiskBackend::new(medium))
             .map_err(|error| from_redb("open", error))
     };
     // redb may panic on damaged pages: a damaged store is an error of ours and never the end of the host.

@@ -16,14 +16,14 @@ use super::recent_log::RecentLog;
 use super::runs::{self, Ahead, Manifest, Memory, Merged, Rows, Work};
 use super::snapshot::range;
 use super::space::{Place, RECENT_LOG, Table};
-use super::{Change, Cursor, Entries, SUMS_KEY, Snapshot, Space, Sums};
+use super::{Change, Cursor, Entries, SUMS_KEY, Snapshot, Space, Sums, WriteTransaction};
 use crate::error::{Error, Result};
 
 pub(super) type WriteTable<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
 
 /// The tables of one open write transaction: reads see what the turn wrote.
 pub(crate) struct Turn<'t> {
-    transaction: &'t redb::WriteTransaction,
+    transaction: &'t WriteTransaction,
     tables: [Option<WriteTable<'t>>; Table::COUNT],
     /// The state that the turn began from.
     base: Arc<Snapshot>,
@@ -52,22 +52,21 @@ pub(crate) struct Finished(());
 
 /// A table for writing.
 fn to_write<'s, 't>(
-    transaction: &'t redb::WriteTransaction,
+    transaction: &'t WriteTransaction,
     tables: &'s mut [Option<WriteTable<'t>>; Table::COUNT],
     table: Table,
 ) -> Result<&'s mut WriteTable<'t>> {
     let missing = || Error::corrupt(format!("no table {}", table.name()));
     let place = tables.get_mut(table.position()).ok_or_else(missing)?;
     if place.is_none() {
-        let opened = transaction.open_table(table.definition());
-        *place = Some(opened.map_err(|error| from_redb("open a table for writing", error))?);
+        *place = Some(transaction.open_table(table)?);
     }
     place.as_mut().ok_or_else(missing)
 }
 
 impl<'t> Turn<'t> {
     /// A turn that writes in `transaction` and begins from `base`, the state of the last commit.
-    pub(crate) fn open(transaction: &'t redb::WriteTransaction, base: Arc<Snapshot>) -> Self {
+    pub(crate) fn open(transaction: &'t WriteTransaction, base: Arc<Snapshot>) -> Self {
         Self {
             transaction,
             tables: Default::default(),
@@ -186,6 +185,8 @@ impl<'t> Turn<'t> {
     pub(crate) fn apply(&mut self, changes: impl IntoIterator<Item = Change>) -> Result<()> {
         let mut single = Entries::default();
         for change in changes {
+            // After a failure redb's writes go nowhere but into memory.
+            self.transaction.check()?;
             match change {
                 Change::Entries(entries) => self.add_entries(entries),
                 // Whoever copies a store sets each key of the index space once.
@@ -253,6 +254,7 @@ impl<'t> Turn<'t> {
 
     /// Puts what the turn keeps in memory into the transaction, which may then be committed.
     pub(crate) fn finish(mut self) -> Result<Finished> {
+        self.transaction.check()?;
         let entries = std::mem::take(&mut self.entries);
         if !entries.is_empty() {
             let mut runs = self.take_runs()?;
