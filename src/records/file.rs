@@ -6,6 +6,7 @@ use redb::{Database, ReadableDatabase};
 
 use super::backend::DiskBackend;
 use super::error::from_redb;
+use super::free_space::FreeSpace;
 use super::medium::Medium;
 use super::space::Table;
 use super::turn::{Finished, WriteTable};
@@ -31,8 +32,11 @@ pub(crate) struct RecordFile {
     /// There until it is dropped, or could not be opened again after a failure.
     database: Option<Database>,
     medium: Arc<Medium>,
+    free: Arc<FreeSpace>,
     disk: SharedDisk,
     options: RecordFileOptions,
+    /// Why the file could not be opened again after a failure.
+    lost: Option<Error>,
     /// Whether redb knows of no commit that failed, although the medium has failed.
     is_read_only: bool,
 }
@@ -41,6 +45,7 @@ pub(crate) struct RecordFile {
 pub(crate) struct WriteTransaction {
     transaction: redb::WriteTransaction,
     medium: Arc<Medium>,
+    free: Arc<FreeSpace>,
 }
 
 impl WriteTransaction {
@@ -52,6 +57,11 @@ impl WriteTransaction {
     /// Refuses once a write has failed, of which redb is told nothing.
     pub(super) fn check(&self) -> Result<()> {
         self.medium.check()
+    }
+
+    /// Tells that values of so many bytes were removed or replaced.
+    pub(super) fn removed(&self, bytes: u64) {
+        self.free.removed(bytes);
     }
 }
 
@@ -112,28 +122,40 @@ impl RecordFile {
             return Err(Error::corrupt("records.redb is empty; restore it from a backup"));
         }
         // Before redb sees them: damage there would end the process in a later commit.
-        bookkeeping::check(&*file)?;
-        Self::over(disk, Medium::new(file), options)
+        let free_bytes = bookkeeping::check(&*file)?;
+        let medium = Medium::new(file);
+        let record_file = Self::over(disk, medium, options)?;
+        // redb has written since then, if anything.
+        record_file.free.set(&record_file.medium, free_bytes, 0);
+        Ok(record_file)
     }
 
     fn over(disk: &SharedDisk, medium: Medium, options: RecordFileOptions) -> Result<Self> {
         let medium = Arc::new(medium);
         let database = open_database(medium.clone(), options)?;
-        let record_file = Self { database: Some(database), medium, disk: disk.clone(), options, is_read_only: false };
+        let record_file = Self {
+            database: Some(database),
+            medium,
+            free: Arc::default(),
+            disk: disk.clone(),
+            options,
+            lost: None,
+            is_read_only: false,
+        };
         // redb writes when it opens a file, and was told of no failure.
         record_file.medium.check()?;
         Ok(record_file)
     }
 
     fn database(&self) -> Result<&Database> {
-        self.database.as_ref().ok_or_else(closed)
+        self.database.as_ref().ok_or_else(|| self.closed())
     }
 
     /// The state of the last commit.
     ///
     /// # Errors
-    /// Those of the medium after a failed write: redb takes the commit for done, so what it shows may never have
-    /// reached the disk.
+    /// Those of the medium after a failed write: redb takes the commit for done, so what it shows
+    /// may never have reached the disk.
     pub(crate) fn snapshot(&self, sequence: u64) -> Result<Snapshot> {
         if !self.is_read_only {
             self.medium.check()?;
@@ -150,7 +172,37 @@ impl RecordFile {
         self.check_writable()?;
         let mut transaction = self.database()?.begin_write().map_err(|error| from_redb("begin a write", error))?;
         transaction.set_quick_repair(self.options.quick_repair);
-        Ok(WriteTransaction { transaction, medium: self.medium.clone() })
+        Ok(WriteTransaction { transaction, medium: self.medium.clone(), free: self.free.clone() })
+    }
+
+    /// Bytes that commits can write without taking more of the disk. Of pages that were freed
+    /// lately it tells only after [`Self::count_free_bytes`].
+    pub(crate) fn free_bytes(&self) -> u64 {
+        self.free.bytes(&self.medium)
+    }
+
+    /// Whether so much has changed that [`Self::count_free_bytes`] may tell of more.
+    pub(crate) fn is_free_space_stale(&self) -> bool {
+        self.free.is_stale(&self.medium)
+    }
+
+    /// Counts the free pages again, by a commit that changes nothing: it makes the pages usable
+    /// that nobody reads any more, and stores which are free. Needs the turn to write, and
+    /// `free_bytes` that the disk has left.
+    ///
+    /// # Errors
+    /// As [`Self::begin`] and [`Self::commit`].
+    pub(crate) fn count_free_bytes(&self, free_bytes: u64) -> Result<()> {
+        let len = self.medium.file().len().map_err(|error| Error::io("reading the length of records.redb", error))?;
+        // A commit that finds no room would latch.
+        if free_bytes.max(self.free_bytes()) < FreeSpace::count_bytes(len) {
+            return Ok(());
+        }
+        let mut transaction = self.begin()?;
+        transaction.transaction.set_quick_repair(true);
+        Self::commit(transaction, Finished::nothing())?;
+        self.free.count(&self.medium);
+        Ok(())
     }
 
     fn check_writable(&self) -> Result<()> {
@@ -165,7 +217,7 @@ impl RecordFile {
     /// # Errors
     /// What failed. Whether the commit is there is then only known after a reopen.
     pub(crate) fn commit(transaction: WriteTransaction, _finished: Finished) -> Result<()> {
-        let WriteTransaction { transaction, medium } = transaction;
+        let WriteTransaction { transaction, medium, .. } = transaction;
         medium.check()?;
         transaction.commit().map_err(|error| from_redb("commit", error))?;
         // redb was told of no failure.
@@ -199,24 +251,32 @@ impl RecordFile {
 
     /// Works on the whole file while nobody reads.
     ///
-    /// A failure of the disk ends the work, and redb then reads nothing that it does not have in its cache. So the file
-    /// is opened again: as after a kill, and only for reading when a write has failed.
+    /// A failure of the disk ends the work, and redb then reads nothing that it does not have in
+    /// its cache. So the file is opened again: as after a kill, and only for reading when a write
+    /// has failed.
     fn alone<E>(&mut self, attempt: &str, f: impl FnOnce(&mut Database) -> std::result::Result<bool, E>) -> Result<bool>
     where
         redb::Error: From<E>,
     {
         self.check_writable()?;
-        let database = self.database.as_mut().ok_or_else(closed)?;
+        let closed = self.closed();
+        let database = self.database.as_mut().ok_or(closed)?;
         self.medium.set_strict(true);
         let outcome = f(database).map_err(|error| from_redb(attempt, redb::Error::from(error)));
         self.medium.set_strict(false);
         let outcome = outcome.and_then(|done| self.medium.check().map(|()| done));
+        // Counted again where it matters.
+        self.free = Arc::default();
         let is_fault = |error: &Error| matches!(error.kind(), ErrorKind::Io | ErrorKind::NoSpace | ErrorKind::Latched);
         if outcome.as_ref().is_err_and(is_fault) {
-            // What fails here is told by the next read.
-            let _ = self.open_again();
+            self.lost = self.open_again().err();
         }
         outcome
+    }
+
+    /// Why there is nothing to read.
+    fn closed(&self) -> Error {
+        self.lost.clone().unwrap_or_else(|| Error::conflict("the record file is closed"))
     }
 
     fn open_again(&mut self) -> Result<()> {
@@ -229,6 +289,7 @@ impl RecordFile {
         };
         self.is_read_only = medium.check().is_err();
         self.medium = Arc::new(medium);
+        self.free = Arc::default();
         self.database = Some(open_database(self.medium.clone(), self.options)?);
         Ok(())
     }
@@ -245,10 +306,6 @@ impl Drop for RecordFile {
     fn drop(&mut self) {
         self.close();
     }
-}
-
-fn closed() -> Error {
-    Error::conflict("the record file is closed")
 }
 
 fn open_database(medium: Arc<Medium>, options: RecordFileOptions) -> Result<Database> {

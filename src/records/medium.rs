@@ -1,31 +1,32 @@
 //! The file below redb, and what redb sees of it after a write failed.
 //!
-//! redb answers no read that is not in its cache once its backend has answered an error. So after the first failed
-//! write, growth or sync no error is answered any more: what redb writes then is kept in memory, nothing of it reaches
-//! the file, and what redb reads is what it wrote. So the file stays as the failure left it, as after a power cut,
-//! and the pages of the snapshot that was published before are still read from it: redb never writes to a page that a
-//! live snapshot needs.
+//! redb answers no read that is not in its cache once its backend has answered an error. So after
+//! the first failed write, growth or sync no error is answered any more: what redb writes then is
+//! kept in memory, nothing of it reaches the file, and what redb reads is what it wrote. So the
+//! file stays as the failure left it, as after a power cut, and the pages of the snapshot that was
+//! published before are still read from it: redb never writes to a page that a live snapshot needs.
 //!
-//! What must hold: whoever commits asks [`Medium::check`] after the commit, since redb takes it for done; no
-//! transaction begins after a failure, so that what is kept is bounded by what one transaction writes; and no snapshot
-//! is taken after it, since it would show the failed commit.
+//! What must hold: whoever commits asks [`Medium::check`] after the commit, since redb takes it for
+//! done; no transaction begins after a failure, so that what is kept is bounded by what one
+//! transaction writes; and no snapshot is taken after it, since it would show the failed commit.
 //!
-//! A failed sync may take what was written before it: the kernel may drop the pages and read old ones back. redb reads
-//! some of its own pages at the end of a commit. So what was written since the last sync is held as well, up to a bound.
+//! A failed sync may take what was written before it: the kernel may drop the pages and read old
+//! ones back. redb reads some of its own pages at the end of a commit. So what was written since
+//! the last sync is held as well, up to a bound.
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
 
-/// Bytes of writes since the last sync that are held. After a failed sync of more, redb is answered an error, and
-/// only what is in its cache can still be read.
+/// Bytes of writes since the last sync that are held. After a failed sync of more, redb is answered
+/// an error, and only what is in its cache can still be read.
 const UNSYNCED_BYTES: usize = 32 * 1024 * 1024;
 /// Capacity that the buffer of these writes keeps between commits.
 const UNSYNCED_BYTES_KEPT: usize = 1024 * 1024;
@@ -40,6 +41,8 @@ pub(super) struct Medium {
     file: Box<dyn DiskFile>,
     /// Whether `state` has a failure; it never goes away.
     has_failed: AtomicBool,
+    /// Bytes that redb wrote. It writes each page that a commit takes.
+    written_bytes: AtomicU64,
     state: RwLock<State>,
 }
 
@@ -84,7 +87,7 @@ enum Loss {
 
 impl Medium {
     pub(super) fn new(file: Box<dyn DiskFile>) -> Self {
-        Self { file, has_failed: AtomicBool::new(false), state: RwLock::default() }
+        Self { file, has_failed: AtomicBool::new(false), written_bytes: AtomicU64::new(0), state: RwLock::default() }
     }
 
     /// A file that is only read: writes of redb stay in memory from the start. `cause` is why.
@@ -92,7 +95,8 @@ impl Medium {
         let len = file.len()?;
         let failure = Failure { cause, pages: BTreeMap::new(), is_refusing: false };
         let state = State { len, failure: Some(failure), ..State::default() };
-        Ok(Self { file, has_failed: AtomicBool::new(true), state: RwLock::new(state) })
+        let state = RwLock::new(state);
+        Ok(Self { file, has_failed: AtomicBool::new(true), written_bytes: AtomicU64::new(0), state })
     }
 
     // Poison only tells that another thread panicked; each update below is complete or not begun.
@@ -119,8 +123,8 @@ impl Medium {
         self.state().failure.as_ref().map_or(Ok(()), |failure| Err(failure.cause.clone()))
     }
 
-    /// Whether redb is answered errors after a failure. For work that goes on for long whatever the disk does, and that
-    /// nobody reads beside.
+    /// Whether redb is answered errors after a failure. For work that goes on for long whatever the
+    /// disk does, and that nobody reads beside.
     pub(super) fn set_strict(&self, is_strict: bool) {
         self.state_mut().is_strict = is_strict;
     }
@@ -134,6 +138,11 @@ impl Medium {
 
     pub(super) fn file(&self) -> &dyn DiskFile {
         &*self.file
+    }
+
+    /// Bytes that redb wrote so far.
+    pub(super) fn written_bytes(&self) -> u64 {
+        self.written_bytes.load(Ordering::Relaxed)
     }
 
     pub(super) fn len(&self) -> io::Result<u64> {
@@ -170,6 +179,7 @@ impl Medium {
             match self.file.write_all_at(data, offset) {
                 Ok(()) => {
                     let mut state = self.state_mut();
+                    self.written_bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
                     state.unsynced.push(offset, data);
                     // Another write may have failed meanwhile.
                     return state.keep(&*self.file, offset, data);
@@ -203,10 +213,15 @@ impl Medium {
             return self.state().refuse();
         }
         // What others write meanwhile this sync may not cover.
-        let covered = self.state().unsynced.places.len();
+        let (covered, written_bytes) = {
+            let state = self.state();
+            (state.unsynced.places.len(), self.written_bytes())
+        };
         match self.file.sync_data() {
             Ok(()) => {
-                self.state_mut().unsynced.synced(covered);
+                let mut state = self.state_mut();
+                let is_all = self.written_bytes() == written_bytes;
+                state.unsynced.synced(covered, is_all);
                 Ok(())
             }
             Err(error) => self.fail("sync", error, Loss::Unsynced),
@@ -297,14 +312,15 @@ impl Unsynced {
         })
     }
 
-    /// Forgets the first `count` writes, which are durable.
-    fn synced(&mut self, count: usize) {
+    /// Forgets the first `count` writes, which are durable; `is_all` when there were no others,
+    /// held or not.
+    fn synced(&mut self, count: usize, is_all: bool) {
         let end = count.checked_sub(1).and_then(|last| self.places.get(last)).map_or(0, |(_, end)| *end);
         self.places.drain(..count.min(self.places.len()));
         self.places.iter_mut().for_each(|(_, place_end)| *place_end -= end);
         self.bytes.drain(..end);
         self.bytes.shrink_to(UNSYNCED_BYTES_KEPT);
-        self.is_partial = false;
+        self.is_partial &= !is_all;
     }
 }
 

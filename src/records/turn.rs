@@ -38,6 +38,8 @@ pub(crate) struct Turn<'t> {
     log: RecentLog,
     /// What the turn changes of the sums, which is written when the turn is finished.
     sums: Sums,
+    /// Bytes of values that were removed or replaced.
+    removed_bytes: u64,
 }
 
 /// Changes of index entries from which on runs are merged in another thread meanwhile.
@@ -49,6 +51,13 @@ const MANY_READS: usize = 100;
 /// That a turn is finished: everything that it changed is in its transaction.
 #[derive(Debug)]
 pub(crate) struct Finished(());
+
+impl Finished {
+    /// Of a transaction without a turn.
+    pub(super) fn nothing() -> Self {
+        Self(())
+    }
+}
 
 /// A table for writing.
 fn to_write<'s, 't>(
@@ -77,6 +86,7 @@ impl<'t> Turn<'t> {
             reading: RefCell::default(),
             log: RecentLog::default(),
             sums: Sums::default(),
+            removed_bytes: 0,
         }
     }
 
@@ -168,7 +178,9 @@ impl<'t> Turn<'t> {
         let table = to_write(self.transaction, &mut self.tables, place.table)?;
         let old = table.insert(place.key(key).as_ref(), value);
         let old = old.map_err(|error| from_redb("write a value", error))?;
-        self.sums.replace(space, key, old.as_ref().map(|old| old.value()), Some(value));
+        let old = old.as_ref().map(|old| old.value());
+        self.removed_bytes += old.map_or(0, |old| old.len() as u64);
+        self.sums.replace(space, key, old, Some(value));
         Ok(())
     }
 
@@ -177,7 +189,9 @@ impl<'t> Turn<'t> {
         let table = to_write(self.transaction, &mut self.tables, place.table)?;
         let old = table.remove(place.key(key).as_ref());
         let old = old.map_err(|error| from_redb("remove a value", error))?;
-        self.sums.replace(space, key, old.as_ref().map(|old| old.value()), None);
+        let old = old.as_ref().map(|old| old.value());
+        self.removed_bytes += old.map_or(0, |old| old.len() as u64);
+        self.sums.replace(space, key, old, None);
         Ok(old.is_some())
     }
 
@@ -262,6 +276,7 @@ impl<'t> Turn<'t> {
             runs::flush(self.table_mut(Table::Index)?, &mut runs, entries, ahead)?;
         }
         self.write_sums()?;
+        self.transaction.removed(self.removed_bytes);
         Ok(Finished(()))
     }
 

@@ -146,6 +146,7 @@ impl std::fmt::Debug for Transaction<'_> {
 
 fn run_transaction<T>(context: &Arc<Context>, f: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
     let engine = &context.engine;
+    engine.count_free_pages().inspect_err(|error| engine.set_latch(error))?;
     let redb_transaction = engine.records.begin()?;
     let sequence = engine.sequence() + 1;
     let (value, finished) = {
