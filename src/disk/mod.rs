@@ -79,6 +79,11 @@ pub trait Disk: Send + Sync + Debug + 'static {
 pub trait DiskFile: Send + Sync + Debug {
     /// Length in bytes.
     fn len(&self) -> io::Result<u64>;
+    /// Bytes of the medium that the file takes, where it can tell; holes that were never written
+    /// take none.
+    fn allocated_bytes(&self) -> io::Result<u64> {
+        self.len()
+    }
     /// Fills `buffer` from `offset`; `UnexpectedEof` when the file ends before.
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
     /// Writes all of `data` at `offset`, growing the file where needed.

@@ -209,6 +209,14 @@ impl DiskFile for RealFile {
         Ok(self.file.metadata()?.len())
     }
 
+    // On Windows files have no holes unless they are made for it.
+    #[cfg(unix)]
+    fn allocated_bytes(&self) -> io::Result<u64> {
+        /// The unit of `st_blocks`, whatever the file system's is.
+        const BLOCK_BYTES: u64 = 512;
+        Ok(std::os::unix::fs::MetadataExt::blocks(&self.file.metadata()?) * BLOCK_BYTES)
+    }
+
     #[cfg(not(windows))]
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         std::os::unix::fs::FileExt::read_exact_at(&self.file, buffer, offset)
@@ -282,6 +290,21 @@ impl DiskFile for RealFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What was only grown takes no room of the disk, and what was written does.
+    #[cfg(unix)]
+    #[test]
+    fn a_hole_takes_no_room() {
+        const BYTES: u64 = 8 << 20;
+        let dir = tempfile::tempdir().unwrap();
+        let file = RealDisk::create(dir.path()).unwrap().open("f", Mode::CreateNew).unwrap();
+        file.set_len(BYTES).unwrap();
+        let data: Vec<u8> = (0..1u32 << 20).map(|at| (at.wrapping_mul(0x9E37_79B9) >> 24) as u8).collect();
+        file.write_all_at(&data, BYTES / 2).unwrap();
+        file.sync_all().unwrap();
+        let allocated = file.allocated_bytes().unwrap();
+        assert!((data.len() as u64 / 2..BYTES / 2).contains(&allocated), "{allocated}");
+    }
 
     #[test]
     fn probing_creates_nothing_and_creating_creates_parents() {

@@ -8,19 +8,26 @@ mod crash_tests;
 
 use std::io;
 use std::ops::Bound;
+use std::sync::Arc;
 
 use redb::{BackendError, StorageBackend};
 
-use crate::disk::DiskFile;
+use super::medium::Medium;
 
-/// A [`StorageBackend`] over one [`DiskFile`].
+/// A [`StorageBackend`] over one [`Medium`].
 #[derive(Debug)]
-pub(crate) struct DiskBackend(Box<dyn DiskFile>);
+pub(crate) struct DiskBackend(Arc<Medium>);
 
 impl DiskBackend {
     /// Takes the file over; nobody else may write it.
-    pub(crate) fn new(file: Box<dyn DiskFile>) -> Self {
-        Self(file)
+    pub(super) fn new(medium: Arc<Medium>) -> Self {
+        Self(medium)
+    }
+
+    /// A backend of its own over a file.
+    #[cfg(test)]
+    pub(crate) fn over(file: Box<dyn crate::disk::DiskFile>) -> Self {
+        Self(Arc::new(Medium::new(file)))
     }
 }
 
@@ -35,7 +42,7 @@ impl StorageBackend for DiskBackend {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.0.read_exact_at(out, offset)
+        self.0.read(offset, out)
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
@@ -43,11 +50,11 @@ impl StorageBackend for DiskBackend {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.0.sync()
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.0.write_all_at(data, offset)
+        self.0.write(offset, data)
     }
 
     fn close(&self) -> io::Result<()> {
@@ -79,7 +86,7 @@ mod tests {
     const TABLE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("t");
 
     fn open(disk: &dyn Disk) -> Result<Database, DatabaseError> {
-        Builder::new().create_with_backend(DiskBackend::new(disk.open("r", Mode::OpenOrCreate).unwrap()))
+        Builder::new().create_with_backend(DiskBackend::over(disk.open("r", Mode::OpenOrCreate).unwrap()))
     }
 
     #[test]

@@ -41,16 +41,83 @@ const NORMAL_TABLE: u8 = 3;
 /// What the tree is called that names the system tables.
 const SYSTEM: &str = "its system tables";
 
-/// Compares the checksums of redb's bookkeeping, where redb itself would not.
+/// The system table that holds which pages are free, in a file that was closed cleanly or whose
+/// last commit has put it there.
+const ALLOCATOR: &str = "allocator_state";
+/// The first byte of the keys in it whose value tells of a region.
+const REGION: u8 = 3;
+
+/// Compares the checksums of redb's bookkeeping, where redb itself would not. Returns the bytes of
+/// the free pages, `None` where the file does not tell.
 ///
 /// # Errors
 /// `Corrupt` when a page is not what its parent says; the disk's errors.
-pub(super) fn check(file: &dyn DiskFile) -> Result<()> {
-    walk(file, &mut |_, _| ()).map(|_| ())
+pub(super) fn check(file: &dyn DiskFile) -> Result<Option<u64>> {
+    let mut free = None;
+    walk(file, &|_| true, &mut |_, _| (), &mut |leaf| add_free_pages(leaf, &mut free))?;
+    Ok(free.map(|pages| pages * PAGE_BYTES))
 }
 
-/// The system tables, each page of which was shown to `visit` with its place; `None` where redb looks itself.
-fn walk(file: &dyn DiskFile, visit: &mut dyn FnMut(&str, Range<u64>)) -> Result<Option<Vec<Table>>> {
+/// The bytes of the free pages after a commit that told them; `None` when the last one did not.
+///
+/// # Errors
+/// As [`check`].
+pub(super) fn free_bytes(file: &dyn DiskFile) -> Result<Option<u64>> {
+    let mut free = None;
+    walk(file, &|table| table == ALLOCATOR, &mut |_, _| (), &mut |leaf| add_free_pages(leaf, &mut free))?;
+    Ok(free.map(|pages| pages * PAGE_BYTES))
+}
+
+/// Adds the pages that a leaf of the allocator's table tells to be free.
+fn add_free_pages(leaf: &Node<'_>, free: &mut Option<u64>) {
+    for (key, value) in leaf.pairs() {
+        if key.first() == Some(&REGION) {
+            *free = free.unwrap_or(0).checked_add(free_pages(value).unwrap_or(0));
+        }
+    }
+}
+
+/// The free pages of a region: for each order a tree of bits, whose last level has a bit for each
+/// block of 2^order pages, set when it is not free as a whole.
+fn free_pages(region: &[u8]) -> Option<u64> {
+    let orders = u32::from(*region.first()?) + 1;
+    let mut start = 8 + 4 * orders as usize;
+    let mut free = 0u64;
+    for order in 0..orders {
+        let end = le_u32(region, 8 + 4 * order as usize)?;
+        let tree = region.get(start..usize::try_from(end).ok()?)?;
+        let levels = usize::try_from(le_u32(tree, 0)?).ok()?;
+        let last_start = match levels.checked_sub(2) {
+            Some(before) => le_u32(tree, 4 + 4 * before)?,
+            None => 4 + 4 * levels as u64,
+        };
+        let bits = tree.get(usize::try_from(last_start).ok()?..)?;
+        let blocks = le_u32(bits, 0)?;
+        let unset: u64 = (0..blocks.div_ceil(64))
+            .map(|word| {
+                let word_at = usize::try_from(4 + 8 * word).ok();
+                // A word that is not there counts as set.
+                let bits = word_at.and_then(|at| le(bits, at)).map_or(u64::MAX, u64::from_le_bytes);
+                let in_use = (blocks - 64 * word).min(64);
+                let beyond = if in_use < 64 { u64::MAX << in_use } else { 0 };
+                u64::from((bits | beyond).count_zeros())
+            })
+            .sum();
+        free = free.checked_add(unset.checked_shl(order)?)?;
+        start = usize::try_from(end).ok()?;
+    }
+    Some(free)
+}
+
+/// The system tables, each page of which was shown to `visit` with its place if the table is
+/// wanted. `allocator` sees the leaves of the table that holds the free pages. `None` where redb
+/// looks itself.
+fn walk(
+    file: &dyn DiskFile,
+    is_wanted: &dyn Fn(&str) -> bool,
+    visit: &mut dyn FnMut(&str, Range<u64>),
+    allocator: &mut dyn FnMut(&Node<'_>),
+) -> Result<Option<Vec<Table>>> {
     let len = file.len().map_err(|error| Error::io("reading the length of records.redb", error))?;
     if len < PAGE_BYTES {
         return Ok(None);
@@ -64,8 +131,12 @@ fn walk(file: &dyn DiskFile, visit: &mut dyn FnMut(&str, Range<u64>)) -> Result<
         let system = Table { name: SYSTEM.to_owned(), root: Some(root), widths: Widths { key: None, value: None } };
         walk.tree(&system, &mut |leaf| tables.extend(leaf.tables()))?;
     }
-    for table in &tables {
-        walk.tree(table, &mut |_| ())?;
+    for table in tables.iter().filter(|table| is_wanted(&table.name)) {
+        walk.tree(table, &mut |leaf| {
+            if table.name == ALLOCATOR {
+                allocator(leaf);
+            }
+        })?;
     }
     Ok(Some(tables))
 }
@@ -277,8 +348,8 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// The tables that a leaf of the tree of system tables defines.
-    fn tables(&self) -> Vec<Table> {
+    /// The keys and values of a leaf.
+    fn pairs(&self) -> Vec<(&'a [u8], &'a [u8])> {
         let count = self.count();
         let part = |start: Option<u64>, end: Option<u64>| {
             self.bytes.get(usize::try_from(start?).ok()?..usize::try_from(end?).ok()?)
@@ -287,11 +358,16 @@ impl<'a> Node<'a> {
         let mut value_start = count.checked_sub(1).and_then(|last| self.key_end(last));
         (0..count)
             .filter_map(|n| {
-                let (name, definition) = (part(key_start, self.key_end(n)), part(value_start, self.value_end(n)));
+                let (key, value) = (part(key_start, self.key_end(n)), part(value_start, self.value_end(n)));
                 (key_start, value_start) = (self.key_end(n), self.value_end(n));
-                Table::new(name?, definition?)
+                Some((key?, value?))
             })
             .collect()
+    }
+
+    /// The tables that a leaf of the tree of system tables defines.
+    fn tables(&self) -> Vec<Table> {
+        self.pairs().into_iter().filter_map(|(name, definition)| Table::new(name, definition)).collect()
     }
 }
 

@@ -20,6 +20,7 @@ pub(super) fn from_redb(attempt: &str, error: impl Into<redb::Error>) -> Error {
         }
         redb::Error::PreviousIo => ErrorKind::Latched,
         redb::Error::DatabaseAlreadyOpen => ErrorKind::Locked,
+        redb::Error::TransactionInProgress => ErrorKind::Conflict,
         redb::Error::ValueTooLarge(_) => ErrorKind::LimitExceeded,
         _ => ErrorKind::Io,
     };

@@ -6,11 +6,13 @@ use redb::{Database, ReadableDatabase};
 
 use super::backend::DiskBackend;
 use super::error::from_redb;
+use super::free_space::FreeSpace;
+use super::medium::Medium;
 use super::space::Table;
-use super::turn::Finished;
+use super::turn::{Finished, WriteTable};
 use super::{Change, Snapshot, Space, Turn, bookkeeping};
 use crate::disk::{Mode, SharedDisk};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::value::{drop_guarded, guarded};
 
 const NAME: &str = "records.redb";
@@ -25,29 +27,54 @@ pub(crate) struct RecordFileOptions {
     pub(crate) quick_repair: bool,
 }
 
-/// An open write transaction of redb; dropped without a commit, it is aborted.
+/// The open record file.
+#[derive(Debug)]
+pub(crate) struct RecordFile {
+    /// There until it is dropped, or could not be opened again after a failure.
+    database: Option<Database>,
+    medium: Arc<Medium>,
+    free: Arc<FreeSpace>,
+    disk: SharedDisk,
+    options: RecordFileOptions,
+    /// Why the file could not be opened again after a failure.
+    lost: Option<Error>,
+    /// Whether redb knows of no commit that failed, although the medium has failed.
+    is_read_only: bool,
+}
+
+/// An open write transaction, whose writes stay in memory once one of them has failed. Dropped
+/// without a commit, it is aborted.
 ///
-/// redb may panic on damaged pages while it aborts, also while another panic of it unwinds. Neither goes further.
-pub(crate) struct WriteTransaction(Option<redb::WriteTransaction>);
+/// redb may panic on damaged pages while it aborts, also while another panic of it unwinds. Neither
+/// goes further.
+pub(crate) struct WriteTransaction {
+    /// There until it is committed or dropped.
+    transaction: Option<redb::WriteTransaction>,
+    medium: Arc<Medium>,
+    free: Arc<FreeSpace>,
+}
 
 impl WriteTransaction {
-    pub(super) fn redb(&self) -> Result<&redb::WriteTransaction> {
-        self.0.as_ref().ok_or_else(closed)
+    pub(super) fn open_table(&self, table: Table) -> Result<WriteTable<'_>> {
+        let opened = self.transaction.as_ref().ok_or_else(ended)?.open_table(table.definition());
+        opened.map_err(|error| from_redb("open a table for writing", error))
+    }
+
+    /// Refuses once a write has failed, of which redb is told nothing.
+    pub(super) fn check(&self) -> Result<()> {
+        self.medium.check()
+    }
+
+    /// Tells that values of so many bytes were removed or replaced.
+    pub(super) fn removed(&self, bytes: u64) {
+        self.free.removed(bytes);
     }
 }
 
 impl Drop for WriteTransaction {
     fn drop(&mut self) {
-        let _ = drop_guarded("aborting a write", self.0.take());
+        let _ = drop_guarded("aborting a write", self.transaction.take());
     }
-}
-
-/// The open record file.
-#[derive(Debug)]
-pub(crate) struct RecordFile {
-    /// There until it is dropped.
-    database: Option<Database>,
-    options: RecordFileOptions,
 }
 
 impl RecordFile {
@@ -58,14 +85,10 @@ impl RecordFile {
             disk.remove_file(NEW_NAME).map_err(|error| failed("remove leftovers", error))?;
         }
         let file = disk.open(NEW_NAME, Mode::CreateNew).map_err(|error| failed("create records.redb.new", error))?;
-        let database = open_database(file, options)?;
-        let record_file = Self { database: Some(database), options };
+        let record_file = Self::over(disk, Medium::new(file), options)?;
         let transaction = record_file.begin()?;
         for table in Table::ALL {
-            transaction
-                .redb()?
-                .open_table(table.definition())
-                .map_err(|error| from_redb("create its tables", error))?;
+            transaction.open_table(table)?;
         }
         let finished = {
             let mut turn = Turn::open(&transaction, Arc::new(record_file.snapshot(0)?));
@@ -111,31 +134,108 @@ impl RecordFile {
             return Err(Error::corrupt("records.redb is empty; restore it from a backup"));
         }
         // Before redb sees them: damage there would end the process in a later commit.
-        bookkeeping::check(&*file)?;
-        Ok(Self { database: Some(open_database(file, options)?), options })
+        let free_bytes = bookkeeping::check(&*file)?;
+        let medium = Medium::new(file);
+        let record_file = Self::over(disk, medium, options)?;
+        // redb has written since then, if anything.
+        record_file.free.set(&record_file.medium, free_bytes, 0);
+        Ok(record_file)
+    }
+
+    fn over(disk: &SharedDisk, medium: Medium, options: RecordFileOptions) -> Result<Self> {
+        let medium = Arc::new(medium);
+        let database = open_database(medium.clone(), options)?;
+        let record_file = Self {
+            database: Some(database),
+            medium,
+            free: Arc::default(),
+            disk: disk.clone(),
+            options,
+            lost: None,
+            is_read_only: false,
+        };
+        // redb writes when it opens a file, and was told of no failure.
+        record_file.medium.check()?;
+        Ok(record_file)
     }
 
     fn database(&self) -> Result<&Database> {
-        self.database.as_ref().ok_or_else(closed)
+        self.database.as_ref().ok_or_else(|| self.closed())
     }
 
     /// The state of the last commit.
+    ///
+    /// # Errors
+    /// Those of the medium after a failed write: redb takes the commit for done, so what it shows
+    /// may never have reached the disk.
     pub(crate) fn snapshot(&self, sequence: u64) -> Result<Snapshot> {
+        if !self.is_read_only {
+            self.medium.check()?;
+        }
         let transaction = self.database()?.begin_read().map_err(|error| from_redb("begin a read", error))?;
         Ok(Snapshot::new(transaction, sequence))
     }
 
     /// Begins a write transaction; waits while another is open.
+    ///
+    /// # Errors
+    /// `Latched` after a failed write.
     pub(crate) fn begin(&self) -> Result<WriteTransaction> {
+        self.check_writable()?;
         let mut transaction = self.database()?.begin_write().map_err(|error| from_redb("begin a write", error))?;
         transaction.set_quick_repair(self.options.quick_repair);
-        Ok(WriteTransaction(Some(transaction)))
+        Ok(WriteTransaction { transaction: Some(transaction), medium: self.medium.clone(), free: self.free.clone() })
+    }
+
+    /// Bytes that commits can write without taking more of the disk. Of pages that were freed
+    /// lately it tells only after [`Self::count_free_bytes`].
+    pub(crate) fn free_bytes(&self) -> u64 {
+        self.free.bytes(&self.medium)
+    }
+
+    /// Whether so much has changed that [`Self::count_free_bytes`] may tell of more.
+    pub(crate) fn is_free_space_stale(&self) -> bool {
+        self.free.is_stale(&self.medium)
+    }
+
+    /// Counts the free pages again, by a commit that changes nothing: it makes the pages usable
+    /// that nobody reads any more, and stores which are free. Needs the turn to write, and
+    /// `free_bytes` that the disk has left.
+    ///
+    /// # Errors
+    /// As [`Self::begin`] and [`Self::commit`].
+    pub(crate) fn count_free_bytes(&self, free_bytes: u64) -> Result<()> {
+        let len = self.medium.file().len().map_err(|error| Error::io("reading the length of records.redb", error))?;
+        // A commit that finds no room would latch.
+        if free_bytes.max(self.free_bytes()) < FreeSpace::count_bytes(len) {
+            return Ok(());
+        }
+        let mut transaction = self.begin()?;
+        if let Some(transaction) = &mut transaction.transaction {
+            transaction.set_quick_repair(true);
+        }
+        Self::commit(transaction, Finished::nothing())?;
+        self.free.count(&self.medium);
+        Ok(())
+    }
+
+    fn check_writable(&self) -> Result<()> {
+        self.medium.check().map_err(|cause| {
+            let text = format!("an earlier write failed ({}); close and reopen the store", cause.message());
+            Error::new(ErrorKind::Latched, text).with_source(cause)
+        })
     }
 
     /// Makes a write transaction durable, whose turn is finished.
+    ///
+    /// # Errors
+    /// What failed. Whether the commit is there is then only known after a reopen.
     pub(crate) fn commit(mut transaction: WriteTransaction, _finished: Finished) -> Result<()> {
-        let transaction = transaction.0.take().ok_or_else(closed)?;
-        transaction.commit().map_err(|error| from_redb("commit", error))
+        transaction.medium.check()?;
+        let written = transaction.transaction.take().ok_or_else(ended)?;
+        written.commit().map_err(|error| from_redb("commit", error))?;
+        // redb was told of no failure.
+        transaction.medium.check()
     }
 
     /// Runs `f` in a write transaction of its own and commits it.
@@ -151,11 +251,7 @@ impl RecordFile {
 
     /// Gives unused pages back to the file system; needs that nothing reads.
     pub(crate) fn compact(&mut self) -> Result<bool> {
-        let database = self.database.as_mut().ok_or_else(closed)?;
-        database.compact().map_err(|error| {
-            let error: redb::Error = error.into();
-            from_redb("compact", error)
-        })
+        self.alone("compact", |database| database.compact())
     }
 
     /// Reads every page from the medium and compares its checksum; false when the bookkeeping had to be mended. Needs that
@@ -164,30 +260,76 @@ impl RecordFile {
     /// # Errors
     /// `Corrupt` when a page is damaged.
     pub(crate) fn check_pages(&mut self) -> Result<bool> {
-        let database = self.database.as_mut().ok_or_else(closed)?;
-        database.check_integrity().map_err(|error| {
-            let error: redb::Error = error.into();
-            from_redb("verify its pages", error)
-        })
+        self.alone("verify its pages", |database| database.check_integrity())
     }
-}
 
-impl Drop for RecordFile {
+    /// Works on the whole file while nobody reads.
+    ///
+    /// A failure of the disk ends the work, and redb then reads nothing that it does not have in
+    /// its cache. So the file is opened again: as after a kill, and only for reading when a write
+    /// has failed.
+    fn alone<E>(&mut self, attempt: &str, f: impl FnOnce(&mut Database) -> std::result::Result<bool, E>) -> Result<bool>
+    where
+        redb::Error: From<E>,
+    {
+        self.check_writable()?;
+        let closed = self.closed();
+        let database = self.database.as_mut().ok_or(closed)?;
+        self.medium.set_strict(true);
+        let outcome = f(database).map_err(|error| from_redb(attempt, redb::Error::from(error)));
+        self.medium.set_strict(false);
+        let outcome = outcome.and_then(|done| self.medium.check().map(|()| done));
+        // Counted again where it matters.
+        self.free = Arc::default();
+        let is_fault = |error: &Error| matches!(error.kind(), ErrorKind::Io | ErrorKind::NoSpace | ErrorKind::Latched);
+        if outcome.as_ref().is_err_and(is_fault) {
+            self.lost = self.open_again().err();
+        }
+        outcome
+    }
+
+    /// Why there is nothing to read.
+    fn closed(&self) -> Error {
+        self.lost.clone().unwrap_or_else(|| Error::conflict("the record file is closed"))
+    }
+
+    fn open_again(&mut self) -> Result<()> {
+        self.close();
+        let failed = |error| Error::io("opening records.redb again", error);
+        let file = self.disk.open(NAME, Mode::ReadWrite).map_err(failed)?;
+        let medium = match self.medium.check() {
+            Ok(()) => Medium::new(file),
+            Err(cause) => Medium::read_only(file, cause).map_err(failed)?,
+        };
+        self.is_read_only = medium.check().is_err();
+        self.medium = Arc::new(medium);
+        self.free = Arc::default();
+        self.database = Some(open_database(self.medium.clone(), self.options)?);
+        Ok(())
+    }
+
     /// redb writes when it is closed, and may panic on damaged pages as anywhere else. All that was acknowledged is safe.
-    fn drop(&mut self) {
+    fn close(&mut self) {
+        self.medium.refuse_after_failure();
         let _ = drop_guarded("closing the record file", self.database.take());
     }
 }
 
-fn closed() -> Error {
-    Error::conflict("the record file is closed")
+impl Drop for RecordFile {
+    fn drop(&mut self) {
+        self.close();
+    }
 }
 
-fn open_database(file: Box<dyn crate::disk::DiskFile>, options: RecordFileOptions) -> Result<Database> {
+fn ended() -> Error {
+    Error::conflict("the write transaction has ended")
+}
+
+fn open_database(medium: Arc<Medium>, options: RecordFileOptions) -> Result<Database> {
     let open = || {
         redb::Builder::new()
             .set_cache_size(options.cache_bytes)
-            .create_with_backend(DiskBackend::new(file))
+            .create_with_backend(DiskBackend::new(medium))
             .map_err(|error| from_redb("open", error))
     };
     // redb may panic on damaged pages: a damaged store is an error of ours and never the end of the host.

@@ -12,6 +12,8 @@ mod entries;
 pub(crate) mod envelope;
 mod error;
 mod file;
+mod free_space;
+mod medium;
 mod read_ahead;
 mod recent_log;
 mod runs;

@@ -39,6 +39,8 @@ pub(crate) struct Turn<'t> {
     log: RecentLog,
     /// What the turn changes of the sums, which is written when the turn is finished.
     sums: Sums,
+    /// Bytes of values that were removed or replaced.
+    removed_bytes: u64,
 }
 
 /// Changes of index entries from which on runs are merged in another thread meanwhile.
@@ -51,6 +53,13 @@ const MANY_READS: usize = 100;
 #[derive(Debug)]
 pub(crate) struct Finished(());
 
+impl Finished {
+    /// Of a transaction without a turn.
+    pub(super) fn nothing() -> Self {
+        Self(())
+    }
+}
+
 /// A table for writing.
 fn to_write<'s, 't>(
     transaction: &'t WriteTransaction,
@@ -60,8 +69,7 @@ fn to_write<'s, 't>(
     let missing = || Error::corrupt(format!("no table {}", table.name()));
     let place = tables.get_mut(table.position()).ok_or_else(missing)?;
     if place.is_none() {
-        let opened = transaction.redb()?.open_table(table.definition());
-        *place = Some(opened.map_err(|error| from_redb("open a table for writing", error))?);
+        *place = Some(transaction.open_table(table)?);
     }
     place.as_mut().ok_or_else(missing)
 }
@@ -79,6 +87,7 @@ impl<'t> Turn<'t> {
             reading: RefCell::default(),
             log: RecentLog::default(),
             sums: Sums::default(),
+            removed_bytes: 0,
         }
     }
 
@@ -170,7 +179,9 @@ impl<'t> Turn<'t> {
         let table = to_write(self.transaction, &mut self.tables, place.table)?;
         let old = table.insert(place.key(key).as_ref(), value);
         let old = old.map_err(|error| from_redb("write a value", error))?;
-        self.sums.replace(space, key, old.as_ref().map(|old| old.value()), Some(value));
+        let old = old.as_ref().map(|old| old.value());
+        self.removed_bytes += old.map_or(0, |old| old.len() as u64);
+        self.sums.replace(space, key, old, Some(value));
         Ok(())
     }
 
@@ -179,7 +190,9 @@ impl<'t> Turn<'t> {
         let table = to_write(self.transaction, &mut self.tables, place.table)?;
         let old = table.remove(place.key(key).as_ref());
         let old = old.map_err(|error| from_redb("remove a value", error))?;
-        self.sums.replace(space, key, old.as_ref().map(|old| old.value()), None);
+        let old = old.as_ref().map(|old| old.value());
+        self.removed_bytes += old.map_or(0, |old| old.len() as u64);
+        self.sums.replace(space, key, old, None);
         Ok(old.is_some())
     }
 
@@ -187,6 +200,8 @@ impl<'t> Turn<'t> {
     pub(crate) fn apply(&mut self, changes: impl IntoIterator<Item = Change>) -> Result<()> {
         let mut single = Entries::default();
         for change in changes {
+            // After a failure redb's writes go nowhere but into memory.
+            self.transaction.check()?;
             match change {
                 Change::Entries(entries) => self.add_entries(entries),
                 // Whoever copies a store sets each key of the index space once.
@@ -254,6 +269,7 @@ impl<'t> Turn<'t> {
 
     /// Puts what the turn keeps in memory into the transaction, which may then be committed.
     pub(crate) fn finish(mut self) -> Result<Finished> {
+        self.transaction.check()?;
         let entries = std::mem::take(&mut self.entries);
         if !entries.is_empty() {
             let mut runs = self.take_runs()?;
@@ -263,6 +279,7 @@ impl<'t> Turn<'t> {
         self.write_sums()?;
         // A table that was not closed is missing in the commit.
         self.close_tables()?;
+        self.transaction.removed(self.removed_bytes);
         Ok(Finished(()))
     }
 

@@ -93,8 +93,8 @@ impl Drop for NewContent {
 pub(super) fn store<A: Access>(access: &A, source: &mut dyn Read, control: &Control) -> Result<NewContent> {
     let engine = access.context().engine.clone();
     let limit = engine.settings.file_bytes_max;
-    let mut source = Guarded::new(source, access);
     let threshold = engine.settings.small_blob_bytes.min(limits::SMALL_BLOB_BYTES_MAX);
+    let mut source = Guarded::new(source, access, Some(threshold as u64));
     let mut head = Vec::new();
     control.check()?;
     let read = (&mut source).take(threshold as u64 + 1).read_to_end(&mut head);
@@ -119,7 +119,7 @@ pub(super) fn store<A: Access>(access: &A, source: &mut dyn Read, control: &Cont
 
 /// Writes a chunk of an upload session, always as a blob; of one that is too long, one byte more than it may have.
 pub(super) fn store_chunk<A: Access>(access: &A, source: &mut dyn Read, control: &Control) -> Result<NewContent> {
-    let mut source = Guarded::new(source, access).take(limits::UPLOAD_CHUNK_BYTES + 1);
+    let mut source = Guarded::new(source, access, None).take(limits::UPLOAD_CHUNK_BYTES + 1);
     Ok(new_content(access, one_blob(put_blob(access, &mut source, control)?), None))
 }
 
@@ -400,18 +400,24 @@ struct Guarded<'s> {
     engine: &'s Engine,
     /// Bytes since the last look at the disk.
     unchecked: u64,
+    /// Bytes that may still come until the content is too long for the record file; `None` when it
+    /// does not go there.
+    small_left: Option<u64>,
 }
 
 impl<'s> Guarded<'s> {
-    fn new<A: Access>(inner: &'s mut dyn Read, access: &'s A) -> Self {
+    /// Content of at most `small_bytes` goes into the record file.
+    fn new<A: Access>(inner: &'s mut dyn Read, access: &'s A, small_bytes: Option<u64>) -> Self {
         let left = access.is_transaction().then_some(limits::TRANSACTION_CONTENT_BYTES);
-        Self { inner, left, engine: &access.context().engine, unchecked: SPACE_CHECK_BYTES }
+        let engine = &access.context().engine;
+        Self { inner, left, engine, unchecked: SPACE_CHECK_BYTES, small_left: small_bytes }
     }
 }
 
 impl Read for Guarded<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.unchecked >= SPACE_CHECK_BYTES {
+        // What goes into the record file is looked at with its commit.
+        if self.small_left.is_none() && self.unchecked >= SPACE_CHECK_BYTES {
             self.engine.check_space(buffer.len() as u64).map_err(io::Error::other)?;
             self.unchecked = 0;
         }
@@ -423,6 +429,13 @@ impl Read for Guarded<'_> {
             )));
         }
         self.unchecked += count as u64;
+        if let Some(small_left) = self.small_left {
+            self.small_left = small_left.checked_sub(count as u64);
+            if self.small_left.is_none() {
+                // It goes to the disk beside the record file after all.
+                self.unchecked = SPACE_CHECK_BYTES;
+            }
+        }
         if let Some(left) = &mut self.left {
             *left = left.checked_sub(count as u64).ok_or_else(|| {
                 io::Error::other(Error::unsupported(format!(

@@ -14,7 +14,7 @@ use crate::blobs::BlobStore;
 use crate::disk::{DiskFile, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::{Change, Finished, RecordFile, Snapshot, Source, Space, WriteTransaction};
-use crate::value::{guarded, time};
+use crate::value::{guarded, limits, time};
 
 const STATE_KEY: &[u8] = b"state";
 
@@ -38,6 +38,8 @@ pub(crate) struct Engine {
     sequence: AtomicU64,
     time_ms: AtomicI64,
     commits: (Mutex<u64>, Condvar),
+    /// The oldest snapshot that was read when free pages were counted, if it was not the newest.
+    held_back: AtomicU64,
     // Last, so that it is dropped last: nobody else may open before the record file is closed.
     _lock: Box<dyn DiskFile>,
 }
@@ -90,6 +92,7 @@ impl Engine {
             sequence: AtomicU64::new(sequence),
             time_ms: AtomicI64::new(time_ms),
             commits: (Mutex::new(sequence), Condvar::new()),
+            held_back: AtomicU64::new(u64::MAX),
             _lock: lock,
         })
     }
@@ -121,11 +124,17 @@ impl Engine {
         *self.published.write().unwrap_or_else(PoisonError::into_inner) = snapshot;
         *lock(&self.commits.0) = sequence;
         self.commits.1.notify_all();
+        // Now that readers have moved on, what the commit freed can be used. The commit stands,
+        // whatever fails here.
+        if let Err(error) = self.count_free_pages() {
+            self.set_latch(&error);
+        }
         Ok(())
     }
 
     /// Begins a write transaction of the record file. Only the holder of the write turn may.
     pub(super) fn begin(&self) -> Result<WriteTransaction> {
+        self.count_free_pages().inspect_err(|error| self.set_latch(error))?;
         guarded("beginning a write", || self.records.begin())
     }
 
@@ -204,23 +213,68 @@ impl Engine {
         *held = Arc::new(Snapshot::empty(sequence));
         // Readers need a snapshot again whatever it found.
         let outcome = guarded("working on the whole record file", || f(&mut self.records));
-        guarded("going on after work on the whole record file", || self.publish())?;
-        outcome
+        let published = guarded("going on after work on the whole record file", || self.publish());
+        // What fails first says more.
+        let done = outcome?;
+        published.map(|()| done)
     }
 
     /// Refuses when the disk is almost full. What is left then belongs to deletes and maintenance.
     pub(crate) fn check_space(&self, wanted_bytes: u64) -> Result<()> {
-        let free = self.disk.free_bytes().map_err(|error| Error::io("asking how much space is left", error))?;
-        let needed = self.settings.reserve_bytes.saturating_add(wanted_bytes);
-        match free {
-            Some(free) if free < needed => Err(Error::new(
-                ErrorKind::NoSpace,
-                format!(
-                    "the disk has {free} bytes left, and {wanted_bytes} are wanted beside the reserve of {}; delete \
-                     something, or make room on the disk",
-                    self.settings.reserve_bytes
-                ),
-            )),
+        self.check_room(wanted_bytes, || 0)
+    }
+
+    /// As [`Self::check_space`], for what goes into the record file: its free pages count as well.
+    pub(crate) fn check_record_space(&self, wanted_bytes: u64) -> Result<()> {
+        self.check_room(wanted_bytes, || self.records.free_bytes())
+    }
+
+    fn check_room(&self, wanted_bytes: u64, free_within: impl FnOnce() -> u64) -> Result<()> {
+        let Some(free) = self.disk_free_bytes()? else { return Ok(()) };
+        let reserve = self.settings.reserve_bytes;
+        let needed = reserve.saturating_add(wanted_bytes);
+        // A part of the reserve has to be there whatever is free within: some file systems take new
+        // blocks for what is overwritten, and redb may have to grow the file for a value that fits
+        // in no free place.
+        if free >= needed || (free >= reserve / 4 && free.saturating_add(free_within()) >= needed) {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::NoSpace,
+            format!(
+                "the disk has {free} bytes left, and {wanted_bytes} are wanted beside the reserve of {reserve}; delete \
+                 something, or make room on the disk"
+            ),
+        ))
+    }
+
+    fn disk_free_bytes(&self) -> Result<Option<u64>> {
+        self.disk.free_bytes().map_err(|error| Error::io("asking how much space is left", error))
+    }
+
+    /// Counts the free pages of the record file again where the disk is almost full and much has
+    /// changed since. Only the holder of the write turn may, before its transaction.
+    ///
+    /// # Errors
+    /// Those of a commit, after which nobody may write.
+    pub(super) fn count_free_pages(&self) -> Result<()> {
+        /// What one commit may bring.
+        const COMMIT_BYTES: u64 = 2 * limits::BATCH_BYTES as u64;
+        // Pages that a reader needed the last time may be free by now.
+        let held_back = self.held_back.load(Ordering::SeqCst);
+        let has_moved = held_back < u64::MAX && held_back < self.oldest_live_sequence();
+        if !has_moved && !self.records.is_free_space_stale() {
+            return Ok(());
+        }
+        match self.disk_free_bytes() {
+            Ok(Some(free)) if free < self.settings.reserve_bytes.saturating_add(COMMIT_BYTES) => {
+                let oldest = self.oldest_live_sequence();
+                let held_back = if oldest < self.snapshot().sequence { oldest } else { u64::MAX };
+                self.held_back.store(held_back, Ordering::SeqCst);
+                guarded("counting free pages", || self.records.count_free_bytes(free))
+            }
+            // A disk that does not tell refuses nothing; one that fails is met by the plan that
+            // needs room.
             _ => Ok(()),
         }
     }

@@ -431,7 +431,7 @@ fn what_the_log_cannot_hold_is_refused_alone() {
 #[test]
 fn an_almost_full_disk_refuses_what_grows_and_lets_deletes_through() {
     let disk = SimDisk::new(3);
-    let options = StoreOptions::default().seed(Some(1)).maintenance_thread(false).reserve_bytes(1 << 20);
+    let options = StoreOptions::default().seed(Some(1)).maintenance_thread(false).reserve_bytes(1 << 23);
     let store = options.open_on(Arc::new(disk.clone())).unwrap();
     let session = store.session(Identity::user("ada"));
     let gadget = create(&session, "a", 1).unwrap();
@@ -440,7 +440,8 @@ fn an_almost_full_disk_refuses_what_grows_and_lets_deletes_through() {
         let used = (1u64 << 40) - disk.free_bytes().unwrap().unwrap();
         disk.set_capacity(Some(used + free));
     };
-    free_at((1 << 20) - 1);
+    // More is lacking than the record file has free.
+    free_at(1 << 22);
     assert_eq!(create(&session, "b", 2).unwrap_err().kind(), ErrorKind::NoSpace);
     let id = gadget.id.clone();
     assert!(session.write(move |draft| draft.delete::<Gadget>(&id)).unwrap().is_some());

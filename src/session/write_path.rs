@@ -114,7 +114,7 @@ pub(super) fn plan_over<T>(
     if needs_space {
         let bytes: usize = changes.iter().map(Change::len).sum();
         let together = brought.saturating_add(bytes as u64);
-        context.engine.check_space(together)?;
+        context.engine.check_record_space(together)?;
         *brought = together;
     }
     Ok((value, changes, events))
@@ -148,7 +148,7 @@ pub(crate) fn settle_indexes(session: &Session, entries: u64) -> Result<bool> {
     const ENTRY_BYTES: u64 = 64;
     let context = session.context();
     let engine = &context.engine;
-    if engine.check_space(entries.saturating_mul(ENTRY_BYTES)).is_err() {
+    if engine.check_record_space(entries.saturating_mul(ENTRY_BYTES)).is_err() {
         // It can wait, and deletes cannot.
         return Ok(false);
     }

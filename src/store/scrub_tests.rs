@@ -86,7 +86,7 @@ type Rows = TableDefinition<'static, &'static [u8], &'static [u8]>;
 
 fn database(disk: &SharedDisk) -> redb::Database {
     let file = disk.open("records.redb", Mode::ReadWrite).unwrap();
-    redb::Builder::new().set_cache_size(1 << 20).create_with_backend(DiskBackend::new(file)).unwrap()
+    redb::Builder::new().set_cache_size(1 << 20).create_with_backend(DiskBackend::over(file)).unwrap()
 }
 
 /// Every row as the record file has it: table, key, value.

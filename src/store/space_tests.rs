@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::open::{Store, StoreOptions};
 use super::verify::VerifyLevel;
 use crate::columnar::SegmentMeta;
+use crate::disk::sim::{OpKind, SimDisk};
 use crate::disk::{MemoryDisk, walk};
 use crate::model::table_data::column;
 use crate::records::{Source, Space};
@@ -165,4 +166,105 @@ fn churn_keeps_the_space_in_proportion_and_deletes_give_it_back() {
     println!("compacted: {report:?}, {compact:?}");
     assert!(report.bytes_after < report.bytes_before / 2, "{report:?}");
     assert!(store.verify(VerifyLevel::Checksums, &Control::default()).unwrap().is_sound());
+}
+
+const MIB: u64 = 1024 * 1024;
+
+fn open_small(disk: &SimDisk, quick_repair: bool) -> Store {
+    let options = StoreOptions::default().maintenance_thread(false).seed(Some(1)).reserve_bytes(3 * MIB);
+    let options = options.quick_repair(quick_repair).clock(ManualClock::new(Default::default()));
+    options.open_on(Arc::new(disk.clone())).unwrap()
+}
+
+/// Uploads small files until one is refused, or there are `most`; returns their ids.
+fn fill(session: &Session, most: usize) -> (Vec<String>, Option<Error>) {
+    let mut ids = Vec::new();
+    while ids.len() < most {
+        let content = vec![ids.len() as u8; SMALL];
+        let request = UploadFileRequest { name: Some(format!("file {}", ids.len())), ..Default::default() };
+        match session.upload_file(&mut content.as_slice(), request, &Control::default()) {
+            Ok(id) => ids.push(id.to_string()),
+            Err(error) => return (ids, Some(error)),
+        }
+    }
+    (ids, None)
+}
+
+/// A store that has filled its disk is emptied, and takes as much again, without a compaction.
+fn fills_again(quick_repair: bool, is_reopened: bool) {
+    let disk = SimDisk::new(1);
+    disk.set_capacity(Some(6 * MIB));
+    let mut store = open_small(&disk, quick_repair);
+    let record_file = |disk: &SimDisk| walk(disk, "").unwrap().into_iter().find(|(path, _)| path == "records.redb");
+    let mut first = 0;
+    for round in 0..3 {
+        let session = store.session(Identity::user("ada"));
+        let (ids, refused) = fill(&session, if round == 0 { usize::MAX } else { first * 8 / 10 });
+        let kind = refused.as_ref().map(Error::kind);
+        if round == 0 {
+            assert_eq!(kind, Some(ErrorKind::NoSpace), "{refused:?}");
+            first = ids.len();
+        } else {
+            assert_eq!(kind, None, "round {round}: {} of {first} files went in again: {refused:?}", ids.len());
+        }
+        println!("round {round}: {} files, {:?}", ids.len(), record_file(&disk));
+        session.delete_files(ids).unwrap_or_else(|error| panic!("round {round}: a delete was refused: {error}"));
+        drop(session);
+        if is_reopened {
+            drop(store);
+            store = open_small(&disk, quick_repair);
+        }
+    }
+    assert!(first > 100, "{first}");
+    assert!(store.verify(VerifyLevel::Checksums, &Control::default()).unwrap().is_sound());
+}
+
+#[test]
+fn a_full_store_that_was_emptied_takes_as_much_again() {
+    fills_again(false, false);
+}
+
+#[test]
+fn a_full_store_that_was_emptied_and_opened_again_takes_as_much_again() {
+    fills_again(true, true);
+}
+
+/// As long as the disk has room, no commit is spent on counting free pages.
+#[test]
+fn free_pages_are_counted_only_where_the_disk_is_almost_full() {
+    let syncs = |capacity| {
+        let disk = SimDisk::new(1);
+        disk.set_capacity(capacity);
+        let store = open_small(&disk, false);
+        let session = store.session(Identity::user("ada"));
+        let before = disk.trace().len();
+        let (ids, refused) = fill(&session, 60);
+        assert!(refused.is_none(), "{refused:?}");
+        session.delete_files(ids).unwrap();
+        let trace = disk.trace().split_off(before);
+        trace.iter().filter(|entry| entry.kind == OpKind::Sync && &*entry.path == "records.redb").count()
+    };
+    let (unbounded, roomy, tight) = (syncs(None), syncs(Some(1024 * MIB)), syncs(Some(8 * MIB)));
+    println!("syncs of 61 commits: {unbounded} without a bound, {roomy} with room, {tight} on a small disk");
+    assert_eq!(unbounded, roomy);
+    assert!(tight > roomy && tight < roomy * 2, "{tight}");
+}
+
+/// Readers keep pages from being used again, so these do not count.
+#[test]
+fn pages_that_a_reader_needs_are_not_room() {
+    let disk = SimDisk::new(1);
+    disk.set_capacity(Some(6 * MIB));
+    let store = open_small(&disk, false);
+    let session = store.session(Identity::user("ada"));
+    let (ids, _) = fill(&session, usize::MAX);
+    let count = ids.len();
+    let reader = store.engine().snapshot();
+    session.delete_files(ids).unwrap();
+    let (ids, refused) = fill(&session, count);
+    assert_eq!(refused.map(|error| error.kind()), Some(ErrorKind::NoSpace), "{} of {count}", ids.len());
+    drop(reader);
+    session.delete_files(ids).unwrap();
+    let (ids, refused) = fill(&session, count * 8 / 10);
+    assert!(refused.is_none(), "{} of {count}: {refused:?}", ids.len());
 }

@@ -51,6 +51,7 @@ pub fn fills_up(name: &str, scenario: &dyn Scenario) {
             refused += 1;
             names_its_cause(&error).unwrap_or_else(|problem| panic!("{name} on {capacity} bytes: {problem}"));
         }
+        history.read_on().unwrap_or_else(|problem| panic!("{name} on {capacity} bytes: {problem}"));
         history.disk.set_capacity(None);
         let window = history.window_at_end();
         for survival in [Survival::All, Survival::None] {
@@ -116,6 +117,7 @@ pub fn operations_fail(name: &str, scenario: &dyn Scenario, one_in: usize) {
             }
             leaves_files_alone_after_a_failed_sync(&history.disk)
                 .unwrap_or_else(|problem| panic!("{place}: {problem}"));
+            history.read_on().unwrap_or_else(|problem| panic!("{place}: {problem}"));
             // The trouble is over: both the same machine and one whose power was cut find everything.
             history.disk.heal();
             let window = history.window_at_end();
@@ -128,6 +130,36 @@ pub fn operations_fail(name: &str, scenario: &dyn Scenario, one_in: usize) {
     }
     counted(runs, "faults");
     println!("{name}: {ops} operations, {runs} runs with a fault in {:.1} s; {kinds:?}", begun.elapsed().as_secs_f64());
+}
+
+/// Makes changes of the record file fail, one in `one_in` by day and all at night: what was
+/// committed before is still read.
+pub fn reads_go_on(name: &str, scenario: &dyn Scenario, one_in: usize) {
+    let begun = Instant::now();
+    let whole = History::new(SimDisk::new(first_seed()));
+    scenario.run(&whole).unwrap();
+    let is_change = |kind| matches!(kind, OpKind::Write | OpKind::SetLen | OpKind::Sync);
+    let changes = whole.disk.trace().into_iter();
+    let changes: Vec<_> = changes.filter(|entry| &*entry.path == "records.redb" && is_change(entry.kind)).collect();
+    let one_in = if is_night() { 1 } else { one_in };
+    let mut looked = 0;
+    for (turn, entry) in changes.iter().enumerate().skip(first_seed() as usize % one_in).step_by(one_in) {
+        let fault = match entry.kind {
+            OpKind::Sync => [Fault::Io, Fault::DropDirty][turn % 2].clone(),
+            OpKind::Write => [Fault::Io, Fault::NoSpace, Fault::PartialWrite][turn % 3].clone(),
+            _ => Fault::NoSpace,
+        };
+        let place = format!("{name}: {fault:?} at operation {} ({:?}), seed {}", entry.op, entry.kind, first_seed());
+        let history = History::new(SimDisk::new(first_seed()));
+        history.disk.inject(Pick::op(entry.op), fault);
+        let outcome = catch_unwind(AssertUnwindSafe(|| scenario.run(&history)));
+        let _ = outcome.unwrap_or_else(|_| panic!("{place}: a panic left the library"));
+        leaves_files_alone_after_a_failed_sync(&history.disk).unwrap_or_else(|problem| panic!("{place}: {problem}"));
+        looked += history.read_on().unwrap_or_else(|problem| panic!("{place}: {problem}"));
+    }
+    counted(looked, "faults");
+    println!("{name}: {} changes, read on after {looked} in {:.1} s", changes.len(), begun.elapsed().as_secs_f64());
+    assert!(looked > 10, "{looked}");
 }
 
 fn names_its_cause(error: &Error) -> Result<(), String> {

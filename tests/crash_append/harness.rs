@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use stationdb::faults::{OpKind, Random, Replay, SimDisk, Survival};
+use stationdb::faults::{OpKind, Random, Replay, SimDisk, Survival, TraceEntry};
 use stationdb::{Control, Error, ErrorKind, Store, VerifyLevel};
 
 /// Draws of what survives, for each change: nothing, everything, and random ones in both modes.
@@ -52,6 +53,10 @@ pub fn file_kind(path: &str) -> String {
 pub struct History {
     pub disk: SimDisk,
     marks: Mutex<Vec<Mark>>,
+    /// Why a read after a failed step was not answered.
+    unread: Mutex<Option<String>>,
+    /// How often it was looked whether reads go on.
+    looked: AtomicU64,
 }
 
 #[derive(Clone, Debug)]
@@ -103,7 +108,30 @@ impl Window {
 
 impl History {
     pub fn new(disk: SimDisk) -> Self {
-        Self { disk, marks: Mutex::default() }
+        Self { disk, marks: Mutex::default(), unread: Mutex::default(), looked: AtomicU64::new(0) }
+    }
+
+    /// After a failed step: looks whether the store still shows what was committed before, once the
+    /// disk reads again.
+    ///
+    /// Left out where a read of the record file failed: redb answers what is not in its cache no
+    /// more then.
+    pub fn reads_go_on(&self, look: impl FnOnce() -> Result<(), String>) {
+        let is_read = |kind| matches!(kind, OpKind::Read | OpKind::Len);
+        let failed = |entry: &TraceEntry| entry.failed && &*entry.path == "records.redb" && is_read(entry.kind);
+        self.disk.heal();
+        if self.disk.trace().iter().any(failed) {
+            return;
+        }
+        self.looked.fetch_add(1, Ordering::Relaxed);
+        if let Err(problem) = look() {
+            *self.unread.lock().unwrap() = Some(problem);
+        }
+    }
+
+    /// How often it was looked whether reads go on, or why they did not.
+    pub fn read_on(&self) -> Result<u64, String> {
+        self.unread.lock().unwrap().clone().map_or_else(|| Ok(self.looked.load(Ordering::Relaxed)), Err)
     }
 
     /// Carries out one step.

@@ -59,6 +59,13 @@ impl<S: Steps> Sequence<S> {
         Self { steps, states }
     }
 
+    /// That an open store shows the state before a step, or the one after it.
+    fn shows(&self, store: &Store, at: usize) -> Result<(), String> {
+        let seen = self.steps.observe(store).map_err(|error| format!("a read was refused: {error:?}"))?;
+        let is_one = self.states[at..at + 2].iter().any(|(state, _)| *state == seen);
+        if is_one { Ok(()) } else { Err(format!("the store shows neither state of the step: {seen:?}")) }
+    }
+
     fn changes(&self, at: usize) -> bool {
         self.states[at].0 != self.states[at + 1].0
     }
@@ -75,10 +82,14 @@ impl<S: Steps> Scenario for Sequence<S> {
             if name == REOPEN {
                 drop(store);
                 store = self.open(history.disk.clone())?;
-            } else if self.changes(at) {
-                history.step(name, || step(&store))?;
-            } else {
-                step(&store)?;
+                continue;
+            }
+            let outcome = if self.changes(at) { history.step(name, || step(&store)) } else { step(&store) };
+            if let Err(error) = outcome {
+                history.reads_go_on(|| {
+                    self.shows(&store, at).map_err(|problem| format!("after {name:?} failed: {problem}"))
+                });
+                return Err(error);
             }
         }
         Ok(())

@@ -108,3 +108,8 @@ fn the_nth_operation_of_a_station_without_a_cache_fails() {
 fn one_wrong_bit_under_a_station_is_never_a_wrong_answer() {
     flips::one_bit_is_wrong("station", &Sequence::new(Station), 600);
 }
+
+#[test]
+fn reads_of_a_station_without_a_cache_go_on_after_a_failed_change() {
+    errors::reads_go_on("station without a cache", &Sequence::new(Uncached), 6);
+}

@@ -50,7 +50,7 @@ type Seen = (Vec<String>, Vec<(String, Range<u64>)>);
 fn look(bytes: &[u8]) -> Result<Option<Seen>> {
     let file = disk(bytes).open(NAME, Mode::Read).unwrap();
     let mut pages = Vec::new();
-    let tables = walk(&*file, &mut |table, page| pages.push((table.to_owned(), page)))?;
+    let tables = walk(&*file, &|_| true, &mut |table, page| pages.push((table.to_owned(), page)), &mut |_| ())?;
     Ok(tables.map(|tables| (tables.into_iter().map(|table| table.name).collect(), pages)))
 }
 
@@ -202,4 +202,25 @@ fn a_web_of_pages_ends_with_the_bytes_of_the_file() {
     put(&mut bytes, slot + SLOT_SUMMED_BYTES, &sum.to_le_bytes());
     let error = look(&bytes).unwrap_err();
     assert!(error.to_string().contains("circles"), "{error}");
+}
+
+/// The free pages are those that redb counts itself.
+#[test]
+fn free_pages_are_counted_as_redb_counts_them() {
+    for commits in [0, 3, 40, 400] {
+        let bytes = closed(commits, false);
+        let disk = disk(&bytes);
+        let told = check(&*disk.open(NAME, Mode::Read).unwrap()).unwrap().unwrap();
+        let file = disk.open(NAME, Mode::ReadWrite).unwrap();
+        let backend = crate::records::backend::DiskBackend::over(file);
+        let database = redb::Builder::new().create_with_backend(backend).unwrap();
+        let stats = database.begin_write().unwrap().stats().unwrap();
+        // All of the file but its header and those of the regions.
+        let pages = bytes.len() as u64 / PAGE_BYTES - stats.allocated_pages();
+        println!("{commits} commits: {told} bytes are free of {}", bytes.len());
+        let headers = pages * PAGE_BYTES - told;
+        assert!((PAGE_BYTES..=64 * PAGE_BYTES).contains(&headers), "{commits}: {told} of {pages} pages");
+    }
+    assert_eq!(free_pages(&[]), None);
+    assert_eq!(free_pages(&[0xff; 64]), None);
 }
