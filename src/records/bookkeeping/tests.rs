@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::records::pages::BRANCH;
 use crate::disk::sim::Random;
 use crate::disk::{MemoryDisk, Mode, SharedDisk, read_file, write_new_file};
 use crate::error::ErrorKind;

@@ -1,0 +1,286 @@
+//! Damaged stores, salvaged: what is in the new store is what the last commit said, and what is missing is what the
+//! damage touched.
+
+mod damage;
+mod truth;
+
+#[path = "../../../tests/fixtures/station.rs"]
+#[allow(dead_code)]
+mod station;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use self::damage::{Damage, Kind, copy, files};
+use self::truth::Truth;
+use crate::disk::sim::{Random, SimDisk};
+use crate::disk::{Disk, MemoryDisk, Mode, SharedDisk};
+use crate::error::ErrorKind;
+use crate::model::content::StoredContent;
+use crate::records::Space;
+use crate::store::{SalvageReport, Store, StoreOptions};
+use crate::value::Control;
+use crate::{Identity, TableService};
+
+fn options() -> StoreOptions {
+    StoreOptions::default().seed(Some(7)).maintenance_thread(false).small_blob_bytes(4_000).record_cache_bytes(1 << 20)
+}
+
+fn request<T: serde::de::DeserializeOwned>(value: serde_json::Value) -> T {
+    serde_json::from_value(value).unwrap()
+}
+
+/// A store with something of every kind, whose record file has branches, and pages that earlier commits left.
+fn filled() -> Arc<MemoryDisk> {
+    use crate::ProductService;
+
+    let disk = Arc::new(MemoryDisk::new());
+    let store = options().open_on(disk.clone()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    station::fill(&session);
+    let product = |number: usize, turn: usize| {
+        serde_json::json!({
+            "partNumber": format!("N-{number}"), "name": format!("unit {number} of {turn}"),
+            "properties": { "text": "x".repeat(100 + number % 7 * 20), "turn": turn.to_string() },
+        })
+    };
+    let mut ids = Vec::new();
+    for turn in 0..6 {
+        let batch = (0..20).map(|number| request(product(turn * 20 + number, 0))).collect();
+        let made = session.create_products(batch).unwrap();
+        ids.extend(made.products.into_iter().filter_map(|product| product.id).map(|id| id.to_string()));
+    }
+    // Each change in a commit of its own, so that each leaves pages behind.
+    for (number, id) in ids.iter().enumerate().filter(|(number, _)| number % 9 == 4) {
+        let update = serde_json::json!({ "id": id, "name": format!("unit {number} changed"), "properties": { "turn": "1" } });
+        session.update_products(vec![request(update)], false).unwrap();
+    }
+    for id in ids.iter().skip(2).step_by(15) {
+        session.delete_product(id).unwrap();
+    }
+    let columns = serde_json::json!({ "name": "large", "columns": [
+        { "name": "t", "dataType": "INT64", "columnType": "INDEX" },
+        { "name": "small", "dataType": "INT32", "columnType": "NORMAL" },
+        { "name": "noise", "dataType": "FLOAT64", "columnType": "NORMAL" },
+    ] });
+    let table = session.create_table(request(columns)).unwrap();
+    let t: Vec<i64> = (0..LARGE_ROWS).collect();
+    let small = t.iter().map(|t| (t * 3) as i32);
+    let noise = t.iter().map(|t| (*t as f64 * 12.9898).sin() * 43_758.545_3);
+    let batch = arrow::array::RecordBatch::try_from_iter([
+        ("t", Arc::new(arrow::array::Int64Array::from_iter_values(t.iter().copied())) as _),
+        ("small", Arc::new(arrow::array::Int32Array::from_iter_values(small)) as _),
+        ("noise", Arc::new(arrow::array::Float64Array::from_iter_values(noise)) as _),
+    ]);
+    session.append_batches(&table, &mut std::iter::once(Ok(batch.unwrap())), None).unwrap();
+    store.maintain(&Control::default()).unwrap();
+    session.register_subscriber("late").unwrap();
+    drop(session);
+    store.close().unwrap();
+    disk
+}
+
+/// Rows of the table whose segment has many blocks of checksums.
+const LARGE_ROWS: i64 = 20_000;
+
+fn salvage(from: &Arc<MemoryDisk>) -> (SalvageReport, Arc<MemoryDisk>) {
+    let into = Arc::new(MemoryDisk::new());
+    let (source, target): (SharedDisk, SharedDisk) = (from.clone(), into.clone());
+    let report = super::salvage::salvage_to(&source, &target, &Control::default()).unwrap();
+    (report, into)
+}
+
+fn env(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+
+/// The bytes of all files, to see that nothing was written.
+fn image(disk: &dyn Disk) -> BTreeMap<String, Vec<u8>> {
+    files(disk).into_iter().map(|(path, _)| (path.clone(), damage::read(disk, &path))).collect()
+}
+
+#[test]
+fn a_sound_store_is_taken_over_whole() {
+    let from = filled();
+    let truth = Truth::of(&from);
+    let before = image(&*from);
+    let (report, into) = salvage(&from);
+    assert!(report.is_complete(), "{report:#?}");
+    assert_eq!(truth.missing(&into), BTreeMap::new());
+    assert!(report.records > 120 && report.rows > 20_000 && report.files >= 5 && report.bytes > 100_000, "{report:?}");
+    assert_eq!(report.sequence, truth.sequence);
+    assert_eq!(image(&*from), before);
+    println!("{report:?}, record file of {} bytes", before["records.redb"].len());
+}
+
+#[test]
+fn what_is_salvaged_is_true_and_what_is_missing_was_damaged() {
+    let begun = Instant::now();
+    let whole = filled();
+    let truth = Truth::of(&whole);
+    let mut random = Random::new(env("STATIONDB_CRASH_SEED", 1));
+    let runs = env("STATIONDB_SALVAGES", 150);
+    let (mut kinds, mut lossless, mut lost, mut problems) = (BTreeMap::<Kind, [u64; 3]>::new(), 0, 0u64, Vec::new());
+    let made = begun.elapsed();
+    for run in 0..runs {
+        let image = copy(&*whole);
+        let damage = Damage::draw(&mut random, &whole);
+        let touched = damage.strike(&image);
+        let before = image_of_damaged(&image);
+        let looked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let (report, into) = salvage(&image);
+            truth.judge(&damage, &touched, &report, &into)
+        }));
+        let counts = kinds.entry(damage.kind()).or_default();
+        counts[0] += 1;
+        match looked {
+            Ok(Ok(missing)) => {
+                lossless += u64::from(missing == 0);
+                counts[1] += u64::from(missing == 0);
+                counts[2] += missing;
+                lost += missing;
+            }
+            Ok(Err(problem)) => problems.push(format!("run {run}, {damage:?}: {problem}")),
+            Err(_) => problems.push(format!("run {run}, {damage:?}: a panic")),
+        }
+        assert!(before == image_of_damaged(&image), "run {run}, {damage:?}: the damaged store was changed");
+    }
+    println!("counted: {runs} damaged stores");
+    println!("{runs} salvaged in {:.1} s (store made in {made:.1?}), {lossless} without loss, {lost} items lost", begun.elapsed().as_secs_f64());
+    for (kind, [runs, lossless, lost]) in kinds {
+        println!("  {kind:?}: {runs}, without loss {lossless}, items lost {lost}");
+    }
+    assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
+}
+
+fn image_of_damaged(disk: &MemoryDisk) -> u64 {
+    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+    for (path, bytes) in image(disk) {
+        hasher.update(path.as_bytes());
+        hasher.update(&bytes);
+    }
+    hasher.digest()
+}
+
+/// A store that was not closed: the files as a killed process leaves them.
+fn killed(pages: u64) -> Arc<MemoryDisk> {
+    use crate::ProductService;
+
+    let disk = Arc::new(MemoryDisk::new());
+    let store = options().open_on(disk.clone()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    station::fill(&session);
+    for number in 0..pages {
+        let product = serde_json::json!({ "partNumber": format!("K-{number}"), "name": "y".repeat(300) });
+        session.create_products(vec![request(product)]).unwrap();
+    }
+    copy(&*disk)
+}
+
+#[test]
+fn a_store_that_was_not_closed_gives_its_last_commit_or_the_one_before_and_tells_which() {
+    let from = killed(60);
+    let truth = Truth::of(&from);
+    let (report, into) = salvage(&from);
+    assert!(report.is_complete(), "{report:#?}");
+    assert_eq!(truth.missing(&into), BTreeMap::new());
+    // A page that only the last commit has.
+    let file = from.open("records.redb", Mode::ReadWrite).unwrap();
+    let leaf = truth.leaf_of(Space::Meta, b"state");
+    file.write_all_at(&[0; 512], leaf.start).unwrap();
+    let (report, into) = salvage(&from);
+    assert!(report.lost.iter().any(|lost| lost.kind == "commits" && lost.reason.contains("power cut")), "{report:#?}");
+    assert_eq!(report.sequence, truth.sequence - 1);
+    let missing = truth.missing_of_older(&into);
+    assert!(missing.len() == 2 && missing.keys().any(|name| name.starts_with("product|")), "{missing:?}");
+}
+
+/// Header, tree of tables, root of a table: each leads to everything below it.
+#[test]
+fn what_leads_to_the_records_may_be_lost() {
+    let whole = filled();
+    let truth = Truth::of(&whole);
+    let (branches, leaves) = truth.places();
+    assert!(!branches.is_empty() && leaves > 20, "{branches:?}, {leaves}");
+    for place in branches.into_iter().chain([0..512]) {
+        let image = copy(&*whole);
+        let len = usize::try_from(place.end - place.start).unwrap();
+        image.open("records.redb", Mode::ReadWrite).unwrap().write_all_at(&vec![0; len], place.start).unwrap();
+        let (report, into) = salvage(&image);
+        assert_eq!(truth.missing(&into), BTreeMap::new(), "{place:?}: {report:#?}");
+        let is_told = report.lost.iter().any(|lost| lost.kind == "commits");
+        assert_eq!(is_told, place.start == 0, "{report:#?}");
+    }
+}
+
+#[test]
+fn the_sources_of_a_salvage_are_checked() {
+    let directory = tempfile::tempdir().unwrap();
+    let (from, into) = (directory.path().join("from"), directory.path().join("into"));
+    let kind = |from: &std::path::Path, into: &std::path::Path| {
+        Store::salvage(from, into, &Control::default()).map(|_| ()).unwrap_err().kind()
+    };
+    std::fs::create_dir(&from).unwrap();
+    assert_eq!(kind(&from, &into), ErrorKind::NotAStore);
+    let store = Store::options().maintenance_thread(false).open(&from).unwrap();
+    assert_eq!(kind(&from, &into), ErrorKind::Locked);
+    std::fs::remove_file(from.join("LOCK")).unwrap();
+    assert_eq!(kind(&from, &into), ErrorKind::Locked, "records.redb is locked as well");
+    store.close().unwrap();
+    assert_eq!(kind(&from, &from.join("inside")), ErrorKind::InvalidArgument);
+    let cancelled = Control::default();
+    cancelled.cancel();
+    let target = directory.path().join("cancelled");
+    let error = Store::salvage(&from, &target, &cancelled).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
+    assert_eq!(Store::open(&target).unwrap_err().kind(), ErrorKind::NotAStore);
+    assert_eq!(kind(&target, &into), ErrorKind::NotAStore, "an incomplete copy");
+    assert!(Store::salvage(&from, &target, &Control::default()).unwrap().is_complete());
+    Store::open(&target).unwrap().close().unwrap();
+    assert_eq!(kind(&from, &target), ErrorKind::NotAStore, "it is not empty");
+    // FORMAT tells nothing that the record file does not.
+    std::fs::write(from.join("FORMAT"), "stationdb\nformat 9\nrevision 0\nstore 0\n").unwrap();
+    assert!(Store::salvage(&from, directory.path().join("again"), &Control::default()).unwrap().is_complete());
+    std::fs::remove_file(from.join("records.redb")).unwrap();
+    assert_eq!(kind(&from, &directory.path().join("newer")), ErrorKind::NewerFormat);
+    std::fs::write(from.join("FORMAT"), "garbage").unwrap();
+    let report = Store::salvage(&from, directory.path().join("empty"), &Control::default()).unwrap();
+    assert!(report.lost.iter().any(|lost| lost.kind == "records"), "{report:#?}");
+}
+
+#[test]
+fn a_power_cut_during_a_salvage_leaves_a_marked_target_and_the_source_as_it_was() {
+    let from = killed(3);
+    let truth = Truth::of(&from);
+    let before = image(&*from);
+    let source: SharedDisk = from.clone();
+    let into = SimDisk::new(1);
+    super::salvage::salvage_to(&source, &(Arc::new(into.clone()) as SharedDisk), &Control::default()).unwrap();
+    let (mut replay, mut images, mut marked, mut whole) = (into.replay(), 0, 0, 0);
+    while replay.advance().is_some() {
+        images += 1;
+        for (draw, survival) in [(0, crate::disk::sim::Survival::None), (images, crate::disk::sim::Survival::Random)] {
+            let cut = replay.survivors(draw, survival);
+            let names: Vec<String> = cut.list("").unwrap().into_iter().map(|entry| entry.name).collect();
+            if names.iter().any(|name| name == crate::store::backup::MARKER) {
+                marked += 1;
+                assert_eq!(options().open_on(Arc::new(cut.clone())).unwrap_err().kind(), ErrorKind::NotAStore);
+            } else if names.iter().any(|name| name == "FORMAT") {
+                whole += 1;
+                if whole % 20 == 1 {
+                    assert_eq!(truth.missing(&damage::copy(&cut)), BTreeMap::new());
+                }
+            } else {
+                assert_eq!(names, Vec::<String>::new());
+            }
+            if images % 400 == 0 && !names.iter().any(|name| name == "FORMAT") {
+                let cut: SharedDisk = Arc::new(cut);
+                assert!(super::salvage::salvage_to(&source, &cut, &Control::default()).unwrap().is_complete());
+            }
+        }
+    }
+    println!("{images} changes: {marked} images marked, {whole} whole");
+    assert!(marked > 100 && whole > 1, "{marked}, {whole}");
+    assert!(image(&*from) == before, "the source was changed");
+}
