@@ -185,7 +185,7 @@ fn prepare(target: &SharedDisk) -> Result<()> {
     target.sync_dir("").map_err(&attempt)
 }
 
-fn salvage_to(source: &SharedDisk, target: &SharedDisk, control: &Control) -> Result<SalvageReport> {
+pub(super) fn salvage_to(source: &SharedDisk, target: &SharedDisk, control: &Control) -> Result<SalvageReport> {
     check_source(source)?;
     let held = hold_source(source)?;
     prepare(target)?;
