@@ -103,7 +103,7 @@ pub(super) fn scan(
         };
         let node = Node { bytes: &page, widths: ANY };
         *newest_sequence = sequence_in(&node).unwrap_or(0).max(*newest_sequence);
-        for table in Table::ALL {
+        for table in Table::ALL.into_iter().filter(|_| !rivals.is_empty()) {
             for (space, key, value) in entries(&node, table) {
                 let Some(part) = rivals.get(&(space, key.to_vec())).and_then(|number| partial.get_mut(*number)) else {
                     continue;

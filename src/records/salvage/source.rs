@@ -1,6 +1,7 @@
 //! Pages of a damaged record file: read, compared with their checksum, and mended where a single bit is wrong.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_128;
@@ -25,17 +26,19 @@ pub(super) struct PageSource<'f> {
     file: &'f dyn DiskFile,
     len: u64,
     mends_left: Cell<u32>,
+    /// Damaged pages by number and checksum, with their bytes where they could be mended.
+    mended: RefCell<BTreeMap<(u64, u128), Option<Vec<u8>>>>,
 }
 
 impl<'f> PageSource<'f> {
     /// The pages of a file of `len` bytes.
     pub(super) fn new(file: &'f dyn DiskFile, len: u64) -> Self {
-        Self { file, len, mends_left: Cell::new(MENDS) }
+        Self { file, len, mends_left: Cell::new(MENDS), mended: RefCell::default() }
     }
 
     /// The same pages, none of which is mended.
     pub(super) fn without_mending(&self) -> Self {
-        Self { file: self.file, len: self.len, mends_left: Cell::new(0) }
+        Self { file: self.file, len: self.len, mends_left: Cell::new(0), mended: RefCell::default() }
     }
 
     /// Length of the file in bytes.
@@ -69,11 +72,16 @@ impl<'f> PageSource<'f> {
         if holds(&bytes, child.sum, widths) {
             return Some(bytes);
         }
+        if let Some(known) = self.mended.borrow().get(&(child.number, child.sum)) {
+            return known.clone();
+        }
         if bytes.len() > MEND_BYTES || self.mends_left.get() == 0 {
             return None;
         }
         self.mends_left.set(self.mends_left.get() - 1);
-        mend(&mut bytes, |bytes| holds(bytes, child.sum, widths)).then_some(bytes)
+        let mended = mend(&mut bytes, |bytes| holds(bytes, child.sum, widths)).then_some(bytes);
+        self.mended.borrow_mut().insert((child.number, child.sum), mended.clone());
+        mended
     }
 }
 

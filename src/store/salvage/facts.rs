@@ -95,8 +95,8 @@ impl Facts {
         salvaged: &Salvaged,
         report: &mut SalvageReport,
     ) -> Result<()> {
-        if self.state.is_none() {
-            // Nothing but the record file tells the format then.
+        if self.state.is_none() && salvaged.damaged.contains(&Space::Meta) {
+            // Nothing but FORMAT tells the format then.
             refuse_other_format(source)?;
         }
         if self.identity.is_none() {
@@ -121,6 +121,8 @@ impl Facts {
         let largest_segment = largest_segment(source, records)?;
         let (sequence, time_ms) = match self.state {
             Some(state) => state,
+            // Nothing was written yet.
+            None if !salvaged.damaged.contains(&Space::Meta) => (0, time::MIN_MS),
             None => {
                 let time_ms = chrono::Utc::now().timestamp_millis().clamp(time::MIN_MS, time::MAX_MS);
                 let sequence = newest.saturating_add(MARGIN);

@@ -156,16 +156,23 @@ fn check_source(source: &SharedDisk) -> Result<()> {
     Ok(())
 }
 
+/// What is held of the damaged store until all of it was read.
+struct Held {
+    /// LOCK, where it is there.
+    _lock: Option<Box<dyn DiskFile>>,
+    /// The record file: locked, so that it is read through this handle, as some platforms want it.
+    records: std::io::Result<Box<dyn DiskFile>>,
+}
+
 /// Keeps others from opening the store. Whoever has it open holds the lock of LOCK and that of the record file; LOCK
 /// may be missing. Both are opened for reading only.
-fn hold_source(source: &SharedDisk) -> Result<Vec<Box<dyn DiskFile>>> {
-    let mut held = Vec::new();
-    for name in [lock::NAME, RECORD_FILE] {
-        let Ok(file) = source.open(name, Mode::Read) else { continue };
-        lock::take(source, &*file)?;
-        held.push(file);
+fn hold_source(source: &SharedDisk) -> Result<Held> {
+    let lock = source.open(lock::NAME, Mode::Read).ok();
+    let records = source.open(RECORD_FILE, Mode::Read);
+    for file in lock.iter().chain(records.as_ref().ok()) {
+        lock::take(source, &**file)?;
     }
-    Ok(held)
+    Ok(Held { _lock: lock, records })
 }
 
 /// Empties a target that an interrupted salvage left, and marks it.
@@ -194,7 +201,7 @@ pub(super) fn salvage_to(source: &SharedDisk, target: &SharedDisk, control: &Con
     RecordFile::create(target, options, &[])?;
     let seed = {
         let mut records = RecordFile::open(target, options)?;
-        let (salvaged, mut facts) = read_records(source, &records, control, &mut report)?;
+        let (salvaged, mut facts) = read_records(source, &held.records, &records, control, &mut report)?;
         facts.complete(source, &records, &salvaged, &mut report)?;
         contents::salvage(source, target, &records, control, &mut report)?;
         tables(source, target, &records, &mut facts, control, &mut report)?;
@@ -241,6 +248,7 @@ fn sync_directories(target: &SharedDisk) -> Result<()> {
 /// Takes the entries of the damaged record file over into a fresh one.
 fn read_records(
     source: &SharedDisk,
+    damaged: &std::io::Result<Box<dyn DiskFile>>,
     records: &RecordFile,
     control: &Control,
     report: &mut SalvageReport,
@@ -249,8 +257,8 @@ fn read_records(
     let mut writer = Writer { records, batch: Vec::new(), bytes: 0, keys: 0, control };
     let mut undecoded = Vec::new();
     let (mut unproven, mut unproven_left_out) = (Vec::new(), 0);
-    let salvaged = match source.open(RECORD_FILE, Mode::Read) {
-        Ok(file) => crate::records::salvage::read(&*file, &judge::check, control, &mut |space, key, value, proof| {
+    let salvaged = match damaged {
+        Ok(file) => crate::records::salvage::read(&**file, &judge::check, control, &mut |space, key, value, proof| {
             if facts.take(space, key, value, proof) {
                 return Ok(());
             }
@@ -270,7 +278,9 @@ fn read_records(
             report.lose("records", "all of them", RECORD_FILE, "the file is missing");
             Salvaged { damaged: Space::ALL.into_iter().collect(), ..Salvaged::default() }
         }
-        Err(error) => return Err(Error::io("opening the damaged records.redb", error)),
+        Err(error) => {
+            return Err(Error::new(ErrorKind::Io, format!("opening the damaged records.redb: {error}")));
+        }
     };
     writer.flush()?;
     if let Some(doubt) = salvaged.doubt {

@@ -24,7 +24,7 @@ use crate::value::Control;
 use crate::{Identity, TableService};
 
 fn options() -> StoreOptions {
-    StoreOptions::default().seed(Some(7)).maintenance_thread(false).small_blob_bytes(4_000).record_cache_bytes(1 << 20)
+    StoreOptions::default().seed(Some(7)).maintenance_thread(false).small_blob_bytes(4_000).seal_rows(1_000).record_cache_bytes(1 << 20)
 }
 
 fn request<T: serde::de::DeserializeOwned>(value: serde_json::Value) -> T {
@@ -108,7 +108,7 @@ fn a_sound_store_is_taken_over_whole() {
     let (report, into) = salvage(&from);
     assert!(report.is_complete(), "{report:#?}");
     assert_eq!(truth.missing(&into), BTreeMap::new());
-    assert!(report.records > 120 && report.rows > 20_000 && report.files >= 5 && report.bytes > 100_000, "{report:?}");
+    assert!(report.records > 120 && report.rows > 20_000 && report.files >= 5 && report.bytes > 90_000, "{report:?}");
     assert_eq!(report.sequence, truth.sequence);
     assert_eq!(image(&*from), before);
     println!("{report:?}, record file of {} bytes", before["records.redb"].len());
@@ -120,8 +120,9 @@ fn what_is_salvaged_is_true_and_what_is_missing_was_damaged() {
     let whole = filled();
     let truth = Truth::of(&whole);
     let mut random = Random::new(env("STATIONDB_CRASH_SEED", 1));
-    let runs = env("STATIONDB_SALVAGES", 150);
+    let runs = env("STATIONDB_SALVAGES", 250);
     let (mut kinds, mut lossless, mut lost, mut problems) = (BTreeMap::<Kind, [u64; 3]>::new(), 0, 0u64, Vec::new());
+    let mut unproven = 0;
     let made = begun.elapsed();
     for run in 0..runs {
         let image = copy(&*whole);
@@ -130,8 +131,12 @@ fn what_is_salvaged_is_true_and_what_is_missing_was_damaged() {
         let before = image_of_damaged(&image);
         let looked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let (report, into) = salvage(&image);
-            truth.judge(&damage, &touched, &report, &into)
+            (report.unproven.len() as u64, truth.judge(&damage, &touched, &report, &into))
         }));
+        let looked = looked.map(|(taken, judged)| {
+            unproven += taken;
+            judged
+        });
         let counts = kinds.entry(damage.kind()).or_default();
         counts[0] += 1;
         match looked {
@@ -147,7 +152,7 @@ fn what_is_salvaged_is_true_and_what_is_missing_was_damaged() {
         assert!(before == image_of_damaged(&image), "run {run}, {damage:?}: the damaged store was changed");
     }
     println!("counted: {runs} damaged stores");
-    println!("{runs} salvaged in {:.1} s (store made in {made:.1?}), {lossless} without loss, {lost} items lost", begun.elapsed().as_secs_f64());
+    println!("{runs} salvaged in {:.1} s (store made in {made:.1?}), {lossless} without loss, {lost} items lost, {unproven} unproven", begun.elapsed().as_secs_f64());
     for (kind, [runs, lossless, lost]) in kinds {
         println!("  {kind:?}: {runs}, without loss {lossless}, items lost {lost}");
     }
@@ -193,7 +198,7 @@ fn a_store_that_was_not_closed_gives_its_last_commit_or_the_one_before_and_tells
     assert!(report.lost.iter().any(|lost| lost.kind == "commits" && lost.reason.contains("power cut")), "{report:#?}");
     assert_eq!(report.sequence, truth.sequence - 1);
     let missing = truth.missing_of_older(&into);
-    assert!(missing.len() == 2 && missing.keys().any(|name| name.starts_with("product|")), "{missing:?}");
+    assert!(missing.len() == 2 && missing.keys().any(|name| name.starts_with("Product|")), "{missing:?}");
 }
 
 /// Header, tree of tables, root of a table: each leads to everything below it.
@@ -274,7 +279,7 @@ fn a_power_cut_during_a_salvage_leaves_a_marked_target_and_the_source_as_it_was(
             } else {
                 assert_eq!(names, Vec::<String>::new());
             }
-            if images % 400 == 0 && !names.iter().any(|name| name == "FORMAT") {
+            if images % 60 == 0 && !names.iter().any(|name| name == "FORMAT") {
                 let cut: SharedDisk = Arc::new(cut);
                 assert!(super::salvage::salvage_to(&source, &cut, &Control::default()).unwrap().is_complete());
             }
@@ -283,4 +288,25 @@ fn a_power_cut_during_a_salvage_leaves_a_marked_target_and_the_source_as_it_was(
     println!("{images} changes: {marked} images marked, {whole} whole");
     assert!(marked > 100 && whole > 1, "{marked}, {whole}");
     assert!(image(&*from) == before, "the source was changed");
+}
+
+/// A sector of a leaf is lost: the entries beside it are taken by their own checksums, and told as unproven, unless
+/// another page has another version of them.
+#[test]
+fn entries_of_a_damaged_leaf_are_told_as_unproven() {
+    let whole = filled();
+    let truth = Truth::of(&whole);
+    let (mut unproven, mut lost) = (0, 0);
+    for place in truth.leaves_of(Space::Records) {
+        let image = copy(&*whole);
+        let at = place.start + (place.end - place.start) / 2 / 512 * 512;
+        image.open("records.redb", Mode::ReadWrite).unwrap().write_all_at(&[0; 512], at).unwrap();
+        let (report, into) = salvage(&image);
+        let missing = truth.missing(&into);
+        unproven += report.unproven.len();
+        lost += missing.len();
+        assert!(!report.is_complete() && !missing.is_empty(), "{place:?}: {report:#?}");
+    }
+    println!("{unproven} entries taken as unproven, {lost} lost");
+    assert!(unproven > 40 && lost > 20, "{unproven}, {lost}");
 }
