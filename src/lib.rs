@@ -146,7 +146,8 @@ pub use session::{
     Plan, Position, QueueFailure, Session, Settings, Transaction, Visibility, What,
 };
 pub use store::{
-    BackupReport, CompactReport, Finding, Lost, MaintenanceReport, SalvageReport, Store, StoreOptions, VerifyLevel, VerifyReport,
+    BackupReport, CompactReport, Finding, Lost, MaintenanceReport, SalvageReport, Store, StoreOptions, VerifyLevel,
+    VerifyReport,
 };
 pub use value::wire::from_json;
 pub use value::{Action, Clock, Control, ManualClock, Number, Patch, Progress, Service, SystemClock};

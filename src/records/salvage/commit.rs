@@ -8,8 +8,8 @@ use super::source::{ANY, PageSource, mend};
 use super::walk::{Visited, walk};
 use crate::error::Result;
 use crate::records::pages::{
-    Child, FORMAT_VERSION, HEADER_BYTES, LEAF, MAGIC, Node, PAGE_BYTES, SLOT_BYTES, SLOT_SUMMED_BYTES, SLOTS_AT, le,
-    le_u128,
+    Child, FORMAT_VERSION, HEADER_BYTES, LEAF, MAGIC, Node, PAGE_BYTES, PRIMARY_IS_SLOT_1, SLOT_BYTES,
+    SLOT_SUMMED_BYTES, SLOTS_AT, TWO_PHASES, le, le_u128,
 };
 use crate::records::space::{Place, Space, Table};
 use crate::value::Control;
@@ -29,6 +29,8 @@ pub(super) struct Commit {
     pub(super) system: Option<Child>,
     /// redb's number of the commit; `None` where it is not known.
     pub(super) transaction: Option<u64>,
+    /// The number of its slot; `None` where no slot names it.
+    slot: Option<u8>,
 }
 
 /// The commit that is read, and what is known of later ones.
@@ -40,8 +42,8 @@ pub(super) struct Chosen {
 }
 
 /// A slot whose checksum holds, as it stands there or with one bit changed.
-fn slot(header: &[u8], number: usize) -> Option<Commit> {
-    let at = SLOTS_AT + number * SLOT_BYTES;
+fn slot(header: &[u8], number: u8) -> Option<Commit> {
+    let at = SLOTS_AT + usize::from(number) * SLOT_BYTES;
     let mut slot = header.get(at..at + SLOT_BYTES)?.to_vec();
     let holds = |slot: &[u8]| {
         let summed = slot.get(..SLOT_SUMMED_BYTES).map(xxh3_128);
@@ -59,6 +61,7 @@ fn slot(header: &[u8], number: usize) -> Option<Commit> {
         tables: root(1, 8),
         system: root(2, 40),
         transaction: le(&slot, 104).map(u64::from_le_bytes),
+        slot: Some(number),
     })
 }
 
@@ -112,9 +115,12 @@ pub(super) fn choose(source: &PageSource<'_>, control: &Control) -> Result<Chose
     let header = source.bytes(0..HEADER_BYTES as u64).unwrap_or_default();
     let mut slots: Vec<Commit> = (0..2).filter_map(|number| slot(&header, number)).collect();
     slots.sort_by_key(|commit| std::cmp::Reverse(commit.transaction));
-    let is_closed = header.starts_with(MAGIC) && header.get(MAGIC.len()).is_some_and(|god| god & NOT_CLOSED == 0);
+    let god = header.get(MAGIC.len()).copied().filter(|_| header.starts_with(MAGIC));
     if let [newest, before] = slots.as_slice() {
-        if is_closed {
+        // After a commit of two phases its pages were durable before the byte told that it counts.
+        let counts = |god: u8| god & PRIMARY_IS_SLOT_1 == newest.slot.unwrap_or(u8::MAX);
+        let is_durable = |god: u8| god & NOT_CLOSED == 0 || (god & TWO_PHASES != 0 && counts(god));
+        if god.is_some_and(is_durable) {
             return Ok(Chosen { commit: Some(*newest), doubt: None });
         }
         let newest_extent = extent(source, newest.tables, control)?;
@@ -139,7 +145,7 @@ pub(super) fn choose(source: &PageSource<'_>, control: &Control) -> Result<Chose
     while at + PAGE_BYTES <= source.len() {
         control.check()?;
         if let Some(tables) = definitions(&source, at) {
-            let commit = Commit { tables: Some(tables), system: None, transaction: None };
+            let commit = Commit { tables: Some(tables), system: None, transaction: None, slot: None };
             found.push((sequence_of(&source, commit.tables, control)?, commit));
         }
         at += PAGE_BYTES;

@@ -55,7 +55,8 @@ pub(super) fn partial(source: &PageSource<'_>, tables: &[(Table, Walked)], check
             let (mut whole, mut is_other) = (Vec::new(), true);
             for n in 0..node.count() {
                 let entry = node.entry(n).filter(|(key, _)| gap.contains(key));
-                let entry = entry.and_then(|(key, value)| space_of(*table, key).map(|(space, key)| (space, key, value)));
+                let entry =
+                    entry.and_then(|(key, value)| space_of(*table, key).map(|(space, key)| (space, key, value)));
                 match entry {
                     Some((space, key, value)) if check(space, key, value) == Check::Whole => {
                         whole.push(Partial { space, key: key.to_vec(), value: value.to_vec(), has_rival: false });
@@ -161,10 +162,7 @@ fn leaf(source: &PageSource<'_>, at: u64) -> Option<Vec<u8>> {
 }
 
 /// The entries of a leaf, taken for one of this table.
-fn entries<'n>(
-    node: &'n Node<'n>,
-    table: Table,
-) -> impl Iterator<Item = (Space, &'n [u8], &'n [u8])> + 'n {
+fn entries<'n>(node: &'n Node<'n>, table: Table) -> impl Iterator<Item = (Space, &'n [u8], &'n [u8])> + 'n {
     let pairs = (0..node.count()).filter_map(|n| node.entry(n));
     pairs.filter_map(move |(key, value)| space_of(table, key).map(|(space, key)| (space, key, value)))
 }

@@ -135,7 +135,8 @@ impl Facts {
         report.sequence = sequence;
         let is_lost = salvaged.damaged.contains(&Space::Counters);
         let seen = [("segments", largest_segment), ("blob", largest_blob(source, records)?)];
-        let seen = seen.into_iter().map(|(name, seen)| (name.to_owned(), seen)).chain(largest_ids(records, self.seed())?);
+        let seen =
+            seen.into_iter().map(|(name, seen)| (name.to_owned(), seen)).chain(largest_ids(records, self.seed())?);
         for (name, seen) in seen {
             let counter = self.counters.entry(name.into_bytes());
             let is_missing = is_lost && matches!(counter, std::collections::btree_map::Entry::Vacant(_));

@@ -124,7 +124,9 @@ impl Store {
         let attempt = format!("salvaging {} to {}", from.display(), into.display());
         let is_inside = absolute(from).and_then(|from| absolute(into).map(|into| into.starts_with(from)));
         if is_inside.map_err(failed(&attempt))? {
-            return Err(Error::invalid("the new store would lie in the damaged one, which stays as it is").context(attempt));
+            return Err(
+                Error::invalid("the new store would lie in the damaged one, which stays as it is").context(attempt)
+            );
         }
         let source: SharedDisk = RealDisk::open(from).map_err(failed(&attempt))?;
         check_source(&source).map_err(|error| error.context(attempt.clone()))?;

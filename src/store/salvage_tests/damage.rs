@@ -123,7 +123,9 @@ impl Damage {
             Self::SwapSectors { path, at, other, other_at } => {
                 let second = paths.last().unwrap();
                 let len = (paths[0].1.len() as u64 - at).min(second.1.len() as u64 - other_at).min(SECTOR);
-                let part = |bytes: &[u8], at: u64| bytes[usize::try_from(at).unwrap()..][..usize::try_from(len).unwrap()].to_vec();
+                let part = |bytes: &[u8], at: u64| {
+                    bytes[usize::try_from(at).unwrap()..][..usize::try_from(len).unwrap()].to_vec()
+                };
                 write(disk, path, *at, &part(&second.1, *other_at));
                 write(disk, other, *other_at, &part(&paths[0].1, *at));
             }

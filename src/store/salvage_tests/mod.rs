@@ -24,7 +24,12 @@ use crate::value::Control;
 use crate::{Identity, TableService};
 
 fn options() -> StoreOptions {
-    StoreOptions::default().seed(Some(7)).maintenance_thread(false).small_blob_bytes(4_000).seal_rows(1_000).record_cache_bytes(1 << 20)
+    StoreOptions::default()
+        .seed(Some(7))
+        .maintenance_thread(false)
+        .small_blob_bytes(4_000)
+        .seal_rows(1_000)
+        .record_cache_bytes(1 << 20)
 }
 
 fn request<T: serde::de::DeserializeOwned>(value: serde_json::Value) -> T {
@@ -53,7 +58,8 @@ fn filled() -> Arc<MemoryDisk> {
     }
     // Each change in a commit of its own, so that each leaves pages behind.
     for (number, id) in ids.iter().enumerate().filter(|(number, _)| number % 9 == 4) {
-        let update = serde_json::json!({ "id": id, "name": format!("unit {number} changed"), "properties": { "turn": "1" } });
+        let update =
+            serde_json::json!({ "id": id, "name": format!("unit {number} changed"), "properties": { "turn": "1" } });
         session.update_products(vec![request(update)], false).unwrap();
     }
     for id in ids.iter().skip(2).step_by(15) {
@@ -152,7 +158,10 @@ fn what_is_salvaged_is_true_and_what_is_missing_was_damaged() {
         assert!(before == image_of_damaged(&image), "run {run}, {damage:?}: the damaged store was changed");
     }
     println!("counted: {runs} damaged stores");
-    println!("{runs} salvaged in {:.1} s (store made in {made:.1?}), {lossless} without loss, {lost} items lost, {unproven} unproven", begun.elapsed().as_secs_f64());
+    println!(
+        "{runs} salvaged in {:.1} s (store made in {made:.1?}), {lossless} without loss, {lost} items lost, {unproven} unproven",
+        begun.elapsed().as_secs_f64()
+    );
     for (kind, [runs, lossless, lost]) in kinds {
         println!("  {kind:?}: {runs}, without loss {lossless}, items lost {lost}");
     }

@@ -98,10 +98,8 @@ fn look(disk: &Arc<MemoryDisk>) -> Seen {
     for (key, value) in entries(&snapshot, Space::UploadChunks) {
         let chunk = stored::from_bytes::<UploadChunk>(envelope::open(&key, 0, &value).unwrap()).unwrap();
         let session = [&[UploadSessionRecord::KIND.code], &key[..key.len() - 4]].concat();
-        let mut needs = Needs {
-            entries: vec![(Space::UploadChunks, key.clone()), (Space::Records, session)],
-            files: Vec::new(),
-        };
+        let mut needs =
+            Needs { entries: vec![(Space::UploadChunks, key.clone()), (Space::Records, session)], files: Vec::new() };
         content_needs(&mut needs, &chunk.content);
         put(format!("upload chunk|{}", hex(&key)), value, needs);
     }
@@ -123,12 +121,16 @@ fn look(disk: &Arc<MemoryDisk>) -> Seen {
     for (full_key, _) in entries(&snapshot, Space::Records).into_iter().filter(|(key, _)| key[0] == kind.code) {
         let key = &full_key[1..];
         let mut needs = Needs { entries: vec![(Space::Records, full_key.clone())], files: Vec::new() };
-        for (entry, value) in entries(&snapshot, Space::Segments).into_iter().filter(|(entry, _)| entry.starts_with(key)) {
+        for (entry, value) in
+            entries(&snapshot, Space::Segments).into_iter().filter(|(entry, _)| entry.starts_with(key))
+        {
             let meta = stored::from_bytes::<crate::columnar::SegmentMeta>(&value).unwrap();
             needs.files.push(format!("tables/{}/{:016x}.parquet", hex(key), meta.id));
             needs.entries.push((Space::Segments, entry));
         }
-        for (entry, value) in entries(&snapshot, Space::TableBuffer).into_iter().filter(|(entry, _)| entry.starts_with(key)) {
+        for (entry, value) in
+            entries(&snapshot, Space::TableBuffer).into_iter().filter(|(entry, _)| entry.starts_with(key))
+        {
             assert!(batch_row_count(&value) > 0);
             needs.entries.push((Space::TableBuffer, entry));
         }
@@ -140,7 +142,8 @@ fn look(disk: &Arc<MemoryDisk>) -> Seen {
                 let opened = open_table(view, &table)?;
                 let columns: Vec<usize> = (0..table.columns.as_ref().unwrap().len()).collect();
                 let names: Vec<String> = table.columns.unwrap().into_iter().map(|column| column.name).collect();
-                let (t, small) = (names.iter().position(|n| n == "t").unwrap(), names.iter().position(|n| n == "small").unwrap());
+                let (t, small) =
+                    (names.iter().position(|n| n == "t").unwrap(), names.iter().position(|n| n == "small").unwrap());
                 let mut scan =
                     MergedScan::new(opened, Arc::new(Predicates::default()), columns, None, Control::default())?;
                 let mut rows = Vec::new();
@@ -219,7 +222,10 @@ impl Truth {
         for (name, counter) in &self.counters {
             if found.counters.get(name).is_none_or(|now| now < counter) {
                 let name = String::from_utf8_lossy(name);
-                return Err(format!("the counter {name} went back from {counter} to {:?}", found.counters.get(name.as_bytes())));
+                return Err(format!(
+                    "the counter {name} went back from {counter} to {:?}",
+                    found.counters.get(name.as_bytes())
+                ));
             }
         }
         if found.sequence < self.sequence {
@@ -278,7 +284,10 @@ impl Truth {
                 below.extend(page.entries.iter().cloned());
             }
         }
-        let is_large = matches!(damage, Damage::Cut { .. } | Damage::SwapSectors { .. } | Damage::SwapFiles { .. } | Damage::Missing { .. });
+        let is_large = matches!(
+            damage,
+            Damage::Cut { .. } | Damage::SwapSectors { .. } | Damage::SwapFiles { .. } | Damage::Missing { .. }
+        );
         for (name, count) in &missing {
             let needs = &self.needs[name];
             let is_touched = needs.files.iter().any(|path| is_file_touched(path))
@@ -308,7 +317,8 @@ impl Truth {
             }
         }
         let is_derived = |path: &str| path == "FORMAT" || path.starts_with("LOCK") || path.starts_with("search/");
-        let touches_what_counts = touched.iter().any(|one| !is_derived(&one.path) && one.path != "records.redb") || pages > 0;
+        let touches_what_counts =
+            touched.iter().any(|one| !is_derived(&one.path) && one.path != "records.redb") || pages > 0;
         let header = overlaps(&(0..320));
         if !touches_what_counts && !header && !is_large && !report.is_complete() {
             return Err(format!("nothing that counts was touched: {report:#?}"));
