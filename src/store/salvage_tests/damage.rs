@@ -35,7 +35,7 @@ pub(super) fn copy(disk: &dyn Disk) -> Arc<MemoryDisk> {
 }
 
 /// The kind of a damage, for the counts.
-pub(super) type Kind = (&'static str, &'static str);
+pub(super) type Kind = (&'static str, &'static str, &'static str);
 
 #[derive(Clone, Debug)]
 pub(super) enum Damage {
@@ -75,7 +75,7 @@ impl Damage {
         }
     }
 
-    pub(super) fn kind(&self) -> Kind {
+    pub(super) fn kind(&self, is_closed: bool) -> Kind {
         let (kind, path) = match self {
             Self::Flip { path, .. } => ("flip", path),
             Self::ZeroSector { path, .. } => ("zero sector", path),
@@ -92,7 +92,7 @@ impl Damage {
             "records.redb" => "records.redb",
             _ => "FORMAT, LOCK",
         };
-        (kind, file)
+        (if is_closed { "closed" } else { "killed" }, kind, file)
     }
 
     /// Damages a store; tells the bytes that differ.

@@ -123,39 +123,43 @@ fn a_sound_store_is_taken_over_whole() {
 #[test]
 fn what_is_salvaged_is_true_and_what_is_missing_was_damaged() {
     let begun = Instant::now();
-    let whole = filled();
-    let truth = Truth::of(&whole);
+    let closed = filled();
+    let [earlier, open] = killed(90);
+    // Each with the states that it may be in: of the last commit, and where that may have been torn, of the one before.
+    let stores = [(&closed, vec![Truth::of(&closed)]), (&open, vec![Truth::of(&open), Truth::of(&earlier)])];
     let mut random = Random::new(env("STATIONDB_CRASH_SEED", 1));
     let runs = env("STATIONDB_SALVAGES", 250);
-    let (mut kinds, mut lossless, mut lost, mut problems) = (BTreeMap::<Kind, [u64; 3]>::new(), 0, 0u64, Vec::new());
-    let mut unproven = 0;
+    let mut kinds = BTreeMap::<Kind, [u64; 3]>::new();
+    let (mut lossless, mut lost, mut unproven, mut problems) = (0, 0, 0, Vec::new());
     let made = begun.elapsed();
     for run in 0..runs {
-        let image = copy(&*whole);
-        let damage = Damage::draw(&mut random, &whole);
+        let is_closed = run % 2 == 0;
+        let (whole, truths) = &stores[usize::from(!is_closed)];
+        let image = copy(&***whole);
+        let damage = Damage::draw(&mut random, whole);
         let touched = damage.strike(&image);
-        let before = image_of_damaged(&image);
+        let before = fingerprint(&image);
         let looked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let (report, into) = salvage(&image);
-            (report.unproven.len() as u64, truth.judge(&damage, &touched, &report, &into))
+            let truth = truths.iter().find(|truth| truth.sequence == report.sequence).unwrap_or(&truths[0]);
+            let is_told = std::ptr::eq(truth, &truths[0]) || report.lost.iter().any(|lost| lost.kind == "commits");
+            assert!(is_told, "an older state without a word");
+            (report.unproven.len(), truth.judge(&damage, is_closed, &touched, &report, &into))
         }));
-        let looked = looked.map(|(taken, judged)| {
-            unproven += taken;
-            judged
-        });
-        let counts = kinds.entry(damage.kind()).or_default();
+        let counts = kinds.entry(damage.kind(is_closed)).or_default();
         counts[0] += 1;
         match looked {
-            Ok(Ok(missing)) => {
+            Ok((taken, Ok(missing))) => {
+                unproven += taken;
                 lossless += u64::from(missing == 0);
                 counts[1] += u64::from(missing == 0);
                 counts[2] += missing;
                 lost += missing;
             }
-            Ok(Err(problem)) => problems.push(format!("run {run}, {damage:?}: {problem}")),
+            Ok((_, Err(problem))) => problems.push(format!("run {run}, {damage:?}: {problem}")),
             Err(_) => problems.push(format!("run {run}, {damage:?}: a panic")),
         }
-        assert!(before == image_of_damaged(&image), "run {run}, {damage:?}: the damaged store was changed");
+        assert!(before == fingerprint(&image), "run {run}, {damage:?}: the damaged store was changed");
     }
     println!("counted: {runs} damaged stores");
     println!(
@@ -168,7 +172,7 @@ fn what_is_salvaged_is_true_and_what_is_missing_was_damaged() {
     assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
 }
 
-fn image_of_damaged(disk: &MemoryDisk) -> u64 {
+fn fingerprint(disk: &MemoryDisk) -> u64 {
     let mut hasher = xxhash_rust::xxh3::Xxh3::new();
     for (path, bytes) in image(disk) {
         hasher.update(path.as_bytes());
@@ -177,24 +181,33 @@ fn image_of_damaged(disk: &MemoryDisk) -> u64 {
     hasher.digest()
 }
 
-/// A store that was not closed: the files as a killed process leaves them.
-fn killed(pages: u64) -> Arc<MemoryDisk> {
+/// A store that was not closed, as a killed process leaves it: before its last commit, and after it.
+fn killed(commits: usize) -> [Arc<MemoryDisk>; 2] {
     use crate::ProductService;
 
     let disk = Arc::new(MemoryDisk::new());
     let store = options().open_on(disk.clone()).unwrap();
     let session = store.session(Identity::user("ada"));
     station::fill(&session);
-    for number in 0..pages {
+    let mut ids = Vec::new();
+    let mut before = copy(&*disk);
+    for number in 0..commits {
+        before = copy(&*disk);
         let product = serde_json::json!({ "partNumber": format!("K-{number}"), "name": "y".repeat(300) });
-        session.create_products(vec![request(product)]).unwrap();
+        let made = session.create_products(vec![request(product)]).unwrap();
+        ids.extend(made.products.into_iter().filter_map(|product| product.id));
+        if number % 5 == 4 && number + 1 < commits {
+            let update = serde_json::json!({ "id": ids[number / 2], "name": format!("changed {number}") });
+            session.update_products(vec![request(update)], false).unwrap();
+            session.delete_product(&ids[number / 2 + 1]).unwrap();
+        }
     }
-    copy(&*disk)
+    [before, copy(&*disk)]
 }
 
 #[test]
 fn a_store_that_was_not_closed_gives_its_last_commit_or_the_one_before_and_tells_which() {
-    let from = killed(60);
+    let [_, from] = killed(60);
     let truth = Truth::of(&from);
     let (report, into) = salvage(&from);
     assert!(report.is_complete(), "{report:#?}");
@@ -265,7 +278,7 @@ fn the_sources_of_a_salvage_are_checked() {
 
 #[test]
 fn a_power_cut_during_a_salvage_leaves_a_marked_target_and_the_source_as_it_was() {
-    let from = killed(3);
+    let [_, from] = killed(3);
     let truth = Truth::of(&from);
     let before = image(&*from);
     let source: SharedDisk = from.clone();

@@ -263,6 +263,7 @@ impl Truth {
     pub(super) fn judge(
         &self,
         damage: &Damage,
+        is_closed: bool,
         touched: &[Touched],
         report: &SalvageReport,
         into: &Arc<MemoryDisk>,
@@ -284,10 +285,7 @@ impl Truth {
                 below.extend(page.entries.iter().cloned());
             }
         }
-        let is_large = matches!(
-            damage,
-            Damage::Cut { .. } | Damage::SwapSectors { .. } | Damage::SwapFiles { .. } | Damage::Missing { .. }
-        );
+        let is_large = !is_closed || !matches!(damage, Damage::Flip { .. } | Damage::ZeroSector { .. });
         for (name, count) in &missing {
             let needs = &self.needs[name];
             let is_touched = needs.files.iter().any(|path| is_file_touched(path))
