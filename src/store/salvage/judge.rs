@@ -2,8 +2,10 @@
 //! space at all.
 
 use crate::columnar::{SegmentMeta, check_batch};
+use crate::model::UploadChunk;
 use crate::records::salvage::Check;
 use crate::records::{Space, envelope};
+use crate::session::changes::read_log_row;
 use crate::value::stored;
 
 /// Judges an entry.
@@ -16,8 +18,15 @@ pub(super) fn check(space: Space, key: &[u8], value: &[u8]) -> Check {
     let is_text = || std::str::from_utf8(key).is_ok();
     match space {
         Space::Records | Space::RecordState => key.first().map_or(Check::Damaged, |kind| sealed(*kind)),
-        Space::Log if key.len() == 8 => sealed(0),
-        Space::UploadChunks => sealed(0),
+        // Envelopes of kind 0 are elsewhere, too: what is in this one has to be what the space holds.
+        Space::Log => match read_log_row(key, value) {
+            Ok((sequence, _)) if sequence > 0 => Check::Whole,
+            _ => Check::Damaged,
+        },
+        Space::UploadChunks => match envelope::open(key, 0, value).and_then(stored::from_bytes::<UploadChunk>) {
+            Ok(_) if key.len() == 20 => Check::Whole,
+            _ => Check::Damaged,
+        },
         Space::TableBuffer => match check_batch(value) {
             // The checksum is not over the key, whose place among the others is looked at with the table.
             Ok(()) if key.len() == 20 => Check::Whole,
