@@ -246,6 +246,11 @@ impl Truth {
         self.pages.iter().filter(holds).map(|page| page.place.clone()).collect()
     }
 
+    /// Whether a page of the tables begins here.
+    pub(super) fn is_page(&self, at: u64) -> bool {
+        self.pages.iter().any(|page| page.place.start == at)
+    }
+
     /// Where the pages lie that lead to others, and the number of leaves.
     pub(super) fn places(&self) -> (Vec<Range<u64>>, usize) {
         let (branches, leaves): (Vec<_>, Vec<_>) = self.pages.iter().partition(|page| page.entries.is_empty());
