@@ -36,6 +36,10 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+/// What tests share with those outside of the crate names it so.
+#[cfg(test)]
+extern crate self as stationdb;
+
 mod blobs;
 mod columnar;
 mod disk;
@@ -142,7 +146,8 @@ pub use session::{
     Plan, Position, QueueFailure, Session, Settings, Subscriber, Transaction, Visibility, What,
 };
 pub use store::{
-    BackupReport, CompactReport, Finding, MaintenanceReport, Store, StoreOptions, VerifyLevel, VerifyReport,
+    BackupReport, CompactReport, Finding, Lost, MaintenanceReport, SalvageReport, Store, StoreOptions, VerifyLevel,
+    VerifyReport,
 };
 pub use value::wire::from_json;
 pub use value::{Action, Clock, Control, ManualClock, Number, Patch, Progress, Service, SystemClock};

@@ -204,6 +204,14 @@ impl BlobStore {
         self.read(info.id, info.len)?.copy_to(&mut io::sink(), Some(info.hash), control).map(|_| ())
     }
 
+    /// As [`BlobStore::check`], of a disk that is only read.
+    ///
+    /// # Errors
+    /// `NotFound` when there is no such blob, `Corrupt` when a byte is not what was written.
+    pub fn check_on(disk: &SharedDisk, info: &BlobInfo, control: &Control) -> Result<()> {
+        BlobReader::open(disk, info.id, info.len)?.copy_to(&mut io::sink(), Some(info.hash), control).map(|_| ())
+    }
+
     /// Removes blobs and makes their removal durable; those that are missing are passed over, so it may be repeated.
     ///
     /// # Errors

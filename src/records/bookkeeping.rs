@@ -18,26 +18,13 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::pages::{
+    Child, FORMAT_VERSION, HEADER_BYTES, LEAF, MAGIC, Node, PAGE_BYTES, PAGE_BYTES_MAX, PRIMARY_IS_SLOT_1, Regions,
+    SLOT_BYTES, SLOT_SUMMED_BYTES, SLOTS_AT, TWO_PHASES, Table, Widths, le, le_u32, le_u128,
+};
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
 
-const MAGIC: &[u8] = b"redb\x1A\x0A\xA9\x0D\x0A";
-const FORMAT_VERSION: u8 = 3;
-const PAGE_BYTES: u64 = 4096;
-/// The state of the free pages of a region is the largest value that redb keeps, below one mebibyte.
-const PAGE_BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// Flags of the byte behind the magic number.
-const PRIMARY_IS_SLOT_1: u8 = 1;
-const TWO_PHASES: u8 = 4;
-/// Two slots follow the first 64 bytes of the file; the last bytes of a slot are its checksum.
-const SLOTS_AT: usize = 64;
-const SLOT_BYTES: usize = 128;
-const SLOT_SUMMED_BYTES: usize = SLOT_BYTES - 16;
-const HEADER_BYTES: usize = SLOTS_AT + 2 * SLOT_BYTES;
-const LEAF: u8 = 1;
-const BRANCH: u8 = 2;
-/// A table with one value for each key; redb keeps no other kind for itself.
-const NORMAL_TABLE: u8 = 3;
 /// What the tree is called that names the system tables.
 const SYSTEM: &str = "its system tables";
 
@@ -70,7 +57,7 @@ pub(super) fn free_bytes(file: &dyn DiskFile) -> Result<Option<u64>> {
 
 /// Adds the pages that a leaf of the allocator's table tells to be free.
 fn add_free_pages(leaf: &Node<'_>, free: &mut Option<u64>) {
-    for (key, value) in leaf.pairs() {
+    for (key, value) in (0..leaf.count()).filter_map(|n| leaf.entry(n)) {
         if key.first() == Some(&REGION) {
             *free = free.unwrap_or(0).checked_add(free_pages(value).unwrap_or(0));
         }
@@ -159,69 +146,6 @@ fn header_of(header: &[u8]) -> Option<(Regions, Option<Child>)> {
     Some((Regions { bytes: header_bytes + region_data * PAGE_BYTES, header_bytes }, root))
 }
 
-/// How the file is parted; all regions are of one size, but for the last.
-struct Regions {
-    bytes: u64,
-    header_bytes: u64,
-}
-
-impl Regions {
-    /// The place of a page, whose number holds its index, its region and the binary logarithm of its size in pages.
-    fn place(&self, number: u64) -> Option<Range<u64>> {
-        const TWENTY_BITS: u64 = 0xF_FFFF;
-        let order = number >> 59;
-        let (index, region) = (number & (TWENTY_BITS >> order), (number >> 20) & TWENTY_BITS);
-        let len = PAGE_BYTES.checked_shl(u32::try_from(order).ok()?)?;
-        let in_region = self.header_bytes.checked_add(index.checked_mul(len)?)?;
-        let start = PAGE_BYTES.checked_add(region.checked_mul(self.bytes)?)?.checked_add(in_region)?;
-        Some(start..start.checked_add(len)?)
-    }
-}
-
-/// A page and its checksum, as its parent has them.
-#[derive(Clone, Copy)]
-struct Child {
-    number: u64,
-    sum: u128,
-}
-
-impl Child {
-    /// The root of a tree, as slots and definitions of tables have it.
-    fn root(bytes: &[u8], at: usize) -> Option<Self> {
-        Some(Self { number: le(bytes, at).map(u64::from_le_bytes)?, sum: le_u128(bytes, at + 8)? })
-    }
-}
-
-/// The lengths of keys and values that have one length; with others the page says where each ends.
-#[derive(Clone, Copy)]
-struct Widths {
-    key: Option<u64>,
-    value: Option<u64>,
-}
-
-/// A table that redb keeps for itself.
-struct Table {
-    name: String,
-    root: Option<Child>,
-    widths: Widths,
-}
-
-impl Table {
-    /// Of its definition; `None` where that is of a kind that redb 4.4 does not write for itself.
-    fn new(name: &[u8], definition: &[u8]) -> Option<Self> {
-        let width = |at: usize| match definition.get(at)? {
-            0 => Some(None),
-            _ => le_u32(definition, at + 1).map(Some),
-        };
-        if *definition.first()? != NORMAL_TABLE {
-            return None;
-        }
-        let root = if *definition.get(9)? == 0 { None } else { Some(Child::root(definition, 10)?) };
-        let widths = Widths { key: width(42)?, value: width(47)? };
-        Some(Self { name: String::from_utf8_lossy(name).into_owned(), root, widths })
-    }
-}
-
 /// The walk over the trees of one file.
 struct Walk<'a> {
     file: &'a dyn DiskFile,
@@ -270,115 +194,4 @@ impl Walk<'_> {
         }
         Ok(())
     }
-}
-
-/// The bytes of a page. All offsets are counted in 64 bits, which the numbers of a page cannot exceed.
-struct Node<'a> {
-    bytes: &'a [u8],
-    widths: Widths,
-}
-
-impl<'a> Node<'a> {
-    fn kind(&self) -> Option<u8> {
-        self.bytes.first().copied()
-    }
-
-    /// Of the pairs of a leaf, of the keys of a branch.
-    fn count(&self) -> u64 {
-        le(self.bytes, 2).map_or(0, |count| u64::from(u16::from_le_bytes(count)))
-    }
-
-    /// What the checksum is of: all up to the end of the last value, or of the last key. Not what lies behind.
-    fn summed(&self) -> Option<&'a [u8]> {
-        let last = self.count().checked_sub(1)?;
-        let end = match self.kind()? {
-            LEAF => self.value_end(last)?,
-            BRANCH => self.separator_end(last)?,
-            _ => return None,
-        };
-        self.bytes.get(..usize::try_from(end).ok()?)
-    }
-
-    /// An offset in the list of offsets that begins here.
-    fn offset(&self, list: u64, n: u64) -> Option<u64> {
-        le_u32(self.bytes, usize::try_from(list + 4 * n).ok()?)
-    }
-
-    /// Where the list of the ends of values begins in a leaf, behind that of keys if there is one.
-    fn value_ends(&self) -> u64 {
-        4 + self.widths.key.map_or(4 * self.count(), |_| 0)
-    }
-
-    fn keys_start(&self) -> u64 {
-        self.value_ends() + self.widths.value.map_or(4 * self.count(), |_| 0)
-    }
-
-    fn key_end(&self, n: u64) -> Option<u64> {
-        match self.widths.key {
-            Some(width) => Some(self.keys_start() + width * (n + 1)),
-            None => self.offset(4, n),
-        }
-    }
-
-    fn value_end(&self, n: u64) -> Option<u64> {
-        match self.widths.value {
-            Some(width) => Some(self.key_end(self.count().checked_sub(1)?)? + width * (n + 1)),
-            None => self.offset(self.value_ends(), n),
-        }
-    }
-
-    /// The end of a key of a branch: behind the checksums and numbers of its children.
-    fn separator_end(&self, n: u64) -> Option<u64> {
-        let lists_end = 8 + 24 * (self.count() + 1);
-        match self.widths.key {
-            Some(width) => Some(lists_end + width * (n + 1)),
-            None => self.offset(lists_end, n),
-        }
-    }
-
-    fn children(&self) -> impl Iterator<Item = Child> + use<'a> {
-        let bytes = self.bytes;
-        let children = usize::try_from(self.count() + 1).unwrap_or(0);
-        let numbers = 8 + 16 * children;
-        (0..children).filter_map(move |n| {
-            Some(Child {
-                number: le(bytes, numbers + 8 * n).map(u64::from_le_bytes)?,
-                sum: le_u128(bytes, 8 + 16 * n)?,
-            })
-        })
-    }
-
-    /// The keys and values of a leaf.
-    fn pairs(&self) -> Vec<(&'a [u8], &'a [u8])> {
-        let count = self.count();
-        let part = |start: Option<u64>, end: Option<u64>| {
-            self.bytes.get(usize::try_from(start?).ok()?..usize::try_from(end?).ok()?)
-        };
-        let mut key_start = Some(self.keys_start());
-        let mut value_start = count.checked_sub(1).and_then(|last| self.key_end(last));
-        (0..count)
-            .filter_map(|n| {
-                let (key, value) = (part(key_start, self.key_end(n)), part(value_start, self.value_end(n)));
-                (key_start, value_start) = (self.key_end(n), self.value_end(n));
-                Some((key?, value?))
-            })
-            .collect()
-    }
-
-    /// The tables that a leaf of the tree of system tables defines.
-    fn tables(&self) -> Vec<Table> {
-        self.pairs().into_iter().filter_map(|(name, definition)| Table::new(name, definition)).collect()
-    }
-}
-
-fn le<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
-    bytes.get(at..at.checked_add(N)?)?.try_into().ok()
-}
-
-fn le_u32(bytes: &[u8], at: usize) -> Option<u64> {
-    le(bytes, at).map(|bytes| u64::from(u32::from_le_bytes(bytes)))
-}
-
-fn le_u128(bytes: &[u8], at: usize) -> Option<u128> {
-    le(bytes, at).map(u128::from_le_bytes)
 }

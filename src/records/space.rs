@@ -108,6 +108,19 @@ impl Space {
     }
 }
 
+/// The space of a key of a table, and the key as it is in the space.
+pub(super) fn space_of(table: Table, key: &[u8]) -> Option<(Space, &[u8])> {
+    let places = Space::ALL.into_iter().map(|space| (space, space.place())).chain([(Space::Log, RECENT_LOG)]);
+    for (space, place) in places.filter(|(_, place)| place.table == table) {
+        match place.prefix {
+            None => return Some((space, key)),
+            Some(prefix) if key.first() == Some(&prefix) => return key.get(1..).map(|key| (space, key)),
+            Some(_) => {}
+        }
+    }
+    None
+}
+
 /// One redb table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]

@@ -63,7 +63,7 @@ impl Sum {
         self.hashes = self.hashes.wrapping_sub(hash(key, value));
     }
 
-    fn join(&mut self, other: Self) {
+    pub(super) fn join(&mut self, other: Self) {
         self.entries = self.entries.wrapping_add(other.entries);
         self.hashes = self.hashes.wrapping_add(other.hashes);
     }

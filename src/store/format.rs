@@ -117,6 +117,14 @@ pub(super) fn check_seed(disk: &SharedDisk, seed: u64) -> Result<()> {
     }
 }
 
+/// The seed of the store that FORMAT names; `None` where it is missing or damaged.
+pub(super) fn seed(disk: &SharedDisk) -> Option<u64> {
+    let text = read(disk).ok()?;
+    check(&text).ok()?;
+    let seed = text.lines().find_map(|line| line.strip_prefix("store ")).filter(|seed| seed.len() == 16)?;
+    u64::from_str_radix(seed, 16).ok()
+}
+
 /// Writes FORMAT: the last step of a creation.
 pub(super) fn write(disk: &SharedDisk, seed: u64) -> Result<()> {
     write_text(disk, &format!("{MAGIC}\nformat {VERSION}\nrevision {REVISION}\nstore {seed:016x}\n"))

@@ -37,7 +37,7 @@ pub(super) fn acquire_for_reading(disk: &SharedDisk) -> Result<Option<Box<dyn Di
     Ok(Some(file))
 }
 
-fn take(disk: &SharedDisk, file: &dyn DiskFile) -> Result<()> {
+pub(super) fn take(disk: &SharedDisk, file: &dyn DiskFile) -> Result<()> {
     if file.try_lock().map_err(|error| Error::io("locking the store", error))? {
         return Ok(());
     }

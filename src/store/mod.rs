@@ -7,6 +7,7 @@ mod lock;
 mod maintain;
 mod open;
 mod restore;
+mod salvage;
 mod scrub;
 mod scrub_indexes;
 mod verify;
@@ -14,8 +15,11 @@ mod verify;
 pub use backup::{BackupReport, CompactReport};
 pub use maintain::MaintenanceReport;
 pub use open::{Store, StoreOptions};
+pub use salvage::{Lost, SalvageReport};
 pub use verify::{Finding, VerifyLevel, VerifyReport};
 
+#[cfg(test)]
+mod salvage_tests;
 #[cfg(test)]
 mod scrub_tests;
 #[cfg(test)]

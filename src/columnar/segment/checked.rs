@@ -8,6 +8,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
+use crate::value::Control;
 use crate::value::id::hex;
 
 /// Bytes under one checksum: small enough that reading one page does not mean checking a megabyte.
@@ -91,6 +92,33 @@ impl Write for HashingFile {
     }
 }
 
+/// The checksums of the blocks of a file, after the whole of it was compared with its length and its XXH3-128.
+///
+/// # Errors
+/// `Corrupt` when it is not what was written; `Io`; what `control` says.
+pub(super) fn crcs_of(file: &dyn DiskFile, name: &str, len: u64, hash: &str, control: &Control) -> Result<Vec<u32>> {
+    let attempt = |error| Error::io(format_args!("reading {name}"), error);
+    let found = file.len().map_err(attempt)?;
+    if found != len {
+        return Err(Error::corrupt(format!("{name} has {found} bytes instead of {len}")));
+    }
+    let (mut hasher, mut crcs, mut block) = (Xxh3::new(), Vec::new(), vec![0; CRC_BLOCK]);
+    let mut at = 0;
+    while at < len {
+        control.check()?;
+        let size = usize::try_from(len - at).unwrap_or(CRC_BLOCK).min(CRC_BLOCK);
+        let part = block.get_mut(..size).unwrap_or_default();
+        file.read_exact_at(part, at).map_err(attempt)?;
+        hasher.update(part);
+        crcs.push(crc32fast::hash(part));
+        at += size as u64;
+    }
+    if hex(&hasher.digest128().to_be_bytes()) != hash {
+        return Err(Error::corrupt(format!("the bytes of {name} are not what was written")));
+    }
+    Ok(crcs)
+}
+
 /// Reads a file whose checksums are known.
 #[derive(Debug)]
 pub(super) struct CheckedFile {
@@ -113,6 +141,10 @@ impl CheckedFile {
 
     pub(super) fn len(&self) -> u64 {
         self.len
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     fn is_checked(&self, block: usize) -> bool {

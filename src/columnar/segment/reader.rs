@@ -17,7 +17,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::PageIndexPolicy;
 use parquet::file::reader::{ChunkReader, Length};
 
-use super::checked::CheckedFile;
+use super::checked::{self, CheckedFile};
 use super::column::{ColumnChunk, Passed, Wanted, to_array};
 use super::dictionary::Dictionaries;
 use super::extreme_rows::ExtremeRows;
@@ -29,6 +29,7 @@ use crate::columnar::schema::TableSchema;
 use crate::disk::{Mode, SharedDisk};
 use crate::error::{Error, Result};
 use crate::model::table_data::DataType;
+use crate::value::Control;
 
 /// Page ranges closer than this are read in one go.
 const READ_GAP: u64 = 64 * 1024;
@@ -89,7 +90,42 @@ impl Segment {
             )));
         }
         let crcs = std::mem::take(&mut summary.data_crcs);
-        let data = Arc::new(CheckedFile::new(file, data_path.clone(), len, crcs)?);
+        let data = CheckedFile::new(file, data_path, len, crcs)?;
+        Self::with_parts(meta, schema, data, summary)
+    }
+
+    /// Opens the Parquet file that `meta` names in `dir` without its summary file, which is damaged: after its whole
+    /// content was read and compared with its hash. The rows count as appended in the order in which they stand, and
+    /// nothing is known of their columns.
+    ///
+    /// # Errors
+    /// `Corrupt` when the file is missing or is not what was written; `Io`; what `control` says.
+    pub fn open_data(
+        disk: &SharedDisk,
+        dir: &str,
+        meta: SegmentMeta,
+        schema: Arc<TableSchema>,
+        control: &Control,
+    ) -> Result<Self> {
+        let path = format!("{dir}/{}", data_name(meta.id));
+        let open = || {
+            let opened = disk.open(&path, Mode::Read);
+            opened.map_err(|error| Error::io(format_args!("opening the segment file {path}"), error))
+        };
+        let crcs = checked::crcs_of(&*open()?, &path, meta.data_bytes, &meta.data_hash, control)?;
+        let data = CheckedFile::new(open()?, path.clone(), meta.data_bytes, crcs)?;
+        let summary = SummaryFile::none(CheckedFile::new(open()?, path, 0, Vec::new())?);
+        Self::with_parts(meta, schema, data, summary)
+    }
+
+    fn with_parts(
+        meta: SegmentMeta,
+        schema: Arc<TableSchema>,
+        data: CheckedFile,
+        summary: SummaryFile,
+    ) -> Result<Self> {
+        let data_path = data.name().to_owned();
+        let data = Arc::new(data);
         let source = Source::new(data.clone(), Vec::new());
         let options = ArrowReaderOptions::new()
             .with_schema(schema.arrow().clone())

@@ -129,6 +129,11 @@ impl Cursor<'_> {
 }
 
 impl SummaryFile {
+    /// Says nothing: for a segment whose summary is damaged. `body` is of no length.
+    pub(super) fn none(body: CheckedFile) -> Self {
+        Self { has_ordinals: false, sections: Vec::new(), extreme_rows: Vec::new(), data_crcs: Vec::new(), body }
+    }
+
     /// Opens the file, and checks its footer against the manifest entry.
     pub(super) fn open(file: Box<dyn DiskFile>, name: String, meta: &SegmentMeta) -> Result<Self> {
         let damaged = || Error::corrupt(format!("{name} is damaged; restore the table from a backup"));

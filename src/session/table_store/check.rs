@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::{TEMPORARY_DIR, directory, key_of, number_of};
 use crate::columnar::{SegmentMeta, data_name, summary_name};
-use crate::disk::Mode;
+use crate::disk::{Disk, Mode};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::{Snapshot, Source, Space};
 use crate::session::engine::Engine;
@@ -48,7 +48,7 @@ pub(crate) fn verify(
             let path = format!("{dir}/{name}");
             files += 1;
             bytes += len;
-            if let Err(error) = check_file(engine, &path, len, deep.then_some(hash), control) {
+            if let Err(error) = check_file(&*engine.disk, &path, len, deep.then_some(hash), control) {
                 if !matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) {
                     return Err(error);
                 }
@@ -59,10 +59,16 @@ pub(crate) fn verify(
     Ok((files, bytes))
 }
 
-fn check_file(engine: &Engine, path: &str, len: u64, hash: Option<&String>, control: &Control) -> Result<()> {
+pub(super) fn check_file(
+    disk: &dyn Disk,
+    path: &str,
+    len: u64,
+    hash: Option<&String>,
+    control: &Control,
+) -> Result<()> {
     const PIECE: usize = 1024 * 1024;
     let attempt = |error| Error::io(format_args!("reading {path}"), error);
-    let file = engine.disk.open(path, Mode::Read).map_err(attempt)?;
+    let file = disk.open(path, Mode::Read).map_err(attempt)?;
     let real = file.len().map_err(attempt)?;
     if real != len {
         return Err(Error::corrupt(format!("it has {real} bytes instead of {len}")));

@@ -9,6 +9,7 @@ mod check;
 mod handout;
 mod maintain;
 mod merge;
+mod salvage;
 mod seal;
 mod sink;
 
@@ -30,6 +31,7 @@ pub(crate) use check::{named_files, sweep, verify};
 pub(crate) use handout::SegmentReader;
 pub(crate) use maintain::maintain;
 pub(crate) use merge::merge;
+pub(crate) use salvage::{LostRows, TableSalvage, largest_segment};
 pub(crate) use seal::seal;
 pub(crate) use sink::{NewSegments, SORT_ROWS, SegmentSink};
 

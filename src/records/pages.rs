@@ -1,0 +1,215 @@
+//! The pages of redb 4.4's file format, version 3: where they lie, and what stands in them.
+//!
+//! What must hold: nothing here trusts a byte. Every offset is counted in 64 bits, which the numbers of a page cannot
+//! exceed, and read through bounds; what does not fit is `None`.
+
+use std::ops::Range;
+
+pub(super) const MAGIC: &[u8] = b"redb\x1A\x0A\xA9\x0D\x0A";
+pub(super) const FORMAT_VERSION: u8 = 3;
+pub(super) const PAGE_BYTES: u64 = 4096;
+/// The state of the free pages of a region is the largest value that redb keeps, below one mebibyte.
+pub(super) const PAGE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Flags of the byte behind the magic number.
+pub(super) const PRIMARY_IS_SLOT_1: u8 = 1;
+pub(super) const TWO_PHASES: u8 = 4;
+/// Two slots follow the first 64 bytes of the file; the last bytes of a slot are its checksum.
+pub(super) const SLOTS_AT: usize = 64;
+pub(super) const SLOT_BYTES: usize = 128;
+pub(super) const SLOT_SUMMED_BYTES: usize = SLOT_BYTES - 16;
+pub(super) const HEADER_BYTES: usize = SLOTS_AT + 2 * SLOT_BYTES;
+pub(super) const LEAF: u8 = 1;
+pub(super) const BRANCH: u8 = 2;
+/// A table with one value for each key; redb keeps no other kind for itself.
+pub(super) const NORMAL_TABLE: u8 = 3;
+
+/// How the file is parted; all regions are of one size, but for the last.
+pub(super) struct Regions {
+    pub(super) bytes: u64,
+    pub(super) header_bytes: u64,
+}
+
+impl Regions {
+    /// The place of a page, whose number holds its index, its region and the binary logarithm of its size in pages.
+    pub(super) fn place(&self, number: u64) -> Option<Range<u64>> {
+        const TWENTY_BITS: u64 = 0xF_FFFF;
+        let order = number >> 59;
+        let (index, region) = (number & (TWENTY_BITS >> order), (number >> 20) & TWENTY_BITS);
+        let len = PAGE_BYTES.checked_shl(u32::try_from(order).ok()?)?;
+        let in_region = self.header_bytes.checked_add(index.checked_mul(len)?)?;
+        let start = PAGE_BYTES.checked_add(region.checked_mul(self.bytes)?)?.checked_add(in_region)?;
+        Some(start..start.checked_add(len)?)
+    }
+}
+
+/// A page and its checksum, as its parent has them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Child {
+    pub(super) number: u64,
+    pub(super) sum: u128,
+}
+
+impl Child {
+    /// The root of a tree, as slots and definitions of tables have it.
+    pub(super) fn root(bytes: &[u8], at: usize) -> Option<Self> {
+        Some(Self { number: le(bytes, at).map(u64::from_le_bytes)?, sum: le_u128(bytes, at + 8)? })
+    }
+}
+
+/// The lengths of keys and values that have one length; with others the page says where each ends.
+#[derive(Clone, Copy)]
+pub(super) struct Widths {
+    pub(super) key: Option<u64>,
+    pub(super) value: Option<u64>,
+}
+
+/// A table, as the tree that names it defines it.
+pub(super) struct Table {
+    pub(super) name: String,
+    pub(super) root: Option<Child>,
+    pub(super) widths: Widths,
+}
+
+impl Table {
+    /// Of its definition; `None` where that is not one of redb 4.4 with one value for each key.
+    pub(super) fn new(name: &[u8], definition: &[u8]) -> Option<Self> {
+        let width = |at: usize| match definition.get(at)? {
+            0 => Some(None),
+            _ => le_u32(definition, at + 1).map(Some),
+        };
+        if *definition.first()? != NORMAL_TABLE {
+            return None;
+        }
+        let root = if *definition.get(9)? == 0 { None } else { Some(Child::root(definition, 10)?) };
+        let widths = Widths { key: width(42)?, value: width(47)? };
+        Some(Self { name: String::from_utf8_lossy(name).into_owned(), root, widths })
+    }
+}
+
+/// The bytes of a page. All offsets are counted in 64 bits, which the numbers of a page cannot exceed.
+pub(super) struct Node<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) widths: Widths,
+}
+
+impl<'a> Node<'a> {
+    pub(super) fn kind(&self) -> Option<u8> {
+        self.bytes.first().copied()
+    }
+
+    /// Of the pairs of a leaf, of the keys of a branch.
+    pub(super) fn count(&self) -> u64 {
+        le(self.bytes, 2).map_or(0, |count| u64::from(u16::from_le_bytes(count)))
+    }
+
+    /// What the checksum is of: all up to the end of the last value, or of the last key. Not what lies behind.
+    pub(super) fn summed(&self) -> Option<&'a [u8]> {
+        let last = self.count().checked_sub(1)?;
+        let end = match self.kind()? {
+            LEAF => self.value_end(last)?,
+            BRANCH => self.separator_end(last)?,
+            _ => return None,
+        };
+        self.bytes.get(..usize::try_from(end).ok()?)
+    }
+
+    /// An offset in the list of offsets that begins here.
+    pub(super) fn offset(&self, list: u64, n: u64) -> Option<u64> {
+        le_u32(self.bytes, usize::try_from(list + 4 * n).ok()?)
+    }
+
+    /// Where the list of the ends of values begins in a leaf, behind that of keys if there is one.
+    pub(super) fn value_ends(&self) -> u64 {
+        4 + self.widths.key.map_or(4 * self.count(), |_| 0)
+    }
+
+    pub(super) fn keys_start(&self) -> u64 {
+        self.value_ends() + self.widths.value.map_or(4 * self.count(), |_| 0)
+    }
+
+    pub(super) fn key_end(&self, n: u64) -> Option<u64> {
+        match self.widths.key {
+            Some(width) => Some(self.keys_start() + width * (n + 1)),
+            None => self.offset(4, n),
+        }
+    }
+
+    pub(super) fn value_end(&self, n: u64) -> Option<u64> {
+        match self.widths.value {
+            Some(width) => Some(self.key_end(self.count().checked_sub(1)?)? + width * (n + 1)),
+            None => self.offset(self.value_ends(), n),
+        }
+    }
+
+    /// The end of a key of a branch: behind the checksums and numbers of its children.
+    pub(super) fn separator_end(&self, n: u64) -> Option<u64> {
+        let lists_end = 8 + 24 * (self.count() + 1);
+        match self.widths.key {
+            Some(width) => Some(lists_end + width * (n + 1)),
+            None => self.offset(lists_end, n),
+        }
+    }
+
+    pub(super) fn children(&self) -> impl Iterator<Item = Child> + use<'a> {
+        let bytes = self.bytes;
+        let children = usize::try_from(self.count() + 1).unwrap_or(0);
+        let numbers = 8 + 16 * children;
+        (0..children).filter_map(move |n| {
+            Some(Child {
+                number: le(bytes, numbers + 8 * n).map(u64::from_le_bytes)?,
+                sum: le_u128(bytes, 8 + 16 * n)?,
+            })
+        })
+    }
+
+    /// Key and value of a pair of a leaf.
+    pub(super) fn entry(&self, n: u64) -> Option<(&'a [u8], &'a [u8])> {
+        let count = self.count();
+        if n >= count {
+            return None;
+        }
+        let key_start = match n.checked_sub(1) {
+            Some(before) => self.key_end(before)?,
+            None => self.keys_start(),
+        };
+        let value_start = match n.checked_sub(1) {
+            Some(before) => self.value_end(before)?,
+            None => self.key_end(count - 1)?,
+        };
+        Some((self.part(key_start, self.key_end(n)?)?, self.part(value_start, self.value_end(n)?)?))
+    }
+
+    /// A key of a branch: at or after all keys of the child before it, and before those of the child after it.
+    pub(super) fn separator(&self, n: u64) -> Option<&'a [u8]> {
+        if n >= self.count() {
+            return None;
+        }
+        let start = match n.checked_sub(1) {
+            Some(before) => self.separator_end(before)?,
+            None => 8 + 24 * (self.count() + 1) + self.widths.key.map_or(4 * self.count(), |_| 0),
+        };
+        self.part(start, self.separator_end(n)?)
+    }
+
+    fn part(&self, start: u64, end: u64) -> Option<&'a [u8]> {
+        self.bytes.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
+    }
+
+    /// The tables that a leaf of a tree of tables defines.
+    pub(super) fn tables(&self) -> Vec<Table> {
+        let entries = (0..self.count()).filter_map(|n| self.entry(n));
+        entries.filter_map(|(name, definition)| Table::new(name, definition)).collect()
+    }
+}
+
+pub(super) fn le<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..at.checked_add(N)?)?.try_into().ok()
+}
+
+pub(super) fn le_u32(bytes: &[u8], at: usize) -> Option<u64> {
+    le(bytes, at).map(|bytes| u64::from(u32::from_le_bytes(bytes)))
+}
+
+pub(super) fn le_u128(bytes: &[u8], at: usize) -> Option<u128> {
+    le(bytes, at).map(u128::from_le_bytes)
+}

@@ -1,0 +1,446 @@
+//! Reads a damaged record file page by page, without redb and without writing.
+//!
+//! redb stops at the first damaged page, and a damaged branch hides whole leaves. So the trees are walked here: from the
+//! root of the last commit down, each page compared with the XXH3-128 that its parent holds. What is reached so is
+//! proven: nothing but the last commit leads there. A page with one wrong bit is mended, which its checksum proves.
+//!
+//! Below a damaged branch there are leaves that nothing names any more, among leaves of earlier commits, whose entries
+//! look as good. An entry of these is taken only in one of two cases:
+//!
+//! - the count and the total of hashes that the last commit kept of the collection (see `sums`) are those of the proven
+//!   entries and of the entries of some of these leaves together: these leaves are then what was lost;
+//! - redb's own bookkeeping of the last commit says that the page is in use, and the entry's own checksum holds.
+//!
+//! Of a damaged leaf, the entries whose own checksum holds are taken as well, but told as unproven: bytes of an earlier
+//! version of the page would look the same. They are left out where all of its entries hold, since the whole page is
+//! another one then, where another page has another version of the entry, and where the collection's count says that
+//! one of them is wrong.
+
+mod commit;
+mod live;
+mod scan;
+mod source;
+mod walk;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use self::commit::{choose, sequence_in};
+use self::live::Live;
+use self::scan::{Candidate, Partial, choose_candidates, partial, scan};
+use self::source::{ANY, PageSource};
+use self::walk::{Gap, Visited, Walked, walk};
+use super::pages::{Child, Node};
+use super::space::{Table, space_of};
+use super::{Collection, SUMS_KEY, Space, Sum, Sums};
+use crate::disk::DiskFile;
+use crate::error::Result;
+use crate::value::Control;
+
+/// What an entry says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Check {
+    /// It carries a checksum over key and value, which holds.
+    Whole,
+    /// Its checksum does not hold, or it is none of its space.
+    Damaged,
+    /// It may be one of its space; it carries no checksum.
+    Unsummed,
+}
+
+/// How an entry is known to be of the last commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Proof {
+    /// Checksums lead from the last commit to it.
+    Proven,
+    /// Nothing but its own bytes speaks for it.
+    Unproven,
+}
+
+/// Entries that are lost: keys of a collection after `after`, up to `upto`; `None` is its end.
+#[derive(Clone, Debug)]
+pub(crate) struct LostEntries {
+    /// The collection.
+    pub(crate) collection: Collection,
+    /// The last key before.
+    pub(crate) after: Option<Vec<u8>>,
+    /// The last key that may be lost.
+    pub(crate) upto: Option<Vec<u8>>,
+    /// How many the whole collection has lost, where that is known.
+    pub(crate) entries: Option<u64>,
+    /// Why.
+    pub(crate) reason: &'static str,
+}
+
+/// What is known of a record file that was read.
+#[derive(Debug, Default)]
+pub(crate) struct Salvaged {
+    /// What is lost of it.
+    pub(crate) lost: Vec<LostEntries>,
+    /// Why there may have been a later commit than the one that was read.
+    pub(crate) doubt: Option<&'static str>,
+    /// The highest sequence that any page of the file tells, of whatever commit.
+    pub(crate) newest_sequence: u64,
+    /// Spaces of which entries are or may be lost.
+    pub(crate) damaged: BTreeSet<Space>,
+}
+
+const PAGE: &str = "a page of records.redb is damaged";
+const BRANCH: &str = "the page of records.redb that leads there is damaged";
+const SILENT: &str = "the entries are not those that the last commit counted";
+const DAMAGED: &str = "its checksum does not hold";
+
+/// Reads the entries of all spaces but the index, whose entries follow from the records.
+///
+/// `check` tells what an entry says of itself; `emit` gets each entry once, in no order.
+///
+/// # Errors
+/// What `control` says and `emit` fails with; damage is no error but told.
+pub(crate) fn read(
+    file: &dyn DiskFile,
+    check: &dyn Fn(Space, &[u8], &[u8]) -> Check,
+    control: &Control,
+    emit: &mut dyn FnMut(Space, &[u8], &[u8], Proof) -> Result<()>,
+) -> Result<Salvaged> {
+    let source = PageSource::new(file, file.len().unwrap_or(0));
+    let chosen = choose(&source, control)?;
+    let mut visited = Visited::new();
+    let tables = match &chosen.commit {
+        Some(commit) => walk_tables(&source, commit.tables, &mut visited, control)?,
+        None => all_lost(),
+    };
+    let mut reading = Reading {
+        source: &source,
+        check,
+        control,
+        tables,
+        candidates: Vec::new(),
+        partial: Vec::new(),
+        taken: BTreeMap::new(),
+        salvaged: Salvaged { doubt: chosen.doubt, ..Salvaged::default() },
+    };
+    let has_gaps = |(table, walked): &(Table, Walked)| *table != Table::Index && !walked.gaps.is_empty();
+    if reading.tables.iter().any(has_gaps) {
+        let live = match &chosen.commit {
+            Some(commit) => Live::of(&source, commit, &mut visited, control)?,
+            None => None,
+        };
+        reading.partial = partial(&source, &reading.tables, check);
+        reading.candidates = scan(
+            &source,
+            &visited,
+            live.as_ref(),
+            &reading.tables,
+            check,
+            &mut reading.partial,
+            &mut reading.salvaged.newest_sequence,
+            control,
+        )?;
+    } else if chosen.doubt.is_some() {
+        // For the sequence alone.
+        let newest = &mut reading.salvaged.newest_sequence;
+        scan(&source, &visited, None, &[], check, &mut Vec::new(), newest, control)?;
+    }
+    reading.run(emit)
+}
+
+/// Walks the tables of a commit. A table that nothing names any more is one gap.
+fn walk_tables(
+    source: &PageSource<'_>,
+    root: Option<Child>,
+    visited: &mut Visited,
+    control: &Control,
+) -> Result<Vec<(Table, Walked)>> {
+    let names = walk(source, root, ANY, visited, control)?;
+    let mut roots = BTreeMap::new();
+    for leaf in names.leaves {
+        let Some(page) = source.page(leaf, ANY) else { continue };
+        let tables = Node { bytes: &page, widths: ANY }.tables();
+        roots.extend(tables.into_iter().map(|table| (table.name, table.root)));
+    }
+    let walked = Table::ALL.into_iter().map(|table| match roots.get(table.name()) {
+        Some(root) => Ok((table, walk(source, *root, ANY, visited, control)?)),
+        None => Ok((table, Walked { gaps: vec![Gap::everything()], ..Walked::default() })),
+    });
+    walked.collect()
+}
+
+fn all_lost() -> Vec<(Table, Walked)> {
+    let gap = |table| (table, Walked { gaps: vec![Gap::everything()], ..Walked::default() });
+    Table::ALL.into_iter().map(gap).collect()
+}
+
+/// What is taken of a collection beyond what is proven from the root.
+#[derive(Debug, Default)]
+struct Decision {
+    /// These candidates hold exactly what is missing.
+    exact: Option<Vec<usize>>,
+    /// With the entries of damaged leaves.
+    with_partial: bool,
+    /// Entries of damaged leaves are not taken: one of them is wrong.
+    no_partial: bool,
+}
+
+struct Reading<'r> {
+    source: &'r PageSource<'r>,
+    check: &'r dyn Fn(Space, &[u8], &[u8]) -> Check,
+    control: &'r Control,
+    tables: Vec<(Table, Walked)>,
+    candidates: Vec<Candidate>,
+    partial: Vec<Partial>,
+    /// What was handed out of each collection.
+    taken: BTreeMap<Collection, Sum>,
+    salvaged: Salvaged,
+}
+
+impl Reading<'_> {
+    fn run(mut self, emit: &mut dyn FnMut(Space, &[u8], &[u8], Proof) -> Result<()>) -> Result<Salvaged> {
+        let (written, proven) = self.sums()?;
+        let decisions = self.decide(written.as_ref(), &proven);
+        self.emit_proven(emit)?;
+        self.emit_candidates(&decisions, emit)?;
+        for Partial { space, key, value, has_rival } in std::mem::take(&mut self.partial) {
+            let Some(collection) = Collection::of(space, &key) else { continue };
+            let (is_exact, is_refused) = decisions
+                .get(&collection)
+                .map_or((false, false), |decision| (decision.exact.is_some(), decision.no_partial));
+            let is_in = decisions.get(&collection).is_some_and(|decision| decision.with_partial);
+            if (is_exact && !is_in) || is_refused || (has_rival && !is_in) {
+                continue;
+            }
+            let proof = if is_in { Proof::Proven } else { Proof::Unproven };
+            self.taken.entry(collection).or_default().add(&key, &value);
+            emit(space, &key, &value, proof)?;
+        }
+        self.tell_lost(written.as_ref());
+        Ok(self.salvaged)
+    }
+
+    /// Calls `f` with each entry that checksums lead to from the root.
+    fn for_each_proven(
+        &mut self,
+        mut f: impl FnMut(&mut Salvaged, Table, Space, &[u8], &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        for (table, walked) in self.tables.iter().filter(|(table, _)| *table != Table::Index) {
+            for leaf in &walked.leaves {
+                self.control.check()?;
+                let Some(page) = self.source.page(*leaf, ANY) else { continue };
+                let node = Node { bytes: &page, widths: ANY };
+                if *table == Table::State {
+                    let newest = &mut self.salvaged.newest_sequence;
+                    *newest = sequence_in(&node).unwrap_or(0).max(*newest);
+                }
+                for (key, value) in (0..node.count()).filter_map(|n| node.entry(n)) {
+                    let Some((space, key)) = space_of(*table, key) else { continue };
+                    f(&mut self.salvaged, *table, space, key, value)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The sums that the last commit wrote, and those of the proven entries.
+    fn sums(&mut self) -> Result<(Option<Sums>, BTreeMap<Collection, Sum>)> {
+        let mut written = None;
+        let mut proven = BTreeMap::<Collection, Sum>::new();
+        self.for_each_proven(|_, _, space, key, value| {
+            match Collection::of(space, key) {
+                Some(collection) => proven.entry(collection).or_default().add(key, value),
+                None if space == Space::Meta => written = Sums::read(value),
+                None => {}
+            }
+            Ok(())
+        })?;
+        if written.is_none() {
+            // Of pages that the last commit uses, one can have the row.
+            let rows = self.candidates.iter().filter(|candidate| candidate.is_live);
+            let mut rows = rows.filter_map(|candidate| candidate.sums.clone());
+            written = rows.next().filter(|_| rows.next().is_none());
+        }
+        Ok((written, proven))
+    }
+
+    /// Finds for each collection which of the candidates, and whether the entries of damaged leaves, are what is missing.
+    fn decide(&self, written: Option<&Sums>, proven: &BTreeMap<Collection, Sum>) -> BTreeMap<Collection, Decision> {
+        let mut decisions = BTreeMap::new();
+        let Some(written) = written else { return decisions };
+        let mut open: BTreeSet<Collection> = self.candidates.iter().flat_map(|one| one.parts.keys().copied()).collect();
+        open.extend(self.partial.iter().filter_map(|part| Collection::of(part.space, &part.key)));
+        for collection in open {
+            let target = written.get(collection);
+            let start = proven.get(&collection).copied().unwrap_or_default();
+            let mut damaged = start;
+            let mut partial_count = 0;
+            for part in self.partial.iter().filter(|part| Collection::of(part.space, &part.key) == Some(collection)) {
+                damaged.add(&part.key, &part.value);
+                partial_count += 1;
+            }
+            let mut decision = Decision::default();
+            for (with_partial, start) in [(false, start), (true, damaged)] {
+                if decision.exact.is_none() && (!with_partial || partial_count > 0) {
+                    decision.exact = choose_candidates(&self.candidates, collection, start, target);
+                    decision.with_partial = with_partial && decision.exact.is_some();
+                }
+            }
+            decision.no_partial = decision.exact.is_none() && damaged.entries >= target.entries;
+            decisions.insert(collection, decision);
+        }
+        decisions
+    }
+
+    fn emit_proven(&mut self, emit: &mut dyn FnMut(Space, &[u8], &[u8], Proof) -> Result<()>) -> Result<()> {
+        let (check, mut taken) = (self.check, std::mem::take(&mut self.taken));
+        self.for_each_proven(|salvaged, _, space, key, value| {
+            let Some(collection) = Collection::of(space, key) else { return Ok(()) };
+            // It counts as found even where its own checksum, which was wrong when it was written, does not hold.
+            taken.entry(collection).or_default().add(key, value);
+            if check(space, key, value) == Check::Damaged {
+                let bound = Some(key.to_vec());
+                salvaged.damaged.insert(space);
+                salvaged.lost.push(LostEntries {
+                    collection,
+                    after: bound.clone(),
+                    upto: bound,
+                    entries: Some(1),
+                    reason: DAMAGED,
+                });
+                return Ok(());
+            }
+            emit(space, key, value, Proof::Proven)
+        })?;
+        self.taken = taken;
+        Ok(())
+    }
+
+    fn emit_candidates(
+        &mut self,
+        decisions: &BTreeMap<Collection, Decision>,
+        emit: &mut dyn FnMut(Space, &[u8], &[u8], Proof) -> Result<()>,
+    ) -> Result<()> {
+        let mut seen = BTreeSet::new();
+        for (number, candidate) in self.candidates.iter().enumerate() {
+            self.control.check()?;
+            let Some(page) = self.source.bytes(candidate.place.clone()) else { continue };
+            let node = Node { bytes: &page, widths: ANY };
+            for (full, value) in (0..node.count()).filter_map(|n| node.entry(n)) {
+                let Some((space, key)) = space_of(candidate.table, full) else { continue };
+                let Some(collection) = Collection::of(space, key) else { continue };
+                let exact = decisions.get(&collection).and_then(|decision| decision.exact.as_ref());
+                let is_in = exact.is_some_and(|exact| exact.contains(&number));
+                let own = (self.check)(space, key, value);
+                let proof = match own {
+                    Check::Damaged => continue,
+                    _ if is_in => Proof::Proven,
+                    _ if exact.is_some() || !candidate.is_live => continue,
+                    Check::Whole => Proof::Proven,
+                    Check::Unsummed => Proof::Unproven,
+                };
+                if seen.insert((space, key.to_vec())) {
+                    self.taken.entry(collection).or_default().add(key, value);
+                    emit(space, key, value, proof)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells what is missing, by what the last commit counted; without that, each gap.
+    fn tell_lost(&mut self, written: Option<&Sums>) {
+        let mut collections: BTreeSet<Collection> = self.taken.keys().copied().collect();
+        match written {
+            Some(written) => collections.extend(written.collections()),
+            None => collections.extend(Space::ALL.into_iter().map(|space| Collection { space, kind: 0 })),
+        }
+        for collection in collections {
+            let taken = self.taken.get(&collection).copied().unwrap_or_default();
+            let target = written.map(|written| written.get(collection));
+            if target == Some(taken) || collection.space == Space::Index {
+                continue;
+            }
+            let entries = target.map(|target| target.entries.saturating_sub(taken.entries));
+            let mut told = 0;
+            for (table, walked) in &self.tables {
+                for gap in walked.gaps.iter().filter(|gap| overlaps(*table, gap, collection)) {
+                    told += 1;
+                    let bound = |key: &Option<Vec<u8>>| {
+                        let key = key.as_deref().and_then(|key| space_of(*table, key));
+                        key.filter(|(space, _)| *space == collection.space).map(|(_, key)| key.to_vec())
+                    };
+                    self.salvaged.lost.push(LostEntries {
+                        collection,
+                        after: bound(&gap.after),
+                        upto: bound(&gap.upto),
+                        entries,
+                        reason: if gap.page.is_some() { PAGE } else { BRANCH },
+                    });
+                }
+            }
+            if told > 0 || target.is_some() {
+                self.salvaged.damaged.insert(collection.space);
+            }
+            if told == 0 && target.is_some() {
+                let reason = SILENT;
+                self.salvaged.lost.push(LostEntries { collection, after: None, upto: None, entries, reason });
+            }
+        }
+    }
+}
+
+/// Whether a gap of a table may hold entries of a collection.
+fn overlaps(table: Table, gap: &Gap, collection: Collection) -> bool {
+    let kind = (collection.kind > 0).then_some(collection.kind);
+    let places = [collection.space.place(), super::space::RECENT_LOG];
+    let places = places.iter().take(if collection.space == Space::Log { 2 } else { 1 });
+    places.filter(|place| place.table == table).any(|place| {
+        let first = place.key(kind.as_ref().map_or(&[][..], std::slice::from_ref));
+        let end = match kind {
+            Some(kind) => Some(place.key(&[kind.saturating_add(1)]).into_owned()),
+            None => place.end(None).map(std::borrow::Cow::into_owned),
+        };
+        gap.upto.as_deref().is_none_or(|upto| upto >= first.as_ref())
+            && gap.after.as_deref().is_none_or(|after| end.is_none_or(|end| after < end.as_slice()))
+    })
+}
+
+/// Whether a key is that of the row of the sums.
+fn is_sums(space: Space, key: &[u8]) -> bool {
+    space == Space::Meta && key == SUMS_KEY
+}
+
+/// A page of the tables of the last commit, for tests: its place, the places of the pages that lead to it, and its
+/// entries, if it is a leaf.
+#[cfg(test)]
+pub(crate) struct MappedPage {
+    pub(crate) place: std::ops::Range<u64>,
+    pub(crate) above: Vec<std::ops::Range<u64>>,
+    pub(crate) entries: Vec<(Space, Vec<u8>)>,
+}
+
+/// Every page of the tables of a sound file.
+#[cfg(test)]
+pub(crate) fn page_map(file: &dyn DiskFile) -> Vec<MappedPage> {
+    let source = PageSource::new(file, file.len().unwrap());
+    let commit = choose(&source, &Control::default()).unwrap().commit.unwrap();
+    let mut pages = Vec::new();
+    let mut waiting = vec![(None, commit.tables.unwrap(), vec![0..super::pages::HEADER_BYTES as u64])];
+    while let Some((table, child, above)) = waiting.pop() {
+        let page = source.page(child, ANY).unwrap();
+        let node = Node { bytes: &page, widths: ANY };
+        let start = source.place(child).unwrap().start;
+        let place = start..start + node.summed().unwrap().len() as u64;
+        let below = || above.iter().cloned().chain([place.clone()]).collect::<Vec<_>>();
+        let mut entries = Vec::new();
+        if node.kind() == Some(super::pages::BRANCH) {
+            waiting.extend(node.children().map(|child| (table, child, below())));
+        } else if let Some(table) = table {
+            let pairs = (0..node.count()).filter_map(|n| node.entry(n));
+            entries.extend(pairs.filter_map(|(key, _)| space_of(table, key)).map(|(space, key)| (space, key.to_vec())));
+        } else {
+            for found in node.tables() {
+                let table = Table::ALL.into_iter().find(|table| table.name() == found.name).unwrap();
+                waiting.extend(found.root.map(|root| (Some(table), root, below())));
+            }
+        }
+        pages.push(MappedPage { place, above, entries });
+    }
+    pages
+}

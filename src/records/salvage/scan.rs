@@ -1,0 +1,235 @@
+//! Leaves that nothing names any more, and entries of leaves that are damaged.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::commit::sequence_in;
+use super::live::Live;
+use super::source::{ANY, PageSource, span};
+use super::walk::{Visited, Walked};
+use super::{Check, is_sums};
+use crate::error::Result;
+use crate::records::pages::{LEAF, Node, PAGE_BYTES};
+use crate::records::space::{Table, space_of};
+use crate::records::{Collection, Space, Sum, Sums};
+use crate::value::Control;
+
+/// Leaves are read up to this length: a value has at most the bytes of one append, and no leaf has many long ones.
+const LEAF_BYTES: u64 = 256 * 1024 * 1024;
+/// Candidates of one collection up to which every choice among them is tried.
+const CHOICES: usize = 18;
+
+type Checker<'c> = &'c dyn Fn(Space, &[u8], &[u8]) -> Check;
+
+/// A leaf that nothing names any more, and that lies in a gap of a table.
+pub(super) struct Candidate {
+    pub(super) table: Table,
+    pub(super) place: Range<u64>,
+    /// Whether the last commit uses the page.
+    pub(super) is_live: bool,
+    /// What it holds of each collection.
+    pub(super) parts: BTreeMap<Collection, Sum>,
+    /// The row of the sums, if it has that.
+    pub(super) sums: Option<Sums>,
+}
+
+/// An entry of a damaged leaf, whose own checksum holds.
+pub(super) struct Partial {
+    pub(super) space: Space,
+    pub(super) key: Vec<u8>,
+    pub(super) value: Vec<u8>,
+    /// Whether another page has another version of it.
+    pub(super) has_rival: bool,
+}
+
+/// The entries of damaged leaves whose own checksums hold.
+pub(super) fn partial(source: &PageSource<'_>, tables: &[(Table, Walked)], check: Checker<'_>) -> Vec<Partial> {
+    let mut found = Vec::new();
+    for (table, walked) in tables.iter().filter(|(table, _)| *table != Table::Index) {
+        for gap in &walked.gaps {
+            let Some(page) = gap.page.and_then(|page| source.unchecked(page)) else { continue };
+            let node = Node { bytes: &page, widths: ANY };
+            if node.kind() != Some(LEAF) {
+                continue;
+            }
+            let (mut whole, mut is_other) = (Vec::new(), true);
+            for n in 0..node.count() {
+                let entry = node.entry(n).filter(|(key, _)| gap.contains(key));
+                let entry =
+                    entry.and_then(|(key, value)| space_of(*table, key).map(|(space, key)| (space, key, value)));
+                match entry {
+                    Some((space, key, value)) if check(space, key, value) == Check::Whole => {
+                        whole.push(Partial { space, key: key.to_vec(), value: value.to_vec(), has_rival: false });
+                    }
+                    _ => is_other = false,
+                }
+            }
+            // Where all hold, nothing is damaged but the page is another one: an earlier version, or another's.
+            if !is_other {
+                found.append(&mut whole);
+            }
+        }
+    }
+    found
+}
+
+/// Looks through all pages that no tree names: collects the leaves that lie in gaps, notes where another version of
+/// a `partial` entry stands, and which is the highest sequence.
+#[expect(clippy::too_many_arguments, reason = "one pass over the file does all that needs one")]
+pub(super) fn scan(
+    source: &PageSource<'_>,
+    visited: &Visited,
+    live: Option<&Live>,
+    tables: &[(Table, Walked)],
+    check: Checker<'_>,
+    partial: &mut [Partial],
+    newest_sequence: &mut u64,
+    control: &Control,
+) -> Result<Vec<Candidate>> {
+    let mut rivals: BTreeMap<(Space, Vec<u8>), usize> = BTreeMap::new();
+    for (number, part) in partial.iter().enumerate() {
+        rivals.insert((part.space, part.key.clone()), number);
+    }
+    let mut candidates = Vec::new();
+    let mut at = PAGE_BYTES;
+    while at + PAGE_BYTES <= source.len() {
+        control.check()?;
+        if let Some((_, end)) = visited.range(..=at).next_back().filter(|(_, end)| at < **end) {
+            at = *end;
+            continue;
+        }
+        let Some(page) = leaf(source, at) else {
+            at += PAGE_BYTES;
+            continue;
+        };
+        let node = Node { bytes: &page, widths: ANY };
+        *newest_sequence = sequence_in(&node).unwrap_or(0).max(*newest_sequence);
+        for table in Table::ALL.into_iter().filter(|_| !rivals.is_empty()) {
+            for (space, key, value) in entries(&node, table) {
+                let Some(part) = rivals.get(&(space, key.to_vec())).and_then(|number| partial.get_mut(*number)) else {
+                    continue;
+                };
+                if part.value != value && check(space, key, value) == Check::Whole {
+                    part.has_rival = true;
+                }
+            }
+        }
+        let is_live = live.is_some_and(|live| live.contains(at));
+        // Where it is known which pages are in use, the others are of commits long past.
+        if live.is_none() || is_live {
+            candidates.extend(tables.iter().filter_map(|(table, walked)| {
+                candidate(&node, *table, walked, check).map(|(parts, sums)| Candidate {
+                    table: *table,
+                    place: at..at + page.len() as u64,
+                    is_live,
+                    parts,
+                    sums,
+                })
+            }));
+        }
+        // The inside of a page in use is no page.
+        at += if is_live { span(page.len() as u64) } else { PAGE_BYTES };
+    }
+    Ok(candidates)
+}
+
+/// The leaf that begins here, all of whose entries lie in it in ascending order.
+fn leaf(source: &PageSource<'_>, at: u64) -> Option<Vec<u8>> {
+    let head = source.bytes(at..at + PAGE_BYTES)?;
+    let node = Node { bytes: &head, widths: ANY };
+    let last = node.count().checked_sub(1)?;
+    if node.kind() != Some(LEAF) {
+        return None;
+    }
+    // The list of ends may itself be longer than a page, where there are many entries in a large one.
+    let lists = 4 + 8 * node.count();
+    let lists = if lists > PAGE_BYTES { source.bytes(at..at + lists)? } else { head };
+    let end = Node { bytes: &lists, widths: ANY }.value_end(last)?;
+    if end > LEAF_BYTES {
+        return None;
+    }
+    let page = source.bytes(at..at + end)?;
+    let node = Node { bytes: &page, widths: ANY };
+    let mut before: Option<&[u8]> = None;
+    for n in 0..node.count() {
+        let (key, _) = node.entry(n)?;
+        if before.is_some_and(|before| before >= key) {
+            return None;
+        }
+        before = Some(key);
+    }
+    Some(page)
+}
+
+/// The entries of a leaf, taken for one of this table.
+fn entries<'n>(node: &'n Node<'n>, table: Table) -> impl Iterator<Item = (Space, &'n [u8], &'n [u8])> + 'n {
+    let pairs = (0..node.count()).filter_map(|n| node.entry(n));
+    pairs.filter_map(move |(key, value)| space_of(table, key).map(|(space, key)| (space, key, value)))
+}
+
+/// What a leaf holds of each collection, if it lies in a gap of this table and none of its entries speaks against it.
+fn candidate(
+    node: &Node<'_>,
+    table: Table,
+    walked: &Walked,
+    check: Checker<'_>,
+) -> Option<(BTreeMap<Collection, Sum>, Option<Sums>)> {
+    if table == Table::Index || walked.gaps.is_empty() {
+        return None;
+    }
+    let (first, _) = node.entry(0)?;
+    let (last, _) = node.entry(node.count().checked_sub(1)?)?;
+    if !walked.gaps.iter().any(|gap| gap.contains(first) && gap.contains(last)) {
+        return None;
+    }
+    let mut parts = BTreeMap::<Collection, Sum>::new();
+    let mut sums = None;
+    let (mut whole, mut damaged) = (0, 0);
+    for n in 0..node.count() {
+        let (full, value) = node.entry(n)?;
+        let (space, key) = space_of(table, full)?;
+        match check(space, key, value) {
+            Check::Damaged => damaged += 1,
+            Check::Whole => whole += 1,
+            Check::Unsummed => {}
+        }
+        match Collection::of(space, key) {
+            Some(collection) => parts.entry(collection).or_default().add(key, value),
+            None if is_sums(space, key) => sums = Sums::read(value),
+            None => {}
+        }
+    }
+    (damaged == 0 || whole > damaged).then_some((parts, sums))
+}
+
+/// The candidates whose entries of a collection, with those that `start` sums up, have the sum `target`.
+pub(super) fn choose_candidates(
+    candidates: &[Candidate],
+    collection: Collection,
+    start: Sum,
+    target: Sum,
+) -> Option<Vec<usize>> {
+    if start == target {
+        return Some(Vec::new());
+    }
+    let parts = candidates.iter().enumerate();
+    let parts: Vec<(usize, Sum)> =
+        parts.filter_map(|(number, one)| one.parts.get(&collection).map(|sum| (number, *sum))).collect();
+    let mut all = start;
+    parts.iter().for_each(|(_, sum)| all.join(*sum));
+    if all == target {
+        return Some(parts.iter().map(|(number, _)| *number).collect());
+    }
+    if parts.len() > CHOICES {
+        return None;
+    }
+    for choice in 1..1u32 << parts.len() {
+        let mut sum = start;
+        let chosen = || parts.iter().enumerate().filter(|(bit, _)| choice >> bit & 1 == 1).map(|(_, part)| part);
+        chosen().for_each(|(_, part)| sum.join(*part));
+        if sum == target {
+            return Some(chosen().map(|(number, _)| *number).collect());
+        }
+    }
+    None
+}

@@ -1,0 +1,498 @@
+//! The rows of a damaged store's tables, on their way into a new store.
+//!
+//! Each table is put together anew from its pieces, in order of append: sealed segments, and batches of the buffer. A
+//! piece that is whole keeps its bytes. Of a damaged segment the rows that can be read, each column of them from blocks
+//! whose checksums hold, go into a new segment. What must hold afterwards: the ordinals count from zero without holes,
+//! because the next append begins at the row count.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::check::check_file;
+use super::{TableState, directory, entry_key, number_of, schema_of};
+use crate::columnar::{
+    Segment, SegmentMeta, SegmentWriter, TableSchema, batch_row_count, data_name, decode_batch, summary_name,
+};
+use crate::disk::{SharedDisk, copy_file};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::Resource;
+use crate::model::table::TableMetadata;
+use crate::records::{Change, RecordFile, Source, Space, envelope};
+use crate::session::view::record_key;
+use crate::value::{Control, RecordKey, stored};
+
+/// Rows that are first tried together: a page of each column.
+const TRY_ROWS: usize = 4_096;
+/// Rows that are given up together where they cannot be read.
+const LEAST_ROWS: usize = 64;
+
+/// Rows of a table that are lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LostRows {
+    /// Id of the table.
+    pub(crate) table: String,
+    /// Ordinals of append, from 0.
+    pub(crate) ordinals: Range<u64>,
+    /// The file, or `records.redb`.
+    pub(crate) file: String,
+    /// Why.
+    pub(crate) reason: String,
+}
+
+/// What was taken over.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SalvagedRows {
+    pub(crate) rows: u64,
+    pub(crate) files: u64,
+    pub(crate) bytes: u64,
+}
+
+/// Takes over the tables of the store in `from`, whose entries of the record file are in `records` already.
+pub(crate) struct TableSalvage<'s> {
+    pub(crate) from: &'s SharedDisk,
+    pub(crate) into: &'s SharedDisk,
+    pub(crate) records: &'s RecordFile,
+    /// Keys of manifest entries that count only if the files are what they say.
+    pub(crate) unproven: &'s BTreeSet<Vec<u8>>,
+    /// The number of the next new segment.
+    pub(crate) next_segment: u64,
+    pub(crate) control: &'s Control,
+    pub(crate) lost: &'s mut dyn FnMut(LostRows),
+}
+
+/// Rows of a table that lie together.
+struct Piece {
+    /// The key of its row in the record file.
+    key: Vec<u8>,
+    first: u64,
+    rows: u64,
+    what: What,
+}
+
+enum What {
+    Segment(Box<SegmentMeta>),
+    /// A batch of the buffer.
+    Batch(Vec<u8>),
+}
+
+/// Of a segment: its manifest entry in the new store, if any of its rows is there, and the ordinals that are lost.
+type Taken = (Option<SegmentMeta>, Vec<Range<u64>>);
+
+fn is_damage(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io | ErrorKind::NotFound | ErrorKind::NewerFormat)
+}
+
+impl TableSalvage<'_> {
+    /// Takes over all tables.
+    ///
+    /// # Errors
+    /// What the target fails with, and what `control` says; damage is told and no error.
+    pub(crate) fn run(&mut self) -> Result<SalvagedRows> {
+        let kind = TableMetadata::KIND;
+        let snapshot = self.records.snapshot(0)?;
+        let source = Source::Snapshot(&snapshot);
+        let mut tables = BTreeSet::new();
+        for (space, skip) in [(Space::Records, 1), (Space::Segments, 0), (Space::TableBuffer, 0)] {
+            let from = if skip == 1 { vec![kind.code] } else { Vec::new() };
+            let mut cursor = source.cursor(space, &from, None)?;
+            while let Some(key) = cursor.visit(false, |key, _| key.to_vec())? {
+                if skip == 1 && key.first() != Some(&kind.code) {
+                    break;
+                }
+                let table = key.get(skip..skip + kind.id.key_len());
+                tables.extend(table.and_then(|table| RecordKey::from_bytes(kind.id, table)));
+            }
+        }
+        drop(snapshot);
+        let mut total = SalvagedRows::default();
+        for table in tables {
+            self.control.check()?;
+            let done = self.table(table)?;
+            total.rows += done.rows;
+            total.files += done.files;
+            total.bytes += done.bytes;
+            self.control.report(total.rows, None, "rows");
+        }
+        Ok(total)
+    }
+
+    fn lose(&mut self, id: &str, ordinals: Range<u64>, file: &str, reason: impl Into<String>) {
+        let (table, file, reason) = (id.to_owned(), file.to_owned(), reason.into());
+        (self.lost)(LostRows { table, ordinals, file, reason });
+    }
+
+    fn table(&mut self, key: RecordKey) -> Result<SalvagedRows> {
+        let id = key.to_id(TableMetadata::KIND.id);
+        let full_key = record_key(TableMetadata::KIND, key);
+        let snapshot = self.records.snapshot(0)?;
+        let source = Source::Snapshot(&snapshot);
+        let kind = TableMetadata::KIND.code;
+        let opened = |space| -> Result<Option<Vec<u8>>> {
+            let row = source.get(space, &full_key)?;
+            Ok(row.and_then(|row| envelope::open(&full_key, kind, &row).map(<[u8]>::to_vec).ok()))
+        };
+        let record = opened(Space::Records)?.and_then(|payload| stored::from_bytes::<TableMetadata>(&payload).ok());
+        let state = opened(Space::RecordState)?;
+        let (mut pieces, strays) = pieces(source, key.as_bytes())?;
+        drop(snapshot);
+        let mut changes: Vec<Change> = strays.into_iter().map(|(space, key)| Change::Delete { space, key }).collect();
+        let Some((mut table, schema)) = record.and_then(|table| schema_of(&table).ok().map(|schema| (table, schema)))
+        else {
+            for piece in pieces {
+                let reason = "the record of the table is lost, which says what columns it has";
+                self.lose(&id, piece.first..piece.first.saturating_add(piece.rows), "records.redb", reason);
+                changes.push(Change::Delete { space: piece.space(), key: piece.key });
+            }
+            changes.push(Change::Delete { space: Space::RecordState, key: full_key });
+            self.records.write(|turn| turn.apply(changes))?;
+            return Ok(SalvagedRows::default());
+        };
+        let is_state_known = state.is_some_and(|state| table.set_state(&state).is_ok());
+        pieces.sort_by_key(|piece| piece.first);
+        let mut done = SalvagedRows::default();
+        let mut buffer = TableState { merge_due: true, ..TableState::default() };
+        // The ordinal up to which the pieces of the source were looked at.
+        let mut reached = 0;
+        for piece in pieces {
+            self.control.check()?;
+            let end = piece.first.saturating_add(piece.rows);
+            if piece.first < reached {
+                // Two pieces cannot have the same rows: one of the two says so wrongly.
+                self.lose(&id, reached.min(end)..end, "records.redb", "its place in the table is another's");
+                changes.push(Change::Delete { space: piece.space(), key: piece.key });
+                continue;
+            }
+            if piece.first > reached {
+                self.lose(&id, reached..piece.first, "records.redb", "the entry that holds or names them is lost");
+            }
+            reached = end;
+            match piece.what {
+                What::Batch(bytes) => {
+                    changes.push(Change::Delete { space: Space::TableBuffer, key: piece.key });
+                    if decode_batch(&schema, &bytes).is_err() {
+                        let reason = "the buffered append does not have the columns of its table";
+                        self.lose(&id, piece.first..end, "records.redb", reason);
+                        continue;
+                    }
+                    buffer.buffered_rows += piece.rows;
+                    buffer.buffered_bytes += bytes.len() as u64;
+                    let space = Space::TableBuffer;
+                    changes.push(Change::Put { space, key: entry_key(key.as_bytes(), done.rows), value: bytes });
+                    done.rows += piece.rows;
+                }
+                What::Segment(meta) => {
+                    let file = format!("{}/{}", directory(&id), data_name(meta.id));
+                    let is_unproven = self.unproven.contains(&piece.key);
+                    changes.push(Change::Delete { space: Space::Segments, key: piece.key });
+                    let (taken, lost) = self.segment(&id, &schema, *meta, done.rows, is_unproven)?;
+                    for ordinals in lost {
+                        self.lose(&id, ordinals, &file, "its bytes are not what was written");
+                    }
+                    let Some(meta) = taken else { continue };
+                    done.rows += meta.row_count;
+                    done.files += 2;
+                    done.bytes += meta.data_bytes + meta.summary_bytes;
+                    let (space, key) = (Space::Segments, entry_key(key.as_bytes(), meta.id));
+                    changes.push(Change::Put { space, key, value: stored::to_bytes(&meta)? });
+                }
+            }
+        }
+        let expected = table.row_count.unwrap_or_default().unsigned_abs();
+        if is_state_known && expected > reached {
+            self.lose(&id, reached..expected, "records.redb", "the entry that holds or names them is lost");
+        }
+        if !is_state_known {
+            // What is not known of it is that it was closed, so it is open.
+            (table.rows_modified_at, table.supports_append) = (None, Some(true));
+        }
+        table.row_count = Some(i64::try_from(done.rows).unwrap_or(i64::MAX));
+        let value = envelope::seal(&full_key, kind, &table.state()?);
+        changes.push(Change::Put { space: Space::RecordState, key: full_key, value });
+        let (space, key) = (Space::TableState, key.as_bytes().to_vec());
+        changes.push(Change::Put { space, key, value: stored::to_bytes(&buffer)? });
+        self.records.write(|turn| turn.apply(changes))?;
+        Ok(done)
+    }
+
+    /// Takes over a segment, whose rows get the ordinals from `first` on.
+    fn segment(
+        &mut self,
+        id: &str,
+        schema: &Arc<TableSchema>,
+        meta: SegmentMeta,
+        first: u64,
+        is_unproven: bool,
+    ) -> Result<Taken> {
+        let dir = directory(id);
+        let whole = meta.first_ordinal..meta.first_ordinal.saturating_add(meta.row_count);
+        if self.is_whole(&dir, &meta)? {
+            self.prepare(&dir)?;
+            for name in [data_name(meta.id), summary_name(meta.id)] {
+                let path = format!("{dir}/{name}");
+                copy_file::<CopyError>(&**self.from, &**self.into, &path, |_| Ok(self.control.check()?)).map_err(
+                    |error| match error {
+                        CopyError::Stopped(error) => error,
+                        CopyError::Io(error) => Error::io(format!("copying {path}"), error),
+                    },
+                )?;
+            }
+            let is_sound = Segment::open(self.into, &dir, meta.clone(), schema.clone());
+            return match is_sound {
+                Ok(_) => Ok((Some(SegmentMeta { first_ordinal: first, ..meta }), Vec::new())),
+                Err(error) if is_damage(&error) => self.forget(&dir, meta.id).map(|()| (None, vec![whole])),
+                Err(error) => Err(error),
+            };
+        }
+        if is_unproven {
+            return Ok((None, vec![whole]));
+        }
+        let opened = match Segment::open(self.from, &dir, meta.clone(), schema.clone()) {
+            Err(error) if is_damage(&error) => {
+                Segment::open_data(self.from, &dir, meta.clone(), schema.clone(), self.control)
+            }
+            other => other,
+        };
+        match opened {
+            Ok(segment) => self.rewrite(&dir, schema, &segment, first),
+            Err(error) if is_damage(&error) => Ok((None, vec![whole])),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether both files of a segment are what was written.
+    fn is_whole(&self, dir: &str, meta: &SegmentMeta) -> Result<bool> {
+        for (name, len, hash) in [
+            (data_name(meta.id), meta.data_bytes, &meta.data_hash),
+            (summary_name(meta.id), meta.summary_bytes, &meta.summary_hash),
+        ] {
+            match check_file(&**self.from, &format!("{dir}/{name}"), len, Some(hash), self.control) {
+                Ok(()) => {}
+                Err(error) if is_damage(&error) => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    fn prepare(&self, dir: &str) -> Result<()> {
+        let attempt = |error| Error::io(format_args!("creating the directory {dir}"), error);
+        self.into.create_dir_all(dir).map_err(attempt)?;
+        self.into.sync_dir("tables").map_err(attempt)?;
+        self.into.sync_dir("").map_err(attempt)
+    }
+
+    fn forget(&self, dir: &str, id: u64) -> Result<()> {
+        for name in [data_name(id), summary_name(id)] {
+            let path = format!("{dir}/{name}");
+            match self.into.remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(Error::io(format!("removing {path}"), error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the rows that can be read into a new segment.
+    fn rewrite(&mut self, dir: &str, schema: &Arc<TableSchema>, segment: &Segment, first: u64) -> Result<Taken> {
+        let meta = segment.meta();
+        let columns: Vec<usize> = (0..schema.len()).collect();
+        let row_count = usize::try_from(meta.row_count).unwrap_or(usize::MAX);
+        let mut kept = Vec::new();
+        let mut from = 0;
+        while from < row_count {
+            let to = from.saturating_add(TRY_ROWS).min(row_count);
+            self.readable(segment, &columns, from..to, &mut kept)?;
+            from = to;
+        }
+        let kept: Vec<Range<usize>> = kept;
+        if kept.is_empty() {
+            return Ok((None, vec![meta.first_ordinal..meta.first_ordinal.saturating_add(meta.row_count)]));
+        }
+        // Where the order of append cannot be read, the rows count as appended as they stand.
+        let ordinals = Ordinals::read(segment, &kept, row_count)?;
+        self.prepare(dir)?;
+        let number = self.next_segment;
+        self.next_segment += 1;
+        let mut writer = SegmentWriter::new(self.into.clone(), dir, number, schema.clone(), first)?;
+        for rows in &kept {
+            self.control.check()?;
+            let batch = segment.read(&columns, std::slice::from_ref(rows))?;
+            match &ordinals {
+                Some(ordinals) if !segment.is_append_ordered() => {
+                    let places: Vec<u32> =
+                        segment.ordinals(rows.clone())?.into_iter().map(|ordinal| ordinals.rank(ordinal)).collect();
+                    writer.write(&batch, Some(&places))?;
+                }
+                _ => writer.write(&batch, None)?,
+            }
+        }
+        let lost = match &ordinals {
+            Some(ordinals) => ordinals.missing(meta.first_ordinal),
+            // How many, but not which.
+            None if kept.iter().map(ExactSizeIterator::len).sum::<usize>() < row_count => {
+                vec![meta.first_ordinal..meta.first_ordinal.saturating_add(meta.row_count)]
+            }
+            None => Vec::new(),
+        };
+        Ok((Some(writer.finish()?), lost))
+    }
+
+    /// Adds the rows of a range that can be read to `kept`: all, or what two halves of it have.
+    fn readable(
+        &self,
+        segment: &Segment,
+        columns: &[usize],
+        rows: Range<usize>,
+        kept: &mut Vec<Range<usize>>,
+    ) -> Result<()> {
+        self.control.check()?;
+        match segment.read(columns, std::slice::from_ref(&rows)) {
+            Ok(_) => {
+                match kept.last_mut() {
+                    Some(last) if last.end == rows.start && last.len() < TRY_ROWS => last.end = rows.end,
+                    _ => kept.push(rows),
+                }
+                Ok(())
+            }
+            Err(error) if is_damage(&error) => {
+                if rows.len() > LEAST_ROWS {
+                    let middle = rows.start + rows.len() / 2;
+                    self.readable(segment, columns, rows.start..middle, kept)?;
+                    self.readable(segment, columns, middle..rows.end, kept)?;
+                }
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Piece {
+    fn space(&self) -> Space {
+        match self.what {
+            What::Segment(_) => Space::Segments,
+            What::Batch(_) => Space::TableBuffer,
+        }
+    }
+}
+
+/// The pieces of a table, and the rows of the record file that are none.
+#[expect(clippy::type_complexity, reason = "spaces and keys of rows that are deleted")]
+fn pieces(source: Source<'_>, table: &[u8]) -> Result<(Vec<Piece>, Vec<(Space, Vec<u8>)>)> {
+    let (mut pieces, mut strays) = (Vec::new(), Vec::new());
+    for space in [Space::Segments, Space::TableBuffer] {
+        let to = crate::value::key::after_prefix(table);
+        let mut cursor = source.cursor(space, table, to.as_deref())?;
+        while let Some((key, value)) = cursor.next()? {
+            if space == Space::TableBuffer {
+                let (first, rows) = (number_of(&key), batch_row_count(&value));
+                pieces.push(Piece { key, first, rows, what: What::Batch(value) });
+                continue;
+            }
+            match stored::from_bytes::<SegmentMeta>(&value) {
+                Ok(meta) => {
+                    let (first, rows) = (meta.first_ordinal, meta.row_count);
+                    pieces.push(Piece { key, first, rows, what: What::Segment(Box::new(meta)) });
+                }
+                Err(_) => strays.push((space, key)),
+            }
+        }
+    }
+    Ok((pieces, strays))
+}
+
+/// Which ordinals of a segment are kept, as offsets from its first: a bit for each, and how many there are before each
+/// word of them.
+struct Ordinals {
+    bits: Vec<u64>,
+    before: Vec<u32>,
+    row_count: usize,
+}
+
+impl Ordinals {
+    /// Those of the rows in `kept`; `None` where they cannot be read, or are not those of so many rows.
+    fn read(segment: &Segment, kept: &[Range<usize>], row_count: usize) -> Result<Option<Self>> {
+        let mut bits = vec![0u64; row_count.div_ceil(64)];
+        let mut rows = 0;
+        for range in kept {
+            let ordinals = match segment.ordinals(range.clone()) {
+                Ok(ordinals) => ordinals,
+                Err(error) if is_damage(&error) => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            rows += ordinals.len();
+            for ordinal in ordinals {
+                match bits.get_mut(ordinal as usize / 64) {
+                    Some(word) => *word |= 1 << (ordinal % 64),
+                    None => return Ok(None),
+                }
+            }
+        }
+        let mut before = Vec::with_capacity(bits.len());
+        let mut count = 0;
+        for word in &bits {
+            before.push(count);
+            count += word.count_ones();
+        }
+        Ok((count as usize == rows).then_some(Self { bits, before, row_count }))
+    }
+
+    /// The place of an ordinal among those that are kept.
+    fn rank(&self, ordinal: u32) -> u32 {
+        let (word, bit) = (ordinal as usize / 64, ordinal % 64);
+        let below = self.bits.get(word).map_or(0, |bits| (bits & ((1 << bit) - 1)).count_ones());
+        self.before.get(word).copied().unwrap_or_default() + below
+    }
+
+    /// The ordinals that are not kept, of a segment whose first ordinal is `first`.
+    fn missing(&self, first: u64) -> Vec<Range<u64>> {
+        let mut missing: Vec<Range<u64>> = Vec::new();
+        for ordinal in 0..self.row_count {
+            if self.bits.get(ordinal / 64).is_some_and(|word| word >> (ordinal % 64) & 1 == 1) {
+                continue;
+            }
+            let ordinal = first.saturating_add(ordinal as u64);
+            match missing.last_mut() {
+                Some(last) if last.end == ordinal => last.end += 1,
+                _ => missing.push(ordinal..ordinal + 1),
+            }
+        }
+        missing
+    }
+}
+
+enum CopyError {
+    Stopped(Error),
+    Io(std::io::Error),
+}
+
+impl From<Error> for CopyError {
+    fn from(error: Error) -> Self {
+        Self::Stopped(error)
+    }
+}
+
+impl From<std::io::Error> for CopyError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// The largest number of a segment whose files lie in a store, or which its manifest names.
+pub(crate) fn largest_segment(disk: &SharedDisk, records: &RecordFile) -> Result<u64> {
+    let mut largest = 0;
+    for (path, _) in crate::disk::walk(&**disk, "tables").unwrap_or_default() {
+        let name = path.rsplit('/').next().and_then(|name| name.split('.').next());
+        let number = name.filter(|name| name.len() == 16).and_then(|name| u64::from_str_radix(name, 16).ok());
+        largest = largest.max(number.unwrap_or(0));
+    }
+    let snapshot = records.snapshot(0)?;
+    let mut cursor = Source::Snapshot(&snapshot).cursor(Space::Segments, &[], None)?;
+    while let Some(number) = cursor.visit(false, |key, _| number_of(key))? {
+        largest = largest.max(number);
+    }
+    Ok(largest)
+}

@@ -1,0 +1,278 @@
+//! Facts of the store as a whole: identity, sequence, time, counters, and where its subscribers are.
+//!
+//! What is lost of them is made anew so that no promise breaks: a number that was given out is not given out again, and
+//! a position of the change feed that somebody holds never lies before a hole, nor after the last commit.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Proof, SalvageReport};
+use crate::disk::SharedDisk;
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::registry;
+use crate::records::salvage::Salvaged;
+use crate::records::{Change, RecordFile, Source, Space};
+use crate::session::Engine;
+use crate::session::table_store::largest_segment;
+use crate::store::format;
+use crate::value::{RecordKey, time};
+
+/// Numbers that are passed over where it is not known how far a counter was.
+const MARGIN: u64 = 1 << 20;
+const SUBSCRIBER: &[u8] = b"subscriber ";
+const TRIMMED: &[u8] = b"trimmed";
+const RECORD_FILE: &str = "records.redb";
+
+/// What is known of the store as a whole.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    /// Seed and key of tokens.
+    identity: Option<(u64, [u8; 32])>,
+    /// The seed that FORMAT names.
+    format_seed: Option<u64>,
+    /// Sequence of the last commit, and the store's time.
+    state: Option<(u64, i64)>,
+    counters: BTreeMap<Vec<u8>, u64>,
+    trimmed: Option<u64>,
+    /// Segments whose manifest entries are not proven.
+    pub(super) unproven_segments: BTreeSet<Vec<u8>>,
+    /// The number of the next new segment.
+    pub(super) next_segment: u64,
+}
+
+fn number(value: &[u8]) -> Option<u64> {
+    <[u8; 8]>::try_from(value).ok().map(u64::from_be_bytes)
+}
+
+impl Facts {
+    pub(super) fn new(source: &SharedDisk) -> Self {
+        Self { format_seed: format::seed(source), ..Self::default() }
+    }
+
+    /// Takes an entry that is a fact, or of which nothing is taken over; false for others, which are written as they
+    /// are.
+    pub(super) fn take(&mut self, space: Space, key: &[u8], value: &[u8], proof: Proof) -> bool {
+        let is_proven = proof == Proof::Proven;
+        match (space, key) {
+            (Space::Meta, b"identity") if is_proven => {
+                self.identity = value
+                    .split_first_chunk::<8>()
+                    .and_then(|(seed, key)| Some((u64::from_be_bytes(*seed), <[u8; 32]>::try_from(key).ok()?)));
+            }
+            (Space::Meta, b"state") if is_proven => {
+                self.state = value.split_first_chunk::<8>().and_then(|(sequence, time)| {
+                    Some((u64::from_be_bytes(*sequence), i64::from_be_bytes(<[u8; 8]>::try_from(time).ok()?)))
+                });
+            }
+            (Space::Meta, _) => return !is_proven || !key.starts_with(b"system-connection/"),
+            (Space::Counters, _) if is_proven => {
+                self.counters.extend(number(value).map(|number| (key.to_vec(), number)));
+            }
+            (Space::Positions, TRIMMED) if is_proven => self.trimmed = number(value),
+            (Space::Positions, _) => return !is_proven || !key.starts_with(SUBSCRIBER) || number(value).is_none(),
+            (Space::Intents, _) => return !is_proven,
+            (Space::Segments, _) => {
+                if !is_proven {
+                    self.unproven_segments.insert(key.to_vec());
+                }
+                return false;
+            }
+            (Space::Counters | Space::Blobs | Space::PendingDelete | Space::TableState | Space::Index, _) => {}
+            _ => return false,
+        }
+        true
+    }
+
+    /// The seed of the store.
+    pub(super) fn seed(&self) -> u64 {
+        self.identity.map_or(0, |(seed, _)| seed)
+    }
+
+    /// Makes what is lost anew: before contents and tables are looked at.
+    pub(super) fn complete(
+        &mut self,
+        source: &SharedDisk,
+        records: &RecordFile,
+        salvaged: &Salvaged,
+        report: &mut SalvageReport,
+    ) -> Result<()> {
+        if self.state.is_none() && salvaged.damaged.contains(&Space::Meta) {
+            // Nothing but FORMAT tells the format then.
+            refuse_other_format(source)?;
+        }
+        if self.identity.is_none() {
+            let mut random = [0; 40];
+            getrandom::fill(&mut random)
+                .map_err(|error| Error::new(ErrorKind::Io, format!("drawing the identity of the store: {error}")))?;
+            let (seed, key) = random.split_first_chunk::<8>().map_or((0, [0; 32]), |(seed, key)| {
+                (u64::from_be_bytes(*seed), <[u8; 32]>::try_from(key).unwrap_or_default())
+            });
+            self.identity = Some((self.format_seed.unwrap_or(seed), key));
+            let reason = match self.format_seed {
+                Some(_) => "the key of continuation tokens is drawn anew: walks that are under way begin again",
+                None => "it is drawn anew: continuation tokens are refused, and backups of this store take no other",
+            };
+            report.lose("fact of the store", "identity", RECORD_FILE, reason);
+        }
+        let mut newest = salvaged.newest_sequence;
+        let snapshot = records.snapshot(0)?;
+        let mut log = Source::Snapshot(&snapshot).cursor(Space::Log, &[], None)?;
+        newest = newest.max(log.visit(true, |key, _| number(key).unwrap_or(0))?.unwrap_or(0));
+        drop(log);
+        let largest_segment = largest_segment(source, records)?;
+        let (sequence, time_ms) = match self.state {
+            Some(state) => state,
+            // Nothing was written yet.
+            None if !salvaged.damaged.contains(&Space::Meta) => (0, time::MIN_MS),
+            None => {
+                let time_ms = chrono::Utc::now().timestamp_millis().clamp(time::MIN_MS, time::MAX_MS);
+                let sequence = newest.saturating_add(MARGIN);
+                let reason = format!("the sequence of the last commit is lost; the new store goes on at {sequence}");
+                report.lose("fact of the store", "sequence and time", RECORD_FILE, reason);
+                (sequence, time_ms)
+            }
+        };
+        self.state = Some((sequence, time_ms));
+        report.sequence = sequence;
+        let is_lost = salvaged.damaged.contains(&Space::Counters);
+        let seen = [("segments", largest_segment), ("blob", largest_blob(source, records)?)];
+        let seen =
+            seen.into_iter().map(|(name, seen)| (name.to_owned(), seen)).chain(largest_ids(records, self.seed())?);
+        for (name, seen) in seen {
+            let counter = self.counters.entry(name.into_bytes());
+            let is_missing = is_lost && matches!(counter, std::collections::btree_map::Entry::Vacant(_));
+            let counter = counter.or_insert(0);
+            if seen > 0 || is_missing {
+                let margin = if is_missing { MARGIN } else { 1 };
+                *counter = (*counter).max(seen.saturating_add(margin));
+            }
+        }
+        if is_lost {
+            // Kinds without a record may have had some.
+            for known in crate::model::REGISTRY {
+                let name = format!("kind {}", known.kind.code).into_bytes();
+                self.counters.entry(name).or_insert(1_000 + MARGIN);
+            }
+            self.counters.entry(b"intent".to_vec()).or_insert(1 + MARGIN);
+        }
+        self.next_segment = self.counters.get(&b"segments"[..]).copied().unwrap_or(0).max(1);
+        Ok(())
+    }
+
+    /// Writes the facts, after all else is there.
+    pub(super) fn write(
+        &mut self,
+        records: &RecordFile,
+        salvaged: &Salvaged,
+        report: &mut SalvageReport,
+    ) -> Result<()> {
+        let (sequence, time_ms) = self.state.unwrap_or_default();
+        let (seed, token_key) = self.identity.unwrap_or_default();
+        let mut changes = vec![Engine::identity_row(seed, token_key)];
+        self.cut_log(records, salvaged, sequence, &mut changes, report)?;
+        if self.next_segment > 1 {
+            self.counters.insert(b"segments".to_vec(), self.next_segment);
+        }
+        let counters = self.counters.iter().filter(|(_, number)| **number > 0);
+        changes.extend(counters.map(|(name, number)| Change::Put {
+            space: Space::Counters,
+            key: name.clone(),
+            value: number.to_be_bytes().to_vec(),
+        }));
+        let mut state = sequence.to_be_bytes().to_vec();
+        state.extend_from_slice(&time_ms.to_be_bytes());
+        changes.push(Change::Put { space: Space::Meta, key: b"state".to_vec(), value: state });
+        records.write(|turn| turn.apply(changes))
+    }
+
+    /// Drops the part of the change log before its last hole, and notes up to where: whoever read less is told so.
+    fn cut_log(
+        &self,
+        records: &RecordFile,
+        salvaged: &Salvaged,
+        sequence: u64,
+        changes: &mut Vec<Change>,
+        report: &mut SalvageReport,
+    ) -> Result<()> {
+        let holes: Vec<_> = salvaged.lost.iter().filter(|lost| lost.collection.space == Space::Log).collect();
+        let has_no_end = holes.iter().any(|hole| hole.upto.is_none());
+        let last_hole = holes.iter().filter_map(|hole| hole.upto.clone()).max();
+        let is_cut = !holes.is_empty() || salvaged.damaged.contains(&Space::Log);
+        let snapshot = records.snapshot(0)?;
+        let mut log = Source::Snapshot(&snapshot).cursor(Space::Log, &[], None)?;
+        let (mut first_kept, mut dropped) = (None, 0u64);
+        while let Some(key) = log.visit(false, |key, _| key.to_vec())? {
+            let is_before = last_hole.as_ref().is_some_and(|hole| key <= *hole);
+            if is_cut && (has_no_end || last_hole.is_none() || is_before) {
+                dropped += 1;
+                changes.push(Change::Delete { space: Space::Log, key });
+            } else {
+                first_kept = number(&key);
+                break;
+            }
+        }
+        drop(log);
+        let mut trimmed = self.trimmed;
+        if is_cut || salvaged.damaged.contains(&Space::Positions) {
+            let upto = first_kept.map_or(sequence, |first| first.saturating_sub(1));
+            trimmed = Some(trimmed.unwrap_or(0).max(upto));
+            let reason = format!("it begins anew after {upto}; {dropped} entries before its last hole are left out");
+            report.lose("change log", format!("up to {upto}"), RECORD_FILE, reason);
+        }
+        if let Some(trimmed) = trimmed {
+            let (key, value) = (TRIMMED.to_vec(), trimmed.to_be_bytes().to_vec());
+            changes.push(Change::Put { space: Space::Positions, key, value });
+        }
+        // Nobody has read what is not there yet.
+        let mut positions = Source::Snapshot(&snapshot).cursor(Space::Positions, SUBSCRIBER, None)?;
+        while let Some((key, value)) = positions.next()? {
+            if number(&value).is_some_and(|position| position > sequence) {
+                let value = sequence.to_be_bytes().to_vec();
+                changes.push(Change::Put { space: Space::Positions, key, value });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a store of another format, as FORMAT says, where the record file does not say it.
+fn refuse_other_format(source: &SharedDisk) -> Result<()> {
+    match format::probe(source) {
+        Err(error) if matches!(error.kind(), ErrorKind::NewerFormat | ErrorKind::OlderFormat) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The largest number of a content that lies in the store or that the record file names.
+fn largest_blob(source: &SharedDisk, records: &RecordFile) -> Result<u64> {
+    let mut largest = 0;
+    for (path, _) in crate::disk::walk(&**source, "files").unwrap_or_default() {
+        let name = path.rsplit('/').next().filter(|name| name.len() == 16);
+        largest = largest.max(name.and_then(|name| u64::from_str_radix(name, 16).ok()).unwrap_or(0));
+    }
+    let snapshot = records.snapshot(0)?;
+    let mut cursor = Source::Snapshot(&snapshot).cursor(Space::SmallBlobs, &[], None)?;
+    let small = cursor.visit(true, |key, _| number(key).unwrap_or(0))?.unwrap_or(0);
+    Ok(largest.max(small))
+}
+
+/// The largest number of each kind from which the id of a record was made.
+fn largest_ids(records: &RecordFile, seed: u64) -> Result<Vec<(String, u64)>> {
+    let mut largest = BTreeMap::<u8, u64>::new();
+    let snapshot = records.snapshot(0)?;
+    let mut cursor = Source::Snapshot(&snapshot).cursor(Space::Records, &[], None)?;
+    while let Some(key) = cursor.visit(false, |key, _| key.to_vec())? {
+        let Some((code, bytes)) = key.split_first() else { continue };
+        let Some(known) = registry::by_code(*code) else { continue };
+        let counter = match bytes.len() {
+            8 => number(bytes),
+            _ => bytes.first_chunk::<6>().map(|head| head.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))),
+        };
+        // Callers may choose ids of files, which no counter led to.
+        let is_made = |counter: &u64| RecordKey::generate(known.kind, *counter, seed).as_bytes() == bytes;
+        if let Some(counter) = counter.filter(is_made) {
+            let most = largest.entry(*code).or_default();
+            *most = counter.max(*most);
+        }
+    }
+    Ok(largest.into_iter().map(|(code, counter)| (format!("kind {code}"), counter)).collect())
+}

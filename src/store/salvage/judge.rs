@@ -1,0 +1,48 @@
+//! What an entry of the record file says of itself: whether its own checksum holds, and whether it can be one of its
+//! space at all.
+
+use crate::columnar::{SegmentMeta, check_batch};
+use crate::model::UploadChunk;
+use crate::records::salvage::Check;
+use crate::records::{Space, envelope};
+use crate::session::changes::read_log_row;
+use crate::value::stored;
+
+/// Judges an entry.
+pub(super) fn check(space: Space, key: &[u8], value: &[u8]) -> Check {
+    let sealed = |kind: u8| match envelope::open(key, kind, value) {
+        Ok(_) => Check::Whole,
+        Err(_) => Check::Damaged,
+    };
+    let can_be = |is_one: bool| if is_one { Check::Unsummed } else { Check::Damaged };
+    let is_text = || std::str::from_utf8(key).is_ok();
+    match space {
+        Space::Records | Space::RecordState => key.first().map_or(Check::Damaged, |kind| sealed(*kind)),
+        // Envelopes of kind 0 are elsewhere, too: what is in this one has to be what the space holds.
+        Space::Log => match read_log_row(key, value) {
+            Ok((sequence, _)) if sequence > 0 => Check::Whole,
+            _ => Check::Damaged,
+        },
+        Space::UploadChunks => match envelope::open(key, 0, value).and_then(stored::from_bytes::<UploadChunk>) {
+            Ok(_) if key.len() == 20 => Check::Whole,
+            _ => Check::Damaged,
+        },
+        Space::TableBuffer => match check_batch(value) {
+            // The checksum is not over the key, whose place among the others is looked at with the table.
+            Ok(()) if key.len() == 20 => Check::Whole,
+            _ => Check::Damaged,
+        },
+        Space::Segments => {
+            let meta = stored::from_bytes::<SegmentMeta>(value);
+            can_be(key.len() == 20 && meta.is_ok_and(|meta| key.ends_with(&meta.id.to_be_bytes())))
+        }
+        Space::SmallBlobs | Space::Intents => can_be(key.len() == 8),
+        Space::Blobs => can_be(key.len() == 8 && value.len() == 8),
+        Space::Counters => can_be(is_text() && value.len() == 8),
+        Space::Positions => can_be(is_text()),
+        Space::PendingDelete => can_be(is_text() && value.is_empty()),
+        Space::TableState => can_be(key.len() == 12),
+        Space::Meta => can_be(is_text()),
+        _ => Check::Damaged,
+    }
+}

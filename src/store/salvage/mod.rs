@@ -1,0 +1,429 @@
+//! Salvage: a new store from what is intact of a damaged one.
+//!
+//! The damaged store is only read, and not by redb, which stops at damage and repairs in place. First the entries of its
+//! record file go into a fresh one (see `records::salvage` for which of them count). Then contents and tables are taken
+//! over, each checked by the checksums that its record names; what is damaged is left out with the record that would
+//! name it, and told. What follows from the rest is made anew: indexes, text, counters that are lost.
+//!
+//! What must hold: nothing is written in `from`; `into` has the marker of an incomplete copy until all of it is synced;
+//! what the last commit did not say is not in the new store, unless it is told as unproven.
+
+mod contents;
+mod facts;
+mod judge;
+
+use std::collections::BTreeSet;
+use std::path::{Path, absolute};
+
+use serde::Serialize;
+
+use self::facts::Facts;
+use super::backup::{MARKER, failed, prepare_target};
+use super::open::{Store, StoreOptions};
+use super::scrub::kind_name;
+use super::scrub_indexes::index_entries;
+use super::{format, lock};
+use crate::disk::{DiskFile, Mode, RealDisk, SharedDisk};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::registry;
+use crate::records::salvage::{LostEntries, Proof, Salvaged};
+use crate::records::{Change, Collection, RecordFile, RecordFileOptions, Source, Space};
+use crate::session::guarded;
+use crate::session::table_store::{LostRows, TableSalvage};
+use crate::value::id::hex;
+use crate::value::{Control, RecordKey, limits};
+
+const RECORD_FILE: &str = "records.redb";
+
+/// Something that a salvage could not take over, or not prove.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Lost {
+    /// What it is: the name of a kind of record, `rows`, `upload chunk`, `change log`, and so on.
+    pub kind: String,
+    /// Its id, or the range in which it lies.
+    pub place: String,
+    /// The file that is damaged.
+    pub file: String,
+    /// What is wrong, and what follows.
+    pub reason: String,
+}
+
+/// What a salvage took over, and what it could not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SalvageReport {
+    /// Sequence number of the commit whose state was read; that of the new store where it is lost.
+    pub sequence: u64,
+    /// Records in the new store.
+    pub records: u64,
+    /// Rows of tables in the new store.
+    pub rows: u64,
+    /// Contents of files, packages and upload chunks in the new store.
+    pub files: u64,
+    /// Bytes of these contents and of the files of tables.
+    pub bytes: u64,
+    /// What is lost, up to a thousand entries; empty when all of the last commit is there.
+    pub lost: Vec<Lost>,
+    /// Losses beyond those.
+    pub lost_left_out: u64,
+    /// What is in the new store although only its own checksum speaks for it: it may be an earlier version. Up to a
+    /// thousand entries.
+    pub unproven: Vec<Lost>,
+    /// Unproven entries beyond those.
+    pub unproven_left_out: u64,
+}
+
+impl SalvageReport {
+    /// Whether nothing is lost, and nothing is in doubt.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.lost.is_empty() && self.unproven.is_empty()
+    }
+
+    fn lose(&mut self, kind: &str, place: impl Into<String>, file: &str, reason: impl Into<String>) {
+        push(&mut self.lost, &mut self.lost_left_out, kind, place.into(), file, reason.into());
+    }
+}
+
+fn push(list: &mut Vec<Lost>, left_out: &mut u64, kind: &str, place: String, file: &str, reason: String) {
+    if list.len() >= limits::FINDINGS {
+        *left_out += 1;
+        return;
+    }
+    list.push(Lost { kind: kind.to_owned(), place, file: file.to_owned(), reason });
+}
+
+impl Store {
+    /// Makes a new store in `into` from what is intact of the damaged store in `from`, which stays as it is.
+    ///
+    /// Every record, row and content that the last commit has and whose checksum holds is taken over; the report lists
+    /// what is lost, by id or range. Indexes and text are built anew. `into` is missing, empty, or what an interrupted
+    /// salvage left. Where there is a backup, compare: a backup is older and whole, a salvage newer with holes.
+    ///
+    /// ```
+    /// # fn main() -> stationdb::Result<()> {
+    /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
+    /// use stationdb::{Control, Store};
+    ///
+    /// Store::open(dir.path().join("damaged"))?.close()?;
+    /// let report = Store::salvage(dir.path().join("damaged"), dir.path().join("salvaged"), &Control::default())?;
+    /// assert!(report.is_complete(), "{:?}", report.lost);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `NotAStore` when `from` is no store or an incomplete copy, or when `into` holds something; `Locked` when `from` is
+    /// open as a store; `InvalidArgument` when `into` lies in `from`; `NewerFormat`, `OlderFormat`; `NoSpace`, `Io`; what
+    /// `control` says. Damage is no error.
+    pub fn salvage(from: impl AsRef<Path>, into: impl AsRef<Path>, control: &Control) -> Result<SalvageReport> {
+        let (from, into) = (from.as_ref(), into.as_ref());
+        let attempt = format!("salvaging {} to {}", from.display(), into.display());
+        let is_inside = absolute(from).and_then(|from| absolute(into).map(|into| into.starts_with(from)));
+        if is_inside.map_err(failed(&attempt))? {
+            return Err(
+                Error::invalid("the new store would lie in the damaged one, which stays as it is").context(attempt)
+            );
+        }
+        let source: SharedDisk = RealDisk::open(from).map_err(failed(&attempt))?;
+        check_source(&source).map_err(|error| error.context(attempt.clone()))?;
+        let target: SharedDisk = RealDisk::create(into).map_err(failed(&attempt))?;
+        guarded("salvaging", || salvage_to(&source, &target, control)).map_err(|error| error.context(attempt))
+    }
+
+    /// As [`Store::salvage`], from one disk to another: for tests on the simulator.
+    ///
+    /// # Errors
+    /// As [`Store::salvage`].
+    #[cfg(feature = "faults")]
+    pub fn salvage_disk(from: &SharedDisk, into: &SharedDisk, control: &Control) -> Result<SalvageReport> {
+        guarded("salvaging", || salvage_to(from, into, control))
+    }
+}
+
+/// Refuses what is no store, or the incomplete copy of one.
+fn check_source(source: &SharedDisk) -> Result<()> {
+    let entries = source.list("").map_err(failed("listing the damaged store"))?;
+    let has = |name: &str| entries.iter().any(|entry| entry.name == name);
+    if has(MARKER) {
+        let text = "the source is a copy that was cut short; salvage the store that it is a copy of";
+        return Err(Error::new(ErrorKind::NotAStore, text));
+    }
+    if !has(RECORD_FILE) && !has(format::NAME) {
+        return Err(Error::new(ErrorKind::NotAStore, "the source has neither records.redb nor FORMAT: it is no store"));
+    }
+    Ok(())
+}
+
+/// What is held of the damaged store until all of it was read.
+struct Held {
+    /// LOCK, where it is there.
+    _lock: Option<Box<dyn DiskFile>>,
+    /// The record file: locked, so that it is read through this handle, as some platforms want it.
+    records: std::io::Result<Box<dyn DiskFile>>,
+}
+
+/// Keeps others from opening the store. Whoever has it open holds the lock of LOCK and that of the record file; LOCK
+/// may be missing. Both are opened for reading only.
+fn hold_source(source: &SharedDisk) -> Result<Held> {
+    let lock = source.open(lock::NAME, Mode::Read).ok();
+    let records = source.open(RECORD_FILE, Mode::Read);
+    for file in lock.iter().chain(records.as_ref().ok()) {
+        lock::take(source, &**file)?;
+    }
+    Ok(Held { _lock: lock, records })
+}
+
+/// Empties a target that an interrupted salvage left, and marks it.
+fn prepare(target: &SharedDisk) -> Result<()> {
+    let attempt = failed("preparing the target of the salvage");
+    let entries = target.list("").map_err(&attempt)?;
+    if !entries.is_empty() && entries.iter().all(|entry| entry.name != MARKER) {
+        return Err(Error::new(ErrorKind::NotAStore, "the target is not empty; choose another"));
+    }
+    prepare_target(target)?;
+    for entry in entries.iter().filter(|entry| entry.is_dir) {
+        target.remove_dir_all(&entry.name).map_err(&attempt)?;
+    }
+    for directory in ["tables", "files"] {
+        target.create_dir_all(directory).map_err(&attempt)?;
+    }
+    target.sync_dir("").map_err(&attempt)
+}
+
+pub(super) fn salvage_to(source: &SharedDisk, target: &SharedDisk, control: &Control) -> Result<SalvageReport> {
+    check_source(source)?;
+    let held = hold_source(source)?;
+    prepare(target)?;
+    let mut report = SalvageReport::default();
+    let options = RecordFileOptions { cache_bytes: limits::RECORD_CACHE_BYTES, quick_repair: true };
+    RecordFile::create(target, options, &[])?;
+    let seed = {
+        let mut records = RecordFile::open(target, options)?;
+        let (salvaged, mut facts) = read_records(source, &held.records, &records, control, &mut report)?;
+        facts.complete(source, &records, &salvaged, &mut report)?;
+        contents::salvage(source, target, &records, control, &mut report)?;
+        tables(source, target, &records, &mut facts, control, &mut report)?;
+        facts.write(&records, &salvaged, &mut report)?;
+        report.records = records.snapshot(0).and_then(|snapshot| Source::Snapshot(&snapshot).len(Space::Records))?;
+        // This file is nobody's yet: what its pages hold is read once more from the medium.
+        if !records.check_pages()? {
+            return Err(Error::corrupt("the salvaged records are not what was written; use another medium"));
+        }
+        facts.seed()
+    };
+    drop(held);
+    sync_directories(target)?;
+    format::write(target, seed)?;
+    target.remove_file(MARKER).map_err(failed("removing the marker of the salvage"))?;
+    target.sync_dir("").map_err(failed("syncing the salvaged store"))?;
+
+    // Nothing expires here: how long upload sessions wait is the business of who opens the store later.
+    let options = StoreOptions::default().maintenance_thread(false).upload_session_days(None);
+    let mut store = options.open_on(target.clone())?;
+    let findings = store.verify_pages(control)?.findings;
+    store.close()?;
+    match findings.first() {
+        None => Ok(report),
+        Some(finding) => Err(Error::corrupt(format!(
+            "the salvaged store is not sound ({}, {}: {}); use another medium",
+            finding.file, finding.place, finding.problem
+        ))),
+    }
+}
+
+/// Makes the names of all files durable.
+fn sync_directories(target: &SharedDisk) -> Result<()> {
+    let attempt = failed("syncing the salvaged store");
+    for root in ["tables", "files"] {
+        for entry in target.list(root).map_err(&attempt)?.into_iter().filter(|entry| entry.is_dir) {
+            target.sync_dir(&format!("{root}/{}", entry.name)).map_err(&attempt)?;
+        }
+        target.sync_dir(root).map_err(&attempt)?;
+    }
+    target.sync_dir("").map_err(&attempt)
+}
+
+/// Takes the entries of the damaged record file over into a fresh one.
+fn read_records(
+    source: &SharedDisk,
+    damaged: &std::io::Result<Box<dyn DiskFile>>,
+    records: &RecordFile,
+    control: &Control,
+    report: &mut SalvageReport,
+) -> Result<(Salvaged, Facts)> {
+    let mut facts = Facts::new(source);
+    let mut writer = Writer { records, batch: Vec::new(), bytes: 0, keys: 0, control };
+    let mut undecoded = Vec::new();
+    let (mut unproven, mut unproven_left_out) = (Vec::new(), 0);
+    let salvaged = match damaged {
+        Ok(file) => crate::records::salvage::read(&**file, &judge::check, control, &mut |space, key, value, proof| {
+            if facts.take(space, key, value, proof) {
+                return Ok(());
+            }
+            if space == Space::Records && !is_decoded(key, value) {
+                undecoded.push(key.to_vec());
+                return Ok(());
+            }
+            let has_checksum = !matches!(space, Space::SmallBlobs | Space::Segments);
+            if proof == Proof::Unproven && has_checksum {
+                let reason = "its page is damaged, its own checksum holds: it may be an earlier version".to_owned();
+                let (kind, place) = (kind_of(space, key), key_text(space, key));
+                push(&mut unproven, &mut unproven_left_out, &kind, place, RECORD_FILE, reason);
+            }
+            writer.put(space, key, value)
+        })?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            report.lose("records", "all of them", RECORD_FILE, "the file is missing");
+            Salvaged { damaged: Space::ALL.into_iter().collect(), ..Salvaged::default() }
+        }
+        Err(error) => {
+            return Err(Error::new(ErrorKind::Io, format!("opening the damaged records.redb: {error}")));
+        }
+    };
+    writer.flush()?;
+    if let Some(doubt) = salvaged.doubt {
+        report.lose("commits", "those after the sequence of this report, if there were any", RECORD_FILE, doubt);
+    }
+    (report.unproven, report.unproven_left_out) = (unproven, unproven_left_out);
+    for key in undecoded {
+        let text = "it is in its envelope, but no build that reads this format knows its form";
+        report.lose(&kind_of(Space::Records, &key), key_text(Space::Records, &key), RECORD_FILE, text);
+    }
+    for lost in salvaged.lost.iter().filter(|lost| is_told(lost)) {
+        let (place, reason) = range_text(lost);
+        report.lose(&collection_name(lost.collection), place, RECORD_FILE, reason);
+    }
+    Ok((salvaged, facts))
+}
+
+/// Whether it is told that entries of a collection are lost. Of those that are made anew nobody misses any.
+fn is_told(lost: &LostEntries) -> bool {
+    !matches!(lost.collection.space, Space::Blobs | Space::PendingDelete | Space::TableState | Space::Index)
+}
+
+/// Whether the payload of a record's envelope can be read.
+fn is_decoded(key: &[u8], value: &[u8]) -> bool {
+    let code = key.first().copied().unwrap_or_default();
+    let payload = crate::records::envelope::open(key, code, value);
+    payload.is_ok_and(|payload| registry::by_code(code).is_some_and(|known| (known.entries)(payload).is_ok()))
+}
+
+fn collection_name(collection: Collection) -> String {
+    match collection.space {
+        Space::Records if collection.kind == 0 => "records".to_owned(),
+        Space::Records => kind_name(collection.kind),
+        Space::RecordState => "state of a table".to_owned(),
+        Space::Log => "change log".to_owned(),
+        Space::Positions => "subscriber".to_owned(),
+        Space::Meta => "fact of the store".to_owned(),
+        Space::Counters => "counter".to_owned(),
+        Space::TableBuffer => "buffered append".to_owned(),
+        Space::Segments => "segment".to_owned(),
+        Space::SmallBlobs => "small content".to_owned(),
+        Space::UploadChunks => "upload chunk".to_owned(),
+        Space::Intents => "call to the host".to_owned(),
+        space => space.name().to_owned(),
+    }
+}
+
+fn kind_of(space: Space, key: &[u8]) -> String {
+    Collection::of(space, key).map_or_else(|| space.name().to_owned(), collection_name)
+}
+
+/// A key as people know it: the id of a record, else hexadecimal digits.
+fn key_text(space: Space, key: &[u8]) -> String {
+    let id = || {
+        let (code, key) = key.split_first()?;
+        let form = registry::by_code(*code)?.kind.id;
+        RecordKey::from_bytes(form, key).map(|key| key.to_id(form))
+    };
+    let text = || std::str::from_utf8(key).ok().map(str::to_owned);
+    let known = match space {
+        Space::Records | Space::RecordState => id(),
+        Space::Positions | Space::Counters | Space::Meta => text(),
+        Space::Log => <[u8; 8]>::try_from(key).ok().map(|key| u64::from_be_bytes(key).to_string()),
+        _ => None,
+    };
+    known.unwrap_or_else(|| hex(key))
+}
+
+fn range_text(lost: &LostEntries) -> (String, String) {
+    let text = |key: &[u8]| key_text(lost.collection.space, key);
+    let place = match (&lost.after, &lost.upto) {
+        (None, None) => "all of them, or any".to_owned(),
+        (Some(one), Some(other)) if one == other => text(one),
+        (Some(after), Some(upto)) => format!("after {} up to {}", text(after), text(upto)),
+        (Some(after), None) => format!("after {}", text(after)),
+        (None, Some(upto)) => format!("up to {}", text(upto)),
+    };
+    let reason = match lost.entries {
+        Some(entries) => format!("{}; {entries} of the whole collection are lost", lost.reason),
+        None => lost.reason.to_owned(),
+    };
+    (place, reason)
+}
+
+/// Writes entries into a record file, many in one commit.
+struct Writer<'w> {
+    records: &'w RecordFile,
+    batch: Vec<Change>,
+    bytes: usize,
+    keys: u64,
+    control: &'w Control,
+}
+
+impl Writer<'_> {
+    fn put(&mut self, space: Space, key: &[u8], value: &[u8]) -> Result<()> {
+        if space == Space::Records {
+            for (key, value) in index_entries(key, value) {
+                self.bytes += key.len() + value.len();
+                self.batch.push(Change::Put { space: Space::Index, key, value });
+            }
+        }
+        self.bytes += key.len() + value.len();
+        self.keys += 1;
+        self.batch.push(Change::Put { space, key: key.to_vec(), value: value.to_vec() });
+        if self.bytes < limits::BATCH_BYTES / 4 { Ok(()) } else { self.flush() }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.control.check()?;
+        self.control.report(self.keys, None, "keys");
+        self.bytes = 0;
+        let batch = std::mem::take(&mut self.batch);
+        self.records.write(|turn| turn.apply(batch))
+    }
+}
+
+fn tables(
+    source: &SharedDisk,
+    target: &SharedDisk,
+    records: &RecordFile,
+    facts: &mut Facts,
+    control: &Control,
+    report: &mut SalvageReport,
+) -> Result<()> {
+    let mut lost = |lost: LostRows| {
+        let place = format!("table {}, rows {} to {}", lost.table, lost.ordinals.start, lost.ordinals.end);
+        report.lose("rows", place, &lost.file, lost.reason);
+    };
+    let unproven: BTreeSet<Vec<u8>> = std::mem::take(&mut facts.unproven_segments);
+    let mut salvage = TableSalvage {
+        from: source,
+        into: target,
+        records,
+        unproven: &unproven,
+        next_segment: facts.next_segment,
+        control,
+        lost: &mut lost,
+    };
+    let done = salvage.run()?;
+    facts.next_segment = salvage.next_segment;
+    report.rows = done.rows;
+    report.bytes += done.bytes;
+    Ok(())
+}
