@@ -9,7 +9,7 @@ use super::error::from_redb;
 use super::space::Table;
 use super::turn::Finished;
 use super::{Change, Snapshot, Space, Turn, bookkeeping};
-use crate::disk::{Mode, SharedDisk};
+use crate::disk::{FileId, Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 
 const NAME: &str = "records.redb";
@@ -29,6 +29,8 @@ pub(crate) struct RecordFileOptions {
 pub(crate) struct RecordFile {
     /// There until it is dropped.
     database: Option<Database>,
+    /// The file that is open, whatever its name is now.
+    id: FileId,
     options: RecordFileOptions,
 }
 
@@ -40,8 +42,8 @@ impl RecordFile {
             disk.remove_file(NEW_NAME).map_err(|error| failed("remove leftovers", error))?;
         }
         let file = disk.open(NEW_NAME, Mode::CreateNew).map_err(|error| failed("create records.redb.new", error))?;
-        let database = open_database(file, options)?;
-        let record_file = Self { database: Some(database), options };
+        let id = file.file_id().map_err(|error| failed("look at records.redb.new", error))?;
+        let record_file = Self { database: Some(open_database(file, options)?), id, options };
         let transaction = record_file.begin()?;
         for table in Table::ALL {
             transaction.open_table(table.definition()).map_err(|error| from_redb("create its tables", error))?;
@@ -91,7 +93,36 @@ impl RecordFile {
         }
         // Before redb sees them: damage there would end the process in a later commit.
         bookkeeping::check(&*file)?;
-        Ok(Self { database: Some(open_database(file, options)?), options })
+        let id = file.file_id().map_err(|error| Error::io("looking at records.redb", error))?;
+        Ok(Self { database: Some(open_database(file, options)?), id, options })
+    }
+
+    /// Whether the name of the record file still leads to the file that is open, in the directory that was opened: what
+    /// is written to any other file is lost when the store is closed.
+    ///
+    /// # Errors
+    /// `Latched` when it does not; `Io` when that cannot be found out.
+    pub(crate) fn check_name(&self, disk: &SharedDisk) -> Result<()> {
+        let lost = |what: &str| {
+            Error::new(
+                ErrorKind::Latched,
+                format!(
+                    "{what}, so nothing more is written; put the files of the store back, or back the open store up, then \
+                     close it and open it again"
+                ),
+            )
+        };
+        match disk.file_id(NAME) {
+            Ok(id) if id == self.id => Ok(()),
+            Ok(_) => Err(lost("another file was put in the place of records.redb while the store was open")),
+            Err(error) => match error.kind() {
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+                    Err(lost("records.redb was moved or removed while the store was open"))
+                }
+                std::io::ErrorKind::StaleNetworkFileHandle => Err(lost(&error.to_string()).with_source(error)),
+                _ => Err(Error::io("looking whether records.redb is in its place", error)),
+            },
+        }
     }
 
     fn database(&self) -> Result<&Database> {

@@ -178,6 +178,7 @@ fn run_transaction<T>(context: &Arc<Context>, f: impl FnOnce(&Transaction<'_>) -
         }
         (value, turn.finish()?)
     };
+    engine.check_place()?;
     let committed = guarded("committing a transaction", || {
         RecordFile::commit(redb_transaction, finished)?;
         engine.set_sequence(sequence);
@@ -209,6 +210,7 @@ impl Access for Transaction<'_> {
     }
 
     fn write<T: Send + 'static>(&self, plan: impl FnOnce(&mut Draft<'_>) -> Result<T> + Send + 'static) -> Result<T> {
+        self.context.engine.check_process()?;
         self.context.check_deadline()?;
         let mut state = self.state.try_borrow_mut().map_err(|_| nested())?;
         let TransactionState { turn, brought, .. } = &mut *state;

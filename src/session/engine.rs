@@ -12,7 +12,7 @@ use super::options::Settings;
 use super::search_outbox::SearchOutbox;
 use super::write_path::WritePath;
 use crate::blobs::BlobStore;
-use crate::disk::{DiskFile, SharedDisk};
+use crate::disk::{DiskFile, Owner, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::{Change, RecordFile, Snapshot, Source, Space};
 use crate::value::time;
@@ -39,6 +39,8 @@ pub(crate) struct Engine {
     sequence: AtomicU64,
     time_ms: AtomicI64,
     commits: (Mutex<u64>, Condvar),
+    /// The process that opened the store.
+    owner: Owner,
     // Last, so that it is dropped last: nobody else may open before the record file is closed.
     _lock: Box<dyn DiskFile>,
 }
@@ -103,6 +105,7 @@ impl Engine {
             sequence: AtomicU64::new(sequence),
             time_ms: AtomicI64::new(time_ms),
             commits: (Mutex::new(sequence), Condvar::new()),
+            owner: Owner::current(),
             _lock: lock,
         })
     }
@@ -204,9 +207,40 @@ impl Engine {
         outcome
     }
 
+    /// Refuses every process but the one that opened the store. Takes no lock: in a fork, a thread that is not there any
+    /// more may hold it for ever.
+    ///
+    /// # Errors
+    /// `Locked` in a forked process.
+    pub(crate) fn check_process(&self) -> Result<()> {
+        self.owner.check().map_err(|error| {
+            Error::new(
+                ErrorKind::Locked,
+                format!("the store is open in another process: {error}; open it here after it is closed there"),
+            )
+            .with_source(error)
+        })
+    }
+
+    /// Refuses, and latches, when the store's names no longer lead to its files: because its directory or its record file
+    /// was moved, removed or replaced. Asked right before a commit, and before names are removed.
+    ///
+    /// # Errors
+    /// `Locked` in a forked process; `Latched` when the files are lost; `Io` when that cannot be found out.
+    pub(crate) fn check_place(&self) -> Result<()> {
+        self.check_process()?;
+        self.records.check_name(&self.disk).inspect_err(|error| self.set_latch(error))
+    }
+
     /// Refuses when the disk is almost full. What is left then belongs to deletes and maintenance.
     pub(crate) fn check_space(&self, wanted_bytes: u64) -> Result<()> {
-        let free = self.disk.free_bytes().map_err(|error| Error::io("asking how much space is left", error))?;
+        let free = match self.disk.free_bytes() {
+            Ok(free) => free,
+            Err(error) => {
+                self.check_place()?;
+                return Err(Error::io("asking how much space is left", error));
+            }
+        };
         let needed = self.settings.reserve_bytes.saturating_add(wanted_bytes);
         match free {
             Some(free) if free < needed => Err(Error::new(

@@ -5,6 +5,7 @@ mod feed;
 mod format;
 mod lock;
 mod maintain;
+mod named;
 mod open;
 mod restore;
 mod scrub;
@@ -16,6 +17,8 @@ pub use maintain::MaintenanceReport;
 pub use open::{Store, StoreOptions};
 pub use verify::{Finding, VerifyLevel, VerifyReport};
 
+#[cfg(test)]
+mod backup_tests;
 #[cfg(test)]
 mod scrub_tests;
 #[cfg(test)]
