@@ -349,7 +349,7 @@ fn backups_beside_changes(seed: u64, backups: usize) {
 fn backups_beside_deletes_transactions_and_maintenance_hold_one_state() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let first = number("STATIONDB_CRASH_SEED").unwrap_or(1);
-    let (seeds, backups) = if number("STATIONDB_NIGHT").is_some() { (40, 40) } else { (3, 8) };
+    let (seeds, backups) = if number("STATIONDB_NIGHT").is_some() { (40, 40) } else { (2, 8) };
     for seed in first..first + seeds {
         backups_beside_changes(seed, backups);
     }
