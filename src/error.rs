@@ -46,7 +46,8 @@ pub enum ErrorKind {
     Corrupt,
     /// The disk is too full to carry out the call.
     NoSpace,
-    /// An earlier write failed in a way that leaves the disk in doubt; reads go on, writes are refused until reopened.
+    /// An earlier write failed in a way that leaves the disk in doubt, or the files of the store were moved away or replaced
+    /// while it was open; reads go on, writes are refused until reopened.
     Latched,
     /// The commit had begun when the disk failed: the call may or may not have taken effect.
     OutcomeUnknown,

@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::format::{BLOCK_BYTES, block_offset, path};
 use super::*;
-use crate::disk::{DirEntry, Disk, DiskFile, MemoryDisk, Mode};
+use crate::disk::{DirEntry, Disk, DiskFile, FileId, MemoryDisk, Mode};
 use crate::error::{Error, ErrorKind};
 use crate::value::Control;
 
@@ -213,6 +213,9 @@ impl DiskFile for CountingFile {
         self.read.fetch_add(buffer.len() as u64, Ordering::SeqCst);
         self.file.read_exact_at(buffer, offset)
     }
+    fn file_id(&self) -> io::Result<FileId> {
+        self.file.file_id()
+    }
     fn write_all_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
         self.file.write_all_at(data, offset)
     }
@@ -259,6 +262,9 @@ impl Disk for Counting {
     }
     fn sync_dir(&self, path: &str) -> io::Result<()> {
         self.disk.sync_dir(path)
+    }
+    fn file_id(&self, path: &str) -> io::Result<FileId> {
+        self.disk.file_id(path)
     }
     fn free_bytes(&self) -> io::Result<Option<u64>> {
         self.disk.free_bytes()

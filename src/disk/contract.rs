@@ -22,6 +22,7 @@ pub const CHECKS: &[(&str, Check)] = &[
     ("paths", paths),
     ("locks", locks),
     ("handles_outlive_names", handles_outlive_names),
+    ("identities", identities),
     ("whole_files", whole_files),
     ("threads", threads),
 ];
@@ -209,6 +210,26 @@ fn whole_files(disk: &dyn Disk) {
     assert_eq!(kind(read_file(disk, "d/g", 4)), io::ErrorKind::NotFound);
 }
 
+fn identities(disk: &dyn Disk) {
+    assert_eq!(kind(disk.file_id("f")), io::ErrorKind::NotFound);
+    put(disk, "f", b"one");
+    let file = disk.open("f", Mode::ReadWrite).unwrap();
+    let id = file.file_id().unwrap();
+    assert_eq!(disk.file_id("f").unwrap(), id);
+    file.set_len(100_000).unwrap();
+    assert_eq!(disk.file_id("f").unwrap(), id, "what is in a file does not count");
+    disk.rename("f", "g").unwrap();
+    assert_eq!(kind(disk.file_id("f")), io::ErrorKind::NotFound);
+    assert_eq!(disk.file_id("g").unwrap(), id);
+    put(disk, "f", b"one");
+    assert_ne!(disk.file_id("f").unwrap(), id);
+    // While a handle is open, no later file gets its id.
+    disk.remove_file("g").unwrap();
+    put(disk, "g", b"one");
+    assert_ne!(disk.file_id("g").unwrap(), id);
+    assert_eq!(file.file_id().unwrap(), id);
+}
+
 fn threads(disk: &dyn Disk) {
     const WRITERS: u8 = 4;
     const PART_BYTES: u64 = 1000;
@@ -254,7 +275,7 @@ mod tests {
         ($($name:ident: $make:expr;)*) => {
             $(disk_contract!($name, $make, [
                 modes, positioned_io, lengths, directories, renames, removals, paths, locks, handles_outlive_names,
-                whole_files, threads,
+                identities, whole_files, threads,
             ]);)*
         };
     }

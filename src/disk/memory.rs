@@ -8,7 +8,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::{DirEntry, Disk, DiskFile, Mode, parent, path};
+use super::{DirEntry, Disk, DiskFile, FileId, Mode, parent, path};
 
 /// A disk in memory. Clones share one tree.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +37,10 @@ impl Content {
 
     fn write(&self) -> RwLockWriteGuard<'_, Vec<u8>> {
         self.bytes.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn id(self: &Arc<Self>) -> FileId {
+        FileId { device: 0, index: Arc::as_ptr(self).addr() as u64 }
     }
 }
 
@@ -206,6 +210,15 @@ impl Disk for MemoryDisk {
         need_directory(&self.read(), path)
     }
 
+    fn file_id(&self, path: &str) -> io::Result<FileId> {
+        path::check_name(path)?;
+        match self.read().get(path) {
+            None => Err(not_found(path)),
+            Some(Node::Directory) => Err(is_directory(path)),
+            Some(Node::File(content)) => Ok(content.id()),
+        }
+    }
+
     fn free_bytes(&self) -> io::Result<Option<u64>> {
         Ok(None)
     }
@@ -235,6 +248,10 @@ fn index(value: u64) -> io::Result<usize> {
 impl DiskFile for MemoryFile {
     fn len(&self) -> io::Result<u64> {
         Ok(self.content.read().len() as u64)
+    }
+
+    fn file_id(&self) -> io::Result<FileId> {
+        Ok(self.content.id())
     }
 
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {

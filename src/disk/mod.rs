@@ -8,6 +8,7 @@
 pub mod contract;
 #[cfg(any(test, feature = "faults"))]
 mod memory;
+mod owner;
 mod path;
 mod real;
 #[cfg(any(test, feature = "faults"))]
@@ -19,6 +20,7 @@ use std::sync::Arc;
 
 #[cfg(any(test, feature = "faults"))]
 pub use memory::MemoryDisk;
+pub use owner::Owner;
 pub use real::RealDisk;
 
 /// A handle to a disk, shared by every room of one store.
@@ -33,6 +35,15 @@ pub struct DirEntry {
     pub is_dir: bool,
     /// Length in bytes; 0 for directories.
     pub len: u64,
+}
+
+/// Which file a name or a handle leads to: one file has one id on one disk as long as a handle of it is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileId {
+    /// The device that the file is on.
+    pub device: u64,
+    /// The file's number on the device.
+    pub index: u64,
 }
 
 /// How a file is opened.
@@ -51,6 +62,9 @@ pub enum Mode {
 /// A directory tree on some medium.
 ///
 /// All calls are safe from many threads at once. Errors are plain [`io::Error`]s; callers add the attempt and the path.
+///
+/// A disk whose directory is not at its path any more answers `StaleNetworkFileHandle` to every call that takes a name, so
+/// that no file of another directory is read, changed or removed.
 pub trait Disk: Send + Sync + Debug + 'static {
     /// Opens or creates a file.
     fn open(&self, path: &str, mode: Mode) -> io::Result<Box<dyn DiskFile>>;
@@ -68,6 +82,8 @@ pub trait Disk: Send + Sync + Debug + 'static {
     fn remove_dir_all(&self, path: &str) -> io::Result<()>;
     /// Makes the names in a directory durable.
     fn sync_dir(&self, path: &str) -> io::Result<()>;
+    /// The file that a name leads to now.
+    fn file_id(&self, path: &str) -> io::Result<FileId>;
     /// Bytes that can still be written, where the medium can tell.
     fn free_bytes(&self) -> io::Result<Option<u64>>;
 }
@@ -84,6 +100,8 @@ pub trait DiskFile: Send + Sync + Debug {
     fn allocated_bytes(&self) -> io::Result<u64> {
         self.len()
     }
+    /// The file that this handle has open, whatever its name is now.
+    fn file_id(&self) -> io::Result<FileId>;
     /// Fills `buffer` from `offset`; `UnexpectedEof` when the file ends before.
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
     /// Writes all of `data` at `offset`, growing the file where needed.

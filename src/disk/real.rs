@@ -1,19 +1,89 @@
 //! The disk of the operating system.
 //!
 //! The one module that uses `std::fs`. What it adds to it: positioned reads and writes on every platform, directory
-//! syncs, and patience with Windows scanners that hold a fresh file.
+//! syncs, patience with Windows scanners that hold a fresh file, and two refusals: of names, once the directory is not
+//! the one that was opened; of everything, in a forked process.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{DirEntry, Disk, DiskFile, Mode, path};
+use super::{DirEntry, Disk, DiskFile, FileId, Mode, Owner, path};
 
 /// A directory of the operating system.
+///
+/// Every use of a name first compares the directory at the path with the one that was opened: two `stat` calls. A move
+/// between that look and the use is not seen.
 #[derive(Debug)]
 pub struct RealDisk {
     root: PathBuf,
+    opened: OpenedRoot,
+    owner: Owner,
+}
+
+/// The directory that was opened, as something to compare with.
+///
+/// The handle keeps the directory's number from being given to another directory when it is removed.
+#[cfg(not(windows))]
+#[derive(Debug)]
+struct OpenedRoot(File);
+
+#[cfg(not(windows))]
+impl OpenedRoot {
+    fn of(root: &Path) -> io::Result<Self> {
+        File::open(root).map(Self)
+    }
+
+    fn id(&self) -> io::Result<FileId> {
+        Ok(id_of(&self.0.metadata()?))
+    }
+}
+
+/// The directory that was opened, as something to compare with.
+///
+/// Windows does not move or remove a directory while a file below it is open, so this only finds a path that another
+/// directory was mounted or linked at.
+#[cfg(windows)]
+#[derive(Debug)]
+struct OpenedRoot(FileId);
+
+#[cfg(windows)]
+impl OpenedRoot {
+    fn of(root: &Path) -> io::Result<Self> {
+        Ok(Self(id_of(&fs::metadata(root)?)))
+    }
+
+    fn id(&self) -> io::Result<FileId> {
+        Ok(self.0)
+    }
+}
+
+#[cfg(not(windows))]
+fn id_of(metadata: &Metadata) -> FileId {
+    use std::os::unix::fs::MetadataExt;
+    FileId { device: metadata.dev(), index: metadata.ino() }
+}
+
+/// The standard library does not give the file index on Windows. The time of creation tells most files apart; what keeps
+/// the record file from being replaced there is [`keep_name`].
+#[cfg(windows)]
+fn id_of(metadata: &Metadata) -> FileId {
+    use std::os::windows::fs::MetadataExt;
+    FileId { device: 0, index: metadata.creation_time() }
+}
+
+#[cfg(not(windows))]
+fn keep_name(_options: &mut OpenOptions) {}
+
+/// Opens a file so that nobody can remove, rename or replace it while the handle is open.
+#[cfg(windows)]
+fn keep_name(options: &mut OpenOptions) {
+    use std::os::windows::fs::OpenOptionsExt;
+    const FILE_SHARE_READ: u32 = 1;
+    const FILE_SHARE_WRITE: u32 = 2;
+    options.share_mode(FILE_SHARE_READ | FILE_SHARE_WRITE);
 }
 
 impl RealDisk {
@@ -23,7 +93,8 @@ impl RealDisk {
             return Err(io::Error::new(io::ErrorKind::NotADirectory, format!("{} is not a directory", root.display())));
         }
         // An absolute root survives a change of the process's working directory.
-        Ok(Arc::new(Self { root: std::path::absolute(root)? }))
+        let root = std::path::absolute(root)?;
+        Ok(Arc::new(Self { opened: OpenedRoot::of(&root)?, owner: Owner::current(), root }))
     }
 
     /// Opens a directory, creating it and its missing parents; the names of all created ones are durable on return.
@@ -46,13 +117,13 @@ impl RealDisk {
         if file.metadata()?.is_dir() {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, format!("{} is a directory", path.display())));
         }
-        Ok(Box::new(RealFile { file }))
+        Ok(Box::new(RealFile::new(file)))
     }
 
     /// Creates a file in the directory itself, with any name that this system has for one.
     pub fn create_local(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(self.local(name)?)?;
-        Ok(Box::new(RealFile { file }))
+        Ok(Box::new(RealFile::new(file)))
     }
 
     /// Removes what [`RealDisk::create_local`] created.
@@ -63,17 +134,35 @@ impl RealDisk {
 
     fn local(&self, name: &str) -> io::Result<PathBuf> {
         path::check_local_name(name)?;
-        Ok(self.root.join(name))
+        Ok(self.root()?.join(name))
     }
 
     fn full(&self, path: &str) -> io::Result<PathBuf> {
         path::check(path)?;
-        Ok(if path.is_empty() { self.root.clone() } else { self.root.join(path) })
+        let root = self.root()?;
+        Ok(if path.is_empty() { root.to_owned() } else { root.join(path) })
     }
 
     fn named(&self, path: &str) -> io::Result<PathBuf> {
         path::check_name(path)?;
-        Ok(self.root.join(path))
+        Ok(self.root()?.join(path))
+    }
+
+    /// The path of the directory, if the directory that was opened is still there.
+    fn root(&self) -> io::Result<&Path> {
+        self.owner.check()?;
+        let is_there = match fs::metadata(&self.root) {
+            Ok(metadata) => id_of(&metadata) == self.opened.id()?,
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => false,
+            Err(error) => return Err(error),
+        };
+        if is_there {
+            return Ok(&self.root);
+        }
+        Err(io::Error::new(
+            io::ErrorKind::StaleNetworkFileHandle,
+            format!("the directory {} was moved, removed or replaced while it was open", self.root.display()),
+        ))
     }
 }
 
@@ -86,6 +175,7 @@ impl Disk for RealDisk {
             Mode::Read => return Self::open_file(&path),
             Mode::ReadWrite => {
                 options.write(true);
+                keep_name(&mut options);
             }
             Mode::CreateNew => {
                 options.write(true).create_new(true);
@@ -94,16 +184,11 @@ impl Disk for RealDisk {
                 options.write(true).create(true).truncate(false);
             }
         }
-        Ok(Box::new(RealFile { file: options.open(&path)? }))
+        Ok(Box::new(RealFile::new(options.open(&path)?)))
     }
 
     fn create_dir_all(&self, path: &str) -> io::Result<()> {
-        let path = self.full(path)?;
-        // Only below a root that is still there: a store that was moved away is not begun anew behind its back.
-        if !self.root.is_dir() {
-            return Err(io::Error::new(io::ErrorKind::NotFound, format!("{} is gone", self.root.display())));
-        }
-        fs::create_dir_all(path)
+        fs::create_dir_all(self.full(path)?)
     }
 
     fn exists(&self, path: &str) -> io::Result<bool> {
@@ -148,8 +233,12 @@ impl Disk for RealDisk {
         sync_directory(&self.full(path)?)
     }
 
+    fn file_id(&self, path: &str) -> io::Result<FileId> {
+        Ok(id_of(&fs::metadata(self.named(path)?)?))
+    }
+
     fn free_bytes(&self) -> io::Result<Option<u64>> {
-        fs4::available_space(&self.root).map(Some)
+        fs4::available_space(self.root()?).map(Some)
     }
 }
 
@@ -202,6 +291,21 @@ fn while_held<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
 #[derive(Debug)]
 struct RealFile {
     file: File,
+    owner: Owner,
+    is_locked: AtomicBool,
+}
+
+impl RealFile {
+    fn new(file: File) -> Self {
+        Self { file, owner: Owner::current(), is_locked: AtomicBool::new(false) }
+    }
+}
+
+impl Drop for RealFile {
+    /// Closing is not enough: a fork that is still alive has a copy of the handle, and the lock belongs to both.
+    fn drop(&mut self) {
+        let _ = self.unlock();
+    }
 }
 
 impl DiskFile for RealFile {
@@ -217,13 +321,20 @@ impl DiskFile for RealFile {
         Ok(std::os::unix::fs::MetadataExt::blocks(&self.file.metadata()?) * BLOCK_BYTES)
     }
 
+    fn file_id(&self) -> io::Result<FileId> {
+        Ok(id_of(&self.file.metadata()?))
+    }
+
+    // A fork does not read either: the pages that it knows may hold something else by now.
     #[cfg(not(windows))]
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.owner.check()?;
         std::os::unix::fs::FileExt::read_exact_at(&self.file, buffer, offset)
     }
 
     #[cfg(not(windows))]
     fn write_all_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
+        self.owner.check()?;
         std::os::unix::fs::FileExt::write_all_at(&self.file, data, offset)
     }
 
@@ -231,6 +342,7 @@ impl DiskFile for RealFile {
     #[cfg(windows)]
     fn read_exact_at(&self, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
         use std::os::windows::fs::FileExt;
+        self.owner.check()?;
         while !buffer.is_empty() {
             match self.file.seek_read(buffer, offset) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -248,6 +360,7 @@ impl DiskFile for RealFile {
     #[cfg(windows)]
     fn write_all_at(&self, mut data: &[u8], mut offset: u64) -> io::Result<()> {
         use std::os::windows::fs::FileExt;
+        self.owner.check()?;
         while !data.is_empty() {
             match self.file.seek_write(data, offset) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -263,27 +376,38 @@ impl DiskFile for RealFile {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
+        self.owner.check()?;
         self.file.set_len(len)
     }
 
     fn sync_data(&self) -> io::Result<()> {
+        self.owner.check()?;
         self.file.sync_data()
     }
 
     fn sync_all(&self) -> io::Result<()> {
+        self.owner.check()?;
         self.file.sync_all()
     }
 
     fn try_lock(&self) -> io::Result<bool> {
+        self.owner.check()?;
         match self.file.try_lock() {
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                self.is_locked.store(true, Ordering::Release);
+                Ok(true)
+            }
             Err(TryLockError::WouldBlock) => Ok(false),
             Err(TryLockError::Error(error)) => Err(error),
         }
     }
 
     fn unlock(&self) -> io::Result<()> {
-        self.file.unlock()
+        // In a fork this would take the lock of the process that opened the file.
+        if self.owner.is_current() && self.is_locked.swap(false, Ordering::AcqRel) {
+            return self.file.unlock();
+        }
+        Ok(())
     }
 }
 
@@ -327,5 +451,34 @@ mod tests {
         fs::rename(dir.path().join("store"), dir.path().join("moved")).unwrap();
         assert!(disk.create_dir_all("tables").is_err());
         assert!(!dir.path().join("store").exists());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn no_name_is_used_in_a_directory_that_was_put_in_the_place_of_the_opened_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let [root, away] = ["store", "away"].map(|name| dir.path().join(name));
+        let disk = RealDisk::create(&root).unwrap();
+        disk.open("f", Mode::CreateNew).unwrap().write_all_at(b"ours", 0).unwrap();
+        fs::rename(&root, &away).unwrap();
+        fs::create_dir(&root).unwrap();
+        fs::write(root.join("f"), b"theirs").unwrap();
+        let modes = [Mode::Read, Mode::ReadWrite, Mode::CreateNew, Mode::OpenOrCreate];
+        let mut refusals: Vec<_> = modes.map(|mode| disk.open("f", mode).map(drop)).into();
+        refusals.extend([disk.create_dir_all("d"), disk.rename("f", "g"), disk.remove_file("f")]);
+        refusals.extend([disk.remove_dir_all("f"), disk.sync_dir(""), disk.remove_local("f")]);
+        refusals.extend([disk.exists("f").map(drop), disk.list("").map(drop), disk.file_id("f").map(drop)]);
+        refusals.extend([disk.free_bytes().map(drop), disk.create_local("g").map(drop)]);
+        for refusal in refusals {
+            assert_eq!(refusal.unwrap_err().kind(), io::ErrorKind::StaleNetworkFileHandle);
+        }
+        assert_eq!(fs::read(root.join("f")).unwrap(), b"theirs");
+        // A link that leads to another directory is a replacement as well, and moving back ends it.
+        fs::rename(&root, dir.path().join("theirs")).unwrap();
+        std::os::unix::fs::symlink(dir.path().join("theirs"), &root).unwrap();
+        assert!(disk.list("").is_err());
+        fs::remove_file(&root).unwrap();
+        fs::rename(&away, &root).unwrap();
+        assert_eq!(disk.list("").unwrap().len(), 1);
     }
 }

@@ -11,7 +11,7 @@ use super::medium::Medium;
 use super::space::Table;
 use super::turn::{Finished, WriteTable};
 use super::{Change, Snapshot, Space, Turn, bookkeeping};
-use crate::disk::{Mode, SharedDisk};
+use crate::disk::{FileId, Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::{drop_guarded, guarded};
 
@@ -35,6 +35,8 @@ pub(crate) struct RecordFile {
     medium: Arc<Medium>,
     free: Arc<FreeSpace>,
     disk: SharedDisk,
+    /// The file that is open, whatever its name is now.
+    id: FileId,
     options: RecordFileOptions,
     /// Why the file could not be opened again after a failure.
     lost: Option<Error>,
@@ -143,6 +145,7 @@ impl RecordFile {
     }
 
     fn over(disk: &SharedDisk, medium: Medium, options: RecordFileOptions) -> Result<Self> {
+        let id = medium.file().file_id().map_err(|error| Error::io("looking at records.redb", error))?;
         let medium = Arc::new(medium);
         let database = open_database(medium.clone(), options)?;
         let record_file = Self {
@@ -150,6 +153,7 @@ impl RecordFile {
             medium,
             free: Arc::default(),
             disk: disk.clone(),
+            id,
             options,
             lost: None,
             is_read_only: false,
@@ -157,6 +161,34 @@ impl RecordFile {
         // redb writes when it opens a file, and was told of no failure.
         record_file.medium.check()?;
         Ok(record_file)
+    }
+
+    /// Whether the name of the record file still leads to the file that is open, in the directory that was opened: what
+    /// is written to any other file is lost when the store is closed.
+    ///
+    /// # Errors
+    /// `Latched` when it does not; `Io` when that cannot be found out.
+    pub(crate) fn check_name(&self, disk: &SharedDisk) -> Result<()> {
+        let lost = |what: &str| {
+            Error::new(
+                ErrorKind::Latched,
+                format!(
+                    "{what}, so nothing more is written; put the files of the store back, or back the open store up, then \
+                     close it and open it again"
+                ),
+            )
+        };
+        match disk.file_id(NAME) {
+            Ok(id) if id == self.id => Ok(()),
+            Ok(_) => Err(lost("another file was put in the place of records.redb while the store was open")),
+            Err(error) => match error.kind() {
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+                    Err(lost("records.redb was moved or removed while the store was open"))
+                }
+                std::io::ErrorKind::StaleNetworkFileHandle => Err(lost(&error.to_string()).with_source(error)),
+                _ => Err(Error::io("looking whether records.redb is in its place", error)),
+            },
+        }
     }
 
     fn database(&self) -> Result<&Database> {
@@ -295,6 +327,7 @@ impl RecordFile {
 
     fn open_again(&mut self) -> Result<()> {
         self.close();
+        self.check_name(&self.disk)?;
         let failed = |error| Error::io("opening records.redb again", error);
         let file = self.disk.open(NAME, Mode::ReadWrite).map_err(failed)?;
         let medium = match self.medium.check() {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::blobs::{BlobEntry, BlobInfo, ContentReader};
+use crate::blobs::{BlobEntry, BlobInfo, BlobStore, ContentReader};
 use crate::disk::DiskFile;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{ContentPart, FileRecord, PackageRecord, StoredContent, UploadChunk};
@@ -285,21 +285,29 @@ pub(crate) fn sweep(engine: &Arc<Engine>) -> Result<u64> {
 
 /// The numbers of all blobs that a record or a chunk names.
 fn named_blobs(view: &View<'_>) -> Result<HashSet<u64>> {
-    named_by(&mut view.cursor(Space::Blobs, b"")?)
-}
-
-fn named_by(cursor: &mut Cursor<'_>) -> Result<HashSet<u64>> {
     let mut named = HashSet::new();
-    while let Some(id) = cursor.visit(false, |key, _| <[u8; 8]>::try_from(key).map(u64::from_be_bytes))? {
-        named.insert(id.map_err(|_| Error::corrupt("records.redb: the number of a blob is damaged"))?);
-    }
+    for_each_blob(&mut view.cursor(Space::Blobs, b"")?, |id, _| {
+        named.insert(id);
+    })?;
     Ok(named)
 }
 
-/// The paths of the blobs that a snapshot names.
-pub(crate) fn named_paths(snapshot: &Snapshot) -> Result<HashSet<String>> {
-    let mut cursor = Source::Snapshot(snapshot).cursor(Space::Blobs, &[], None)?;
-    Ok(named_by(&mut cursor)?.into_iter().map(crate::blobs::path).collect())
+/// Calls `f` with the number of each blob and the length of its content; `None` where its row is damaged.
+fn for_each_blob(cursor: &mut Cursor<'_>, mut f: impl FnMut(u64, Option<u64>)) -> Result<()> {
+    let number = |bytes: &[u8]| <[u8; 8]>::try_from(bytes).ok().map(u64::from_be_bytes);
+    while let Some((id, len)) = cursor.visit(false, |key, value| (number(key), number(value)))? {
+        f(id.ok_or_else(|| Error::corrupt("records.redb: the number of a blob is damaged"))?, len);
+    }
+    Ok(())
+}
+
+/// The path of each blob that a snapshot names, and the length of its file; `None` where its row is damaged.
+pub(crate) fn named_paths(snapshot: &Snapshot) -> Result<Vec<(String, Option<u64>)>> {
+    let mut named = Vec::new();
+    for_each_blob(&mut Source::Snapshot(snapshot).cursor(Space::Blobs, &[], None)?, |id, len| {
+        named.push((crate::blobs::path(id), len.map(BlobStore::file_len)));
+    })?;
+    Ok(named)
 }
 
 /// Removes the blobs of transactions that were taken back, and those that could not be removed before.
@@ -313,17 +321,22 @@ pub(crate) fn remove_abandoned(session: &Session) -> Result<u64> {
         return Ok(0);
     }
     let ids = suspects.clone();
-    // Asked in the write turn, where no transaction is open that may still come to name one.
+    // Asked in the write turn, where no transaction is open that may still come to name one. A blob that was named once
+    // and is forgotten waits in `PendingDelete` for the readers of older commits, so it is left to that.
     let asked = session.write(move |draft| {
         let mut abandoned = Vec::new();
         for id in ids {
-            if draft.raw(Space::Blobs, &id.to_be_bytes())?.is_none() {
+            let is_named = draft.raw(Space::Blobs, &id.to_be_bytes())?.is_some();
+            if !is_named && draft.raw(Space::PendingDelete, crate::blobs::path(id).as_bytes())?.is_none() {
                 abandoned.push(id);
             }
         }
         Ok(abandoned)
     });
-    let removed = asked.and_then(|abandoned| blobs.delete(&abandoned).map(|()| abandoned.len() as u64));
+    let removed = asked.and_then(|abandoned| {
+        session.context().engine.check_place()?;
+        blobs.delete(&abandoned).map(|()| abandoned.len() as u64)
+    });
     if removed.is_err() {
         blobs.suspect(suspects);
     }

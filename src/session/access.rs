@@ -161,6 +161,7 @@ fn run_transaction<T>(context: &Arc<Context>, f: impl FnOnce(&Transaction<'_>) -
     };
     let sequence = context.engine.sequence() + 1;
     let Some(finished) = transaction.finish(sequence)? else { return Ok(value) };
+    context.engine.check_place()?;
     context.engine.commit(written, finished, sequence).map(|()| value).map_err(|error| {
         Error::new(
             ErrorKind::OutcomeUnknown,
@@ -216,6 +217,7 @@ impl Access for Transaction<'_> {
     }
 
     fn write<T: Send + 'static>(&self, plan: impl FnOnce(&mut Draft<'_>) -> Result<T> + Send + 'static) -> Result<T> {
+        self.context.engine.check_process()?;
         self.context.check_deadline()?;
         let mut state = self.state.try_borrow_mut().map_err(|_| nested())?;
         let TransactionState { turn, brought, .. } = &mut *state;

@@ -11,7 +11,7 @@ use super::options::Settings;
 use super::search_outbox::SearchOutbox;
 use super::write_path::WritePath;
 use crate::blobs::BlobStore;
-use crate::disk::{DiskFile, SharedDisk};
+use crate::disk::{DiskFile, Owner, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::{Change, Finished, RecordFile, Snapshot, Source, Space, WriteTransaction};
 use crate::value::{guarded, limits, time};
@@ -40,6 +40,8 @@ pub(crate) struct Engine {
     commits: (Mutex<u64>, Condvar),
     /// The oldest snapshot that was read when free pages were counted, if it was not the newest.
     held_back: AtomicU64,
+    /// The process that opened the store.
+    owner: Owner,
     // Last, so that it is dropped last: nobody else may open before the record file is closed.
     _lock: Box<dyn DiskFile>,
 }
@@ -93,6 +95,7 @@ impl Engine {
             time_ms: AtomicI64::new(time_ms),
             commits: (Mutex::new(sequence), Condvar::new()),
             held_back: AtomicU64::new(u64::MAX),
+            owner: Owner::current(),
             _lock: lock,
         })
     }
@@ -219,6 +222,31 @@ impl Engine {
         published.map(|()| done)
     }
 
+    /// Refuses every process but the one that opened the store. Takes no lock: in a fork, a thread that is not there any
+    /// more may hold it for ever.
+    ///
+    /// # Errors
+    /// `Locked` in a forked process.
+    pub(crate) fn check_process(&self) -> Result<()> {
+        self.owner.check().map_err(|error| {
+            Error::new(
+                ErrorKind::Locked,
+                format!("the store is open in another process: {error}; open it here after it is closed there"),
+            )
+            .with_source(error)
+        })
+    }
+
+    /// Refuses, and latches, when the store's names no longer lead to its files: because its directory or its record file
+    /// was moved, removed or replaced. Asked right before a commit, and before names are removed.
+    ///
+    /// # Errors
+    /// `Locked` in a forked process; `Latched` when the files are lost; `Io` when that cannot be found out.
+    pub(crate) fn check_place(&self) -> Result<()> {
+        self.check_process()?;
+        self.records.check_name(&self.disk).inspect_err(|error| self.set_latch(error))
+    }
+
     /// Refuses when the disk is almost full. What is left then belongs to deletes and maintenance.
     pub(crate) fn check_space(&self, wanted_bytes: u64) -> Result<()> {
         self.check_room(wanted_bytes, || 0)
@@ -249,7 +277,10 @@ impl Engine {
     }
 
     fn disk_free_bytes(&self) -> Result<Option<u64>> {
-        self.disk.free_bytes().map_err(|error| Error::io("asking how much space is left", error))
+        self.disk.free_bytes().or_else(|error| {
+            self.check_place()?;
+            Err(Error::io("asking how much space is left", error))
+        })
     }
 
     /// Counts the free pages of the record file again where the disk is almost full and much has

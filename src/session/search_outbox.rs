@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use super::access::{Access, Session};
@@ -16,6 +16,7 @@ use super::engine::lock;
 use super::event::{Event, What};
 use super::identity::Visibility;
 use super::view::{Place, View, record_key};
+use crate::disk::Owner;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{REGISTRY, Registered, registry};
 use crate::records::{Snapshot, Source, Space, envelope};
@@ -43,6 +44,7 @@ pub(crate) struct SearchOutbox {
     /// Held while changes are fed: one feeder at a time.
     feeding: Mutex<()>,
     saved_at: Mutex<Option<Instant>>,
+    owner: Owner,
 }
 
 /// A kind that text search finds.
@@ -56,6 +58,16 @@ struct Searchable {
 impl fmt::Debug for SearchOutbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SearchOutbox").field("is_open", &lock(&self.opened).is_some()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for SearchOutbox {
+    /// A fork must not stop the index: it would wait for threads that only the process has that opened the store.
+    #[expect(clippy::mem_forget, reason = "the process that opened the store frees it")]
+    fn drop(&mut self) {
+        if !self.owner.is_current() {
+            std::mem::forget(self.opened.get_mut().unwrap_or_else(PoisonError::into_inner).take());
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! A group (see `turns`) is one redb transaction. Each plan runs over the last commit plus what the plans before it changed; the
 //! commit is one sync; then the snapshot is published.
 //!
-//! What must hold: a refused plan changes nothing; readers see a commit only after its sync; after a failed write the
+//! What must hold: a commit goes to the files that the store's names lead to; a refused plan changes nothing; readers see a commit only after its sync; after a failed write the
 //! store latches and nobody writes again.
 
 use std::any::Any;
@@ -45,6 +45,7 @@ pub(super) fn submit<T: Send + 'static>(
     context: &Arc<Context>,
     plan: impl FnOnce(&mut Draft<'_>) -> Result<T> + Send + 'static,
 ) -> Result<T> {
+    context.engine.check_process()?;
     context.check_deadline()?;
     let engine = &context.engine;
     let plan = Box::new(move |draft: &mut Draft<'_>| plan(draft).map(|value| Box::new(value) as Answer));
@@ -92,6 +93,7 @@ fn run_group(engine: &Engine, group: &mut [Member<Planned, Answer>], committing:
         }
         turn.finish()?
     };
+    engine.check_place()?;
     *committing = true;
     engine.commit(transaction, finished, sequence)
 }
@@ -138,6 +140,7 @@ pub(super) fn log_row(engine: &Engine, context: &Context, sequence: u64, events:
 
 /// Holds the turn alone while `f` runs: the frame of an explicit transaction.
 pub(super) fn exclusive<T>(context: &Arc<Context>, f: impl FnOnce() -> Result<T>) -> Result<T> {
+    context.engine.check_process()?;
     context.check_deadline()?;
     context.engine.write_path.turns.exclusive(context.deadline, f)
 }
@@ -159,6 +162,7 @@ pub(crate) fn settle_indexes(session: &Session, entries: u64) -> Result<bool> {
             if turn.settle_indexes(entries)? { turn.finish().map(Some) } else { Ok(None) }
         })?;
         let Some(finished) = finished else { return Ok(false) };
+        engine.check_place()?;
         // No change of the store's state, so its number stays.
         engine.commit(transaction, finished, engine.sequence())?;
         Ok(true)

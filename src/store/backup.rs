@@ -1,14 +1,16 @@
 //! Backup while writing, and compaction.
 //!
-//! A backup is a store directory: the records of one snapshot in a fresh file, and the sealed files that it names. A
-//! marker stands in it until everything is synced, so an interrupted backup is told from a whole one.
+//! A backup is a store directory: the records of one snapshot in a fresh file, and each file that the snapshot names. A
+//! marker stands in it until everything is synced, so an interrupted backup is told from a whole one. What must hold: a
+//! backup that lacks a named file keeps its marker and is an error, and no whole backup is given up for it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
 use serde::Serialize;
 
+use super::named::{self, NamedFile};
 use super::open::Store;
 use super::scrub;
 use super::scrub_indexes::index_entries;
@@ -17,14 +19,14 @@ use super::{format, lock};
 use crate::blobs;
 use crate::columnar::{DATA_SUFFIX, SUMMARY_SUFFIX};
 use crate::disk::{Disk, DiskFile, Mode, RealDisk, SharedDisk, copy_file, parent, walk};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ApiError, Error, ErrorKind, Result};
 use crate::records::{Change, Collection, RecordFile, RecordFileOptions, Snapshot, Source, Space};
 use crate::session::{Engine, guarded};
 use crate::value::{Control, limits};
 
 pub(super) const MARKER: &str = "BACKUP-INCOMPLETE";
 /// The directories whose files a backup takes along; the text index is rebuilt instead.
-const DIRECTORIES: [&str; 2] = ["tables", "files"];
+pub(super) const DIRECTORIES: [&str; 2] = ["tables", "files"];
 
 /// What a backup or a restore copied.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -41,8 +43,8 @@ pub struct BackupReport {
     pub files_kept: u64,
     /// Bytes of the files copied.
     pub file_bytes: u64,
-    /// What was found damaged: by a backup in the records that it copied, by a restore in its copy. Everything else is there
-    /// and answers.
+    /// What was found damaged: by a backup in the records that it copied, by a restore in its copy, where a file that is named
+    /// and missing is damage too. Everything else is there and answers.
     pub findings: Vec<Finding>,
 }
 
@@ -65,9 +67,14 @@ impl Store {
     /// Copies the state of the last commit into `directory`, while readers and writers go on.
     ///
     /// The directory is missing, empty, or an earlier backup of this store: files that it has already are kept, since
-    /// their names are never reused. The copy is a store that can be opened.
+    /// their names are never reused. The copy is a store that can be opened, and has each file that the records of this
+    /// commit name.
     ///
     /// # Errors
+    /// `Corrupt` when the store lacks such a file, or has it with another length. [`Error::api_error`] then has an inner
+    /// error for each of them, whose first argument is the path. An earlier backup in the directory is left as it was; in
+    /// any other directory what there is was copied, and the marker stays.
+    ///
     /// `NotAStore` when the directory holds something else, or another store; `Locked` when it is open as a store; `NoSpace`,
     /// `Io`; what `control` says. The source is never touched, and the target keeps its marker until it is whole.
     pub fn backup(&self, directory: impl AsRef<Path>, control: &Control) -> Result<BackupReport> {
@@ -90,7 +97,14 @@ impl Store {
         let engine = self.engine();
         // Held to the end: while it lives, no file that it names is removed.
         let snapshot = engine.snapshot();
-        let _lock = hold_target(target, engine.seed)?;
+        let (_lock, is_backup) = hold_target(target, engine.seed)?;
+        let named = named::named_files(&snapshot)?;
+        let mut lacking = VerifyReport::default();
+        let files = named::present(&*engine.disk, &named, control, &mut lacking)?;
+        if is_backup && !lacking.is_sound() {
+            // It may be the only copy of what this store lost.
+            return Err(incomplete(&lacking, "the earlier backup was left as it was"));
+        }
         let was_whole = prepare_target(target)?;
         let mut report = BackupReport { sequence: snapshot.sequence, ..BackupReport::default() };
         let options = RecordFileOptions { cache_bytes: limits::RECORD_CACHE_BYTES, quick_repair: true };
@@ -107,10 +121,19 @@ impl Store {
                 return Err(Error::corrupt("the records of the backup are not what was written; use another medium"));
             }
         }
-        let mut named = crate::services::named_content_paths(&snapshot)?;
-        named.extend(crate::session::table_store::named_files(&snapshot)?);
-        copy_files(&*engine.disk, &**target, Some(&named), was_whole, control, &mut report)?;
-        remove_unnamed(&**target, &named)?;
+        // What went away since it was looked for, was taken away by somebody else: no file that a live snapshot names is
+        // removed by the store.
+        for path in copy_files(&*engine.disk, &**target, files, was_whole, control, &mut report)? {
+            named::tell_missing(&path, &mut lacking);
+        }
+        if !lacking.is_sound() {
+            lacking.findings.append(&mut report.findings);
+            return Err(incomplete(&lacking, "the rest is copied, and the copy stays marked as incomplete"));
+        }
+        if report.findings.is_empty() {
+            // Where rows of the records are lost, so may be names.
+            remove_unnamed(&**target, &named)?;
+        }
         format::write(target, engine.seed)?;
         target.remove_file(MARKER).map_err(failed("removing the marker of the backup"))?;
         target.sync_dir("").map_err(failed("syncing the backup"))?;
@@ -123,6 +146,7 @@ impl Store {
     /// `Conflict` while other clones of the store or sessions exist, since nobody may read meanwhile.
     pub fn compact(&mut self) -> Result<CompactReport> {
         let engine = self.engine_mut()?;
+        engine.check_place()?;
         guarded("compacting", || compact(engine))
     }
 }
@@ -137,11 +161,33 @@ fn compact(engine: &mut Engine) -> Result<CompactReport> {
     Ok(CompactReport { bytes_before, bytes_after: len(&*engine.disk)? })
 }
 
-/// Takes hold of the target of a backup, and refuses what is not one of this store's own.
+/// The error of a backup that would not be whole.
+fn incomplete(lacking: &VerifyReport, outcome: &str) -> Error {
+    /// Files that the message names; the inner errors name them all.
+    const NAMED: usize = 3;
+    let count = lacking.findings.len() as u64 + lacking.findings_left_out;
+    let mut text = String::new();
+    for finding in lacking.findings.iter().take(NAMED) {
+        text.push_str(&format!("{}: {}; ", finding.file, finding.problem));
+    }
+    let inner = lacking.findings.iter().map(|finding| ApiError {
+        message: Some(format!("{}, {}: {}", finding.file, finding.place, finding.problem)),
+        args: vec![finding.file.clone(), finding.place.clone(), finding.problem.clone(), finding.action.clone()],
+        ..Error::corrupt("").api_error()
+    });
+    Error::corrupt(format!(
+        "the store lacks what its records name, {count} findings ({text}see the inner errors); {outcome}; put the files \
+         back from an earlier backup, or delete what names them, and back up again"
+    ))
+    .with_inner(inner.collect())
+}
+
+/// Takes hold of the target of a backup, and refuses what is not one of this store's own. Answers whether it is a whole
+/// backup.
 ///
 /// Whoever has the target open, be it this very store, would go on writing to a record file that is taken away. And another
 /// store's files have the same names and lengths, but not the same bytes.
-fn hold_target(target: &SharedDisk, seed: u64) -> Result<Option<Box<dyn DiskFile>>> {
+fn hold_target(target: &SharedDisk, seed: u64) -> Result<(Option<Box<dyn DiskFile>>, bool)> {
     let attempt = failed("preparing the target of the backup");
     // What an interrupted backup left has no FORMAT, and its files are compared byte by byte.
     let is_marked = target.exists(MARKER).map_err(&attempt)?;
@@ -160,7 +206,7 @@ fn hold_target(target: &SharedDisk, seed: u64) -> Result<Option<Box<dyn DiskFile
             _ => error,
         })?;
     }
-    Ok(lock)
+    Ok((lock, is_store))
 }
 
 /// Marks the target as incomplete; answers whether it was whole (or empty), so that what lies in it is durable.
@@ -231,21 +277,18 @@ fn differences(source: &Snapshot, copy: &RecordFile) -> Result<Vec<Finding>> {
     Ok(report.findings)
 }
 
+/// Copies files, given by path and length and sorted by path, and makes them durable. Answers the paths of those that the
+/// source turned out not to have.
 pub(super) fn copy_files(
     source: &dyn Disk,
     target: &dyn Disk,
-    named: Option<&HashSet<String>>,
+    files: Vec<(String, u64)>,
     was_whole: bool,
     control: &Control,
     report: &mut BackupReport,
-) -> Result<()> {
+) -> Result<Vec<String>> {
     let attempt = failed("copying the files of the backup");
-    let mut files = Vec::new();
-    for directory in DIRECTORIES {
-        files.extend(walk(source, directory).map_err(&attempt)?);
-    }
-    // An upload, an append or a merge may be under way, whose files grow, or go away again.
-    files.retain(|(path, _)| named.is_none_or(|named| named.contains(path)));
+    let mut missing = Vec::new();
     let total: u64 = files.iter().map(|(_, len)| len).sum();
     let mut done = 0;
     let mut directories = std::collections::BTreeSet::new();
@@ -258,36 +301,49 @@ pub(super) fn copy_files(
             let listed = target.list(&directory).map_err(&attempt)?;
             present = listed.into_iter().map(|entry| (format!("{directory}/{}", entry.name), entry.len)).collect();
         }
-        let kept = present.get(&path) == Some(&len);
+        let has_len = present.get(&path) == Some(&len);
         let is_same = |path| match was_whole {
             true => has_same_checksums(source, target, path, control),
             // What an interrupted backup left may have the length and not the bytes.
             false => is_durable_copy(source, target, path, len, control),
         };
-        if kept && is_same(&path)? {
-            report.files_kept += 1;
-            continue;
+        let mut copy = || -> Result<()> {
+            if has_len && is_same(&path)? {
+                report.files_kept += 1;
+                return Ok(());
+            }
+            // Looked for before the target's is removed, which may be the last copy.
+            let source_file = source.open(&path, Mode::Read).map_err(&attempt)?;
+            if target.exists(&path).map_err(&attempt)? {
+                target.remove_file(&path).map_err(&attempt)?;
+            }
+            drop(source_file);
+            done = copy_one(source, target, &path, done, Some(total), control)?;
+            report.files += 1;
+            report.file_bytes += len;
+            Ok(())
+        };
+        match copy() {
+            Err(error) if error.kind() == ErrorKind::Io && !source.exists(&path).map_err(&attempt)? => {
+                missing.push(path);
+            }
+            copied => copied?,
         }
-        if target.exists(&path).map_err(&attempt)? {
-            target.remove_file(&path).map_err(&attempt)?;
-        }
-        done = copy_one(source, target, &path, done, Some(total), control)?;
-        report.files += 1;
-        report.file_bytes += len;
     }
     let mut parents: Vec<String> = directories.iter().map(|directory| parent(directory).to_owned()).collect();
     parents.extend(directories);
     parents.sort_unstable();
     parents.dedup();
-    parents.iter().rev().try_for_each(|directory| target.sync_dir(directory).map_err(&attempt))
+    parents.iter().rev().try_for_each(|directory| target.sync_dir(directory).map_err(&attempt))?;
+    Ok(missing)
 }
 
 /// Removes what an earlier backup copied and the source has forgotten since.
-fn remove_unnamed(target: &dyn Disk, named: &HashSet<String>) -> Result<()> {
+fn remove_unnamed(target: &dyn Disk, named: &[NamedFile]) -> Result<()> {
     let attempt = failed("removing files of an earlier backup");
     for directory in DIRECTORIES {
         for (path, _) in walk(target, directory).map_err(&attempt)? {
-            if !named.contains(&path) {
+            if !named::is_named(named, &path) {
                 target.remove_file(&path).map_err(&attempt)?;
             }
         }

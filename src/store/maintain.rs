@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::open::Store;
-use crate::disk::parent;
+use crate::disk::{Owner, parent};
 use crate::error::{Error, Result};
 use crate::records::{Source, Space};
 use crate::session::{Access, Engine, Identity, Session, changes, guarded, lock, settle_indexes};
@@ -47,6 +47,8 @@ impl Store {
 
 /// One pass; what makes reads quicker and writers wait is left out unless nobody writes.
 pub(super) fn maintain(engine: &Arc<Engine>, control: &Control, is_idle: bool) -> Result<MaintenanceReport> {
+    // Also when there is nothing to do, so that a store that lost its files says so soon.
+    engine.check_place()?;
     let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
     let mut steps = Steps::default();
     let mut report = MaintenanceReport {
@@ -117,6 +119,8 @@ fn remove_forgotten(engine: &Arc<Engine>, session: &Session, control: &Control) 
     if paths.is_empty() || engine.oldest_live_sequence() < sequence {
         return Ok(0);
     }
+    // The names of another store, or of an older state of this one, are not to be removed.
+    engine.check_place()?;
     let mut removed = Vec::new();
     let mut directories = std::collections::BTreeSet::new();
     for key in paths {
@@ -157,6 +161,7 @@ pub(super) struct MaintenanceThread {
     stop: Arc<(Mutex<bool>, Condvar)>,
     control: Control,
     thread: Option<JoinHandle<()>>,
+    owner: Owner,
 }
 
 impl MaintenanceThread {
@@ -189,12 +194,18 @@ impl MaintenanceThread {
             .name("stationdb-maintenance".to_owned())
             .spawn(work)
             .map_err(|error| Error::io("starting the maintenance thread", error))?;
-        Ok(Self { stop, control, thread: Some(thread) })
+        Ok(Self { stop, control, thread: Some(thread), owner: Owner::current() })
     }
 }
 
 impl Drop for MaintenanceThread {
+    #[expect(clippy::mem_forget, reason = "the process that opened the store joins its thread")]
     fn drop(&mut self) {
+        if !self.owner.is_current() {
+            // A fork has no such thread: it would wait for ever, for the thread and for the locks that it held.
+            std::mem::forget(self.thread.take());
+            return;
+        }
         *lock(&self.stop.0) = true;
         self.control.cancel();
         self.stop.1.notify_all();

@@ -5,6 +5,7 @@ mod feed;
 mod format;
 mod lock;
 mod maintain;
+mod named;
 mod open;
 mod restore;
 mod salvage;
@@ -18,6 +19,8 @@ pub use open::{Store, StoreOptions};
 pub use salvage::{Lost, SalvageReport};
 pub use verify::{Finding, VerifyLevel, VerifyReport};
 
+#[cfg(test)]
+mod backup_tests;
 #[cfg(test)]
 mod salvage_tests;
 #[cfg(test)]

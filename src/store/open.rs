@@ -41,9 +41,13 @@ struct Inner {
 }
 
 impl Drop for Inner {
-    /// Saves the text index, so that the next open need not catch up. What fails here is made good then.
+    /// Saves the text index, so that the next open need not catch up. What fails here is made good then. A store that
+    /// lost its files, or that is another process's, saves nothing.
     fn drop(&mut self) {
         self.maintenance = None;
+        if self.engine.check_place().is_err() {
+            return;
+        }
         let session = Session::new(self.engine.clone(), Identity::user(super::maintain::MAINTENANCE_USER));
         let _ = guarded("closing", || self.engine.search.save(&session));
     }
@@ -92,9 +96,11 @@ impl Store {
     /// Closes this handle. The directory can be opened again once the last clone and the last session are gone.
     ///
     /// # Errors
-    /// What the last checkpoint reported; the acknowledged data is safe all the same.
+    /// `Latched` when the directory or its record file was moved, removed or replaced while the store was open: what the
+    /// message says should be looked at before the store is opened again. `Locked` in a forked process, which closes
+    /// nothing. The handle is gone in any case.
     pub fn close(self) -> Result<()> {
-        Ok(())
+        self.engine().check_place()
     }
 }
 

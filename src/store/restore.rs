@@ -5,10 +5,10 @@
 
 use std::path::Path;
 
-use super::backup::{BackupReport, MARKER, copy_files, copy_one, failed, prepare_target};
+use super::backup::{BackupReport, DIRECTORIES, MARKER, copy_files, copy_one, failed, prepare_target};
 use super::open::{Store, StoreOptions};
 use super::{format, lock};
-use crate::disk::{RealDisk, SharedDisk};
+use crate::disk::{RealDisk, SharedDisk, walk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::{Source, Space};
 use crate::session::guarded;
@@ -18,7 +18,8 @@ impl Store {
     /// Makes a store in `to` from the backup in `from`. The target is missing, empty, or what an interrupted restore left.
     ///
     /// Any store that is not open may be restored, not only a backup. Every checksum of the copy is checked; damage does
-    /// not fail the restore, it is told in [`BackupReport::findings`], for the rest of the store is whole.
+    /// not fail the restore, it is told in [`BackupReport::findings`], for the rest of the store is whole. A file that the
+    /// records name and the backup lacks is such a finding.
     ///
     /// # Errors
     /// `NotAStore` when `from` is no whole backup or `to` holds something; `Locked` when `from` is open as a store;
@@ -62,7 +63,13 @@ pub(super) fn restore_to(source: &SharedDisk, target: &SharedDisk, control: &Con
     prepare_target(target)?;
     let mut report = BackupReport::default();
     copy_one(&**source, &**target, "records.redb", 0, None, control)?;
-    copy_files(&**source, &**target, None, false, control, &mut report)?;
+    let mut files = Vec::new();
+    for directory in DIRECTORIES {
+        files.extend(walk(&**source, directory).map_err(&attempt)?);
+    }
+    // Whatever the records name, so that a damaged name costs no file. What is named and was not copied is found by the
+    // verification below, as what goes away meanwhile is.
+    copy_files(&**source, &**target, files, false, control, &mut report)?;
     format::copy(source, target)?;
     target.remove_file(MARKER).map_err(failed("removing the marker of the restore"))?;
     target.sync_dir("").map_err(failed("syncing the restored store"))?;

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::open::Store;
 use super::{format, scrub};
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::session::guarded;
 use crate::value::{Control, limits};
 
@@ -78,19 +78,31 @@ pub(super) const RECORD_FILE: &str = "records.redb";
 pub(super) const RESTORE: &str = "restore the store, or this record, from a backup";
 const MENDED: &str = "nothing, when the rest of the report is sound; else restore the store from a backup";
 const REOPEN: &str = "close the store and open it: nothing is lost, the text index is built again from the records";
+const LOST: &str = "close the store; open it where its files are now, or restore it from a backup";
 pub(super) const REBUILD: &str = "back the store up and restore the copy, which rebuilds its indexes";
 
 impl Store {
     /// Looks for damage while readers and writers go on: in one snapshot, up to `level`.
     ///
+    /// When the directory of the store or its record file was moved, removed or replaced meanwhile, that is the one finding.
+    ///
     /// # Errors
-    /// What `control` says; damage is not an error but a finding.
+    /// `Locked` in a forked process; what `control` says; damage is not an error but a finding.
     pub fn verify(&self, level: VerifyLevel, control: &Control) -> Result<VerifyReport> {
         guarded("verifying", || self.verify_parts(level, control))
     }
 
     fn verify_parts(&self, level: VerifyLevel, control: &Control) -> Result<VerifyReport> {
         let mut report = VerifyReport::default();
+        let checked = guarded("looking at the place of the store", || self.engine().check_place());
+        match checked {
+            // No name leads to a file of this store, so there is nothing else to look at.
+            Err(error) if error.kind() == ErrorKind::Latched => {
+                report.find(RECORD_FILE, "its name", error.message(), LOST);
+                return Ok(report);
+            }
+            checked => checked?,
+        }
         let checked = guarded("reading FORMAT", || format::check_seed(&self.engine().disk, self.engine().seed));
         if let Err(error) = checked {
             if !scrub::is_damage(&error) {

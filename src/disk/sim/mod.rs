@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::{DirEntry, Disk, DiskFile, Mode, parent, path};
+use super::{DirEntry, Disk, DiskFile, FileId, Mode, parent, path};
 use fault::Rules;
 pub use fault::{Fault, OpKind, Pick};
 pub use random::Random;
@@ -455,6 +455,14 @@ impl Disk for SimDisk {
         Ok(())
     }
 
+    // No operation of its own: it is asked at every commit, and touches nothing that a power cut could take.
+    fn file_id(&self, path: &str) -> io::Result<FileId> {
+        path::check_name(path)?;
+        let missing = |_| io::Error::new(io::ErrorKind::NotFound, format!("there is no {path:?}"));
+        let index = self.inner().state.find(path).map_err(missing)?;
+        Ok(FileId { device: 0, index })
+    }
+
     fn free_bytes(&self) -> io::Result<Option<u64>> {
         let turn = self.begin(OpKind::FreeSpace, &"".into())?;
         let inner = &turn.inner;
@@ -505,6 +513,10 @@ impl DiskFile for SimFile {
     fn len(&self) -> io::Result<u64> {
         let turn = self.disk.begin(OpKind::Len, &self.path)?;
         Ok(turn.inner.state.file(self.id).map_or(0, |file| file.live.len()))
+    }
+
+    fn file_id(&self) -> io::Result<FileId> {
+        Ok(FileId { device: 0, index: self.id })
     }
 
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {

@@ -1,6 +1,5 @@
 //! The files under `tables/` against the manifest: verified, and what nothing names removed.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
@@ -14,14 +13,16 @@ use crate::session::engine::Engine;
 use crate::value::id::hex;
 use crate::value::{Control, stored};
 
-/// The paths of the segment files that a snapshot names.
-pub(crate) fn named_files(snapshot: &Snapshot) -> Result<HashSet<String>> {
+/// The path and length of each segment file that a snapshot names; no length where its entry is damaged.
+pub(crate) fn named_files(snapshot: &Snapshot) -> Result<Vec<(String, Option<u64>)>> {
     let mut cursor = Source::Snapshot(snapshot).cursor(Space::Segments, &[], None)?;
-    let mut named = HashSet::new();
-    while let Some((key, _)) = cursor.next()? {
+    let mut named = Vec::new();
+    while let Some((key, value)) = cursor.next()? {
         let table = key.len().checked_sub(8).and_then(|len| key.get(..len)).unwrap_or_default();
         let (dir, id) = (directory(&hex(table)), number_of(&key));
-        named.extend([data_name(id), summary_name(id)].map(|name| format!("{dir}/{name}")));
+        let meta = stored::from_bytes::<SegmentMeta>(&value).ok();
+        named.push((format!("{dir}/{}", data_name(id)), meta.as_ref().map(|meta| meta.data_bytes)));
+        named.push((format!("{dir}/{}", summary_name(id)), meta.map(|meta| meta.summary_bytes)));
     }
     Ok(named)
 }

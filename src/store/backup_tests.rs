@@ -1,0 +1,358 @@
+//! Backups beside deletes, transactions and maintenance; backups of stores that lost files.
+//!
+//! `STATIONDB_CRASH_SEED` is the first seed of the model, `STATIONDB_NIGHT` makes it long.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use super::named::named_files;
+use super::open::{Store, StoreOptions};
+use super::restore::restore_to;
+use crate::disk::sim::Random;
+use crate::disk::{Disk, MemoryDisk, Mode, SharedDisk, read_file, walk, write_new_file};
+use crate::error::{Error, ErrorKind};
+use crate::*;
+
+const ROWS: i64 = 40;
+
+fn open(disk: &SharedDisk) -> Store {
+    let options = StoreOptions::default().maintenance_thread(false).seed(Some(1));
+    options.small_blob_bytes(100).seal_rows(100).open_on(disk.clone()).unwrap()
+}
+
+fn new_disk() -> SharedDisk {
+    Arc::new(MemoryDisk::new())
+}
+
+fn session(store: &Store) -> Session {
+    store.session(Identity::user("ada"))
+}
+
+fn upload(files: &impl FileService, byte: u8, len: usize) -> String {
+    let request = UploadFileRequest { name: Some("log".into()), ..Default::default() };
+    files.upload_file(&mut vec![byte; len].as_slice(), request, &Control::default()).unwrap().to_string()
+}
+
+fn create_table(tables: &impl TableService) -> String {
+    let columns = r#"{"columns": [{"name": "t", "dataType": "INT64", "columnType": "INDEX"}]}"#;
+    tables.create_table(crate::from_json(columns.as_bytes()).unwrap()).unwrap().to_string()
+}
+
+fn append(tables: &impl TableService, table: &str, first: i64) {
+    let index = arrow::array::Int64Array::from_iter_values(first..first + ROWS);
+    let batch = arrow::array::RecordBatch::try_from_iter([("t", Arc::new(index) as _)]).unwrap();
+    tables.append_batches(table, &mut std::iter::once(Ok(batch)), None).unwrap();
+}
+
+fn maintain(store: &Store) {
+    store.maintain(&Control::default()).unwrap();
+}
+
+/// A store with a file and with a table that has a segment.
+fn filled() -> (SharedDisk, Store) {
+    let disk = new_disk();
+    let store = open(&disk);
+    let ada = session(&store);
+    upload(&ada, b'x', 3_000);
+    upload(&ada, b'y', 70_000);
+    let table = create_table(&ada);
+    (0..3).for_each(|at| append(&ada, &table, at * ROWS));
+    maintain(&store);
+    assert_eq!((walk(&*disk, "files").unwrap().len(), walk(&*disk, "tables").unwrap().len()), (2, 2));
+    (disk, store)
+}
+
+/// The blob came in a transaction, so it is looked at whether the transaction was taken back; it was not.
+#[test]
+fn no_file_is_removed_that_a_live_snapshot_names() {
+    let disk = new_disk();
+    let store = open(&disk);
+    let ada = session(&store);
+    let id = ada.transaction(|tx| Ok(upload(tx, b'x', 3_000))).unwrap();
+    let snapshot = store.engine().snapshot();
+    ada.delete_file(&id).unwrap();
+    maintain(&store);
+    maintain(&store);
+    let named = named_files(&snapshot).unwrap();
+    assert_eq!(named.len(), 1);
+    assert!(disk.exists(&named[0].path).unwrap(), "{} was removed under its reader", named[0].path);
+    drop(snapshot);
+    maintain(&store);
+    assert!(walk(&*disk, "files").unwrap().is_empty());
+    // And what a transaction that was taken back wrote is removed as before.
+    let taken_back = ada.transaction(|tx| {
+        upload(tx, b'x', 3_000);
+        Err::<(), _>(Error::conflict("taken back"))
+    });
+    assert!(taken_back.is_err() && walk(&*disk, "files").unwrap().len() == 1);
+    maintain(&store);
+    assert!(walk(&*disk, "files").unwrap().is_empty());
+}
+
+#[test]
+fn a_backup_of_a_store_that_lost_files_is_an_error_that_names_them() {
+    type Loss = fn(&dyn Disk, &str);
+    let losses: [(&str, Loss, &str); 3] = [
+        ("the directory", |disk, path| disk.remove_dir_all(path.split_once('/').unwrap().0).unwrap(), "missing"),
+        ("one file", |disk, path| disk.remove_file(path).unwrap(), "missing"),
+        ("the end of one", |disk, path| disk.open(path, Mode::ReadWrite).unwrap().set_len(20).unwrap(), "20 bytes"),
+    ];
+    for directory in ["files", "tables"] {
+        for (what, lose, problem) in losses {
+            let place = format!("{what} below {directory} is lost");
+            let (disk, store) = filled();
+            let earlier = new_disk();
+            store.backup_to(&earlier, &Control::default()).unwrap();
+            let before = walk(&*earlier, "").unwrap();
+            let path = walk(&*disk, directory).unwrap()[0].0.clone();
+            lose(&*disk, &path);
+
+            let fresh = new_disk();
+            for target in [&earlier, &fresh] {
+                let error = store.backup_to(target, &Control::default()).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Corrupt, "{place}: {error}");
+                assert!(error.message().contains(&path) && error.message().contains(problem), "{place}: {error}");
+                let inner = error.api_error().inner_errors;
+                assert_eq!(inner[0].args[0], path, "{place}");
+                assert_eq!(inner.len(), if what == "the directory" { 2 } else { 1 }, "{place}: {inner:?}");
+            }
+            // The earlier backup has what the store lost; the fresh one says that it is none.
+            assert_eq!(walk(&*earlier, "").unwrap(), before, "{place}");
+            assert_eq!(restore_to(&earlier, &new_disk(), &Control::default()).unwrap().findings, [], "{place}");
+            let refused = restore_to(&fresh, &new_disk(), &Control::default()).unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::NotAStore, "{place}");
+            assert_eq!(walk(&*fresh, "").unwrap().iter().filter(|(path, _)| path.contains('/')).count(), {
+                walk(&*disk, "")
+                    .unwrap()
+                    .iter()
+                    .filter(|(path, _)| !path.contains("search") && path.contains('/'))
+                    .count()
+            });
+
+            // What the backup lacks is found by a restore from it, whoever took it away.
+            lose(&*earlier, &path);
+            let report = restore_to(&earlier, &new_disk(), &Control::default()).unwrap();
+            assert!(report.findings.iter().any(|finding| finding.file == path), "{place}: {report:?}");
+
+            // Once the names are gone, there is nothing that a backup could lack.
+            let ada = session(&store);
+            for file in ada.get_files(GetFilesRequest::default()).unwrap().available_files {
+                ada.delete_file(&file.id).unwrap();
+            }
+            for table in ada.query_tables(Default::default()).unwrap().tables {
+                ada.delete_tables(vec![table.id.unwrap().to_string()]).unwrap();
+            }
+            store.backup_to(&fresh, &Control::default()).unwrap();
+            assert_eq!(restore_to(&fresh, &new_disk(), &Control::default()).unwrap().findings, [], "{place}");
+        }
+    }
+}
+
+/// A file that goes away while the backup copies, which the store itself never does.
+#[test]
+fn a_file_that_somebody_removes_during_a_backup_is_an_error_as_well() {
+    let (disk, store) = filled();
+    let path = walk(&*disk, "files").unwrap()[1].0.clone();
+    let control = {
+        let (disk, path) = (disk.clone(), path.clone());
+        Control::default().with_progress(move |progress| {
+            if progress.unit == "keys" && disk.exists(&path).unwrap() {
+                disk.remove_file(&path).unwrap();
+            }
+        })
+    };
+    let target = new_disk();
+    let error = store.backup_to(&target, &control).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+    assert_eq!(error.api_error().inner_errors[0].args[0], path);
+    assert!(restore_to(&target, &new_disk(), &Control::default()).is_err());
+}
+
+/// What the store has to show: the byte and length of each file, the index values of each table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Model {
+    files: BTreeMap<String, (u8, usize)>,
+    tables: BTreeMap<String, Vec<i64>>,
+}
+
+impl Model {
+    fn of(store: &Store) -> Self {
+        let ada = session(store);
+        let mut seen = Self::default();
+        for file in ada.get_files(GetFilesRequest { take: Some(1_000), ..Default::default() }).unwrap().available_files
+        {
+            let mut content = Vec::new();
+            ada.download_file(&file.id, &mut content, &Control::default()).unwrap();
+            assert!(content.iter().all(|byte| *byte == content[0]));
+            seen.files.insert(file.id.to_string(), (content[0], content.len()));
+        }
+        for table in ada.query_tables(QueryTablesRequest { take: Some(1_000), ..Default::default() }).unwrap().tables {
+            let id = table.id.unwrap().to_string();
+            let request = GetTableDataRequest { take: Some(10_000), ..Default::default() };
+            let frame = ada.get_table_data(&id, request).unwrap().frame.to_data_frame();
+            let rows = frame.data.iter().map(|row| row[0].as_deref().unwrap().parse().unwrap());
+            seen.tables.insert(id, rows.collect());
+        }
+        seen
+    }
+}
+
+/// A store that changes, and what it has to show.
+struct World {
+    store: Store,
+    model: Model,
+    random: Random,
+    next_row: i64,
+}
+
+impl World {
+    fn pick<T>(&mut self, from: &BTreeMap<String, T>) -> Option<String> {
+        let at = self.random.below(from.len().max(1) as u64);
+        from.keys().nth(at as usize).cloned()
+    }
+
+    fn any_file(&mut self) -> Option<String> {
+        let files = std::mem::take(&mut self.model.files);
+        let picked = self.pick(&files);
+        self.model.files = files;
+        picked
+    }
+
+    fn any_table(&mut self) -> Option<String> {
+        let tables = std::mem::take(&mut self.model.tables);
+        let picked = self.pick(&tables);
+        self.model.tables = tables;
+        picked
+    }
+
+    fn new_content(&mut self) -> (u8, usize) {
+        (self.random.below(256) as u8, 101 + self.random.below(3_000) as usize)
+    }
+
+    fn append(&mut self, tables: &impl TableService) {
+        let Some(table) = self.any_table() else { return };
+        append(tables, &table, self.next_row);
+        self.model.tables.get_mut(&table).unwrap().extend(self.next_row..self.next_row + ROWS);
+        self.next_row += ROWS;
+    }
+
+    fn step(&mut self) {
+        let ada = session(&self.store);
+        match self.random.below(14) {
+            0 => {
+                let (byte, len) = self.new_content();
+                self.model.files.insert(upload(&ada, byte, len), (byte, len));
+            }
+            1..=4 => ada
+                .transaction(|tx| {
+                    for _ in 0..=self.random.below(2) {
+                        let (byte, len) = self.new_content();
+                        self.model.files.insert(upload(tx, byte, len), (byte, len));
+                    }
+                    if self.random.percent(50) {
+                        let id = self.any_file().unwrap();
+                        tx.delete_file(&id).unwrap();
+                        self.model.files.remove(&id);
+                    }
+                    if self.random.percent(30) {
+                        self.append(tx);
+                    }
+                    Ok(())
+                })
+                .unwrap(),
+            5 => {
+                let (byte, len) = self.new_content();
+                let taken_back = ada.transaction(|tx| {
+                    upload(tx, byte, len);
+                    Err::<(), _>(Error::conflict("taken back"))
+                });
+                assert!(taken_back.is_err());
+            }
+            6..=8 => {
+                if let Some(id) = self.any_file() {
+                    ada.delete_file(&id).unwrap();
+                    self.model.files.remove(&id);
+                }
+            }
+            9 | 10 if self.model.tables.len() < 2 => {
+                self.model.tables.insert(create_table(&ada), Vec::new());
+            }
+            9 | 10 => self.append(&ada),
+            11 if self.random.percent(30) => {
+                if let Some(id) = self.any_table() {
+                    ada.delete_tables(vec![id.clone()]).unwrap();
+                    self.model.tables.remove(&id);
+                }
+            }
+            _ => maintain(&self.store),
+        }
+    }
+}
+
+/// Restores a backup and compares what the copy shows.
+fn assert_shows(backup: &SharedDisk, expected: &Model, place: &str) {
+    let target = new_disk();
+    let report = restore_to(backup, &target, &Control::default()).unwrap_or_else(|error| panic!("{place}: {error}"));
+    assert_eq!(report.findings, [], "{place}");
+    assert_eq!(Model::of(&open(&target)), *expected, "{place}");
+}
+
+/// Backs up again and again, into the same directory and into fresh ones, while the store goes on between any two steps of the
+/// backup. Sometimes a file that is named is gone: then there must be no backup, and the one before must be untouched.
+fn backups_beside_changes(seed: u64, backups: usize) {
+    let disk = new_disk();
+    let store = open(&disk);
+    let world = World { store: store.clone(), model: Model::default(), random: Random::new(seed), next_row: 0 };
+    let world = Arc::new(Mutex::new(world));
+    let mut target = new_disk();
+    let mut earlier: Option<Model> = None;
+    for number in 0..backups {
+        let place = format!("seed {seed}, backup {number}");
+        let expected = {
+            let mut world = world.lock().unwrap();
+            (0..6).for_each(|_| world.step());
+            world.model.clone()
+        };
+        if number % 4 == 3 {
+            (target, earlier) = (new_disk(), None);
+        }
+        let named = named_files(&store.engine().snapshot()).unwrap();
+        if number % 3 == 1 && !named.is_empty() {
+            let lost = &named[world.lock().unwrap().random.below(named.len() as u64) as usize].path;
+            let bytes = read_file(&*disk, lost, 1 << 20).unwrap();
+            disk.remove_file(lost).unwrap();
+            let error = store.backup_to(&target, &Control::default()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "{place}: {error}");
+            assert_eq!(&error.api_error().inner_errors[0].args[0], lost, "{place}");
+            if let Some(earlier) = &earlier {
+                assert_shows(&target, earlier, &place);
+            }
+            write_new_file(&*disk, lost, &bytes).unwrap();
+        }
+        let beside = world.clone();
+        let control = Control::default().with_progress(move |_| {
+            let mut world = beside.lock().unwrap();
+            if world.random.percent(60) {
+                world.step();
+            }
+        });
+        let report = store.backup_to(&target, &control).unwrap_or_else(|error| panic!("{place}: {error}"));
+        assert_eq!(report.findings, [], "{place}");
+        assert_shows(&target, &expected, &place);
+        earlier = Some(expected);
+    }
+    let world = world.lock().unwrap();
+    assert_eq!(Model::of(&store), world.model, "seed {seed}");
+}
+
+#[test]
+fn backups_beside_deletes_transactions_and_maintenance_hold_one_state() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let first = number("STATIONDB_CRASH_SEED").unwrap_or(1);
+    let (seeds, backups) = if number("STATIONDB_NIGHT").is_some() { (40, 40) } else { (2, 8) };
+    for seed in first..first + seeds {
+        backups_beside_changes(seed, backups);
+    }
+    // `.ci/night` adds these lines up.
+    println!("counted: {} backups", seeds * backups as u64);
+}

@@ -1,0 +1,88 @@
+//! The files that a snapshot names, and which of them a disk lacks.
+//!
+//! The record file is the truth: a copy of a store is complete when it has each of these files, whatever else a walk
+//! through its directories finds.
+
+use std::collections::HashMap;
+use std::io;
+
+use super::verify::{RESTORE, VerifyReport};
+use crate::disk::{Disk, parent};
+use crate::error::{Error, Result};
+use crate::records::Snapshot;
+use crate::value::Control;
+
+/// A file that a snapshot names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct NamedFile {
+    /// Path on the disk.
+    pub(super) path: String,
+    /// Length in bytes; `None` where the row that tells it is damaged.
+    pub(super) len: Option<u64>,
+}
+
+/// Every file that a snapshot names, by path, so that the files of one directory follow each other.
+///
+/// # Errors
+/// `Corrupt` when the names cannot be read.
+pub(super) fn named_files(snapshot: &Snapshot) -> Result<Vec<NamedFile>> {
+    let mut named = crate::services::named_content_paths(snapshot)?;
+    named.extend(crate::session::table_store::named_files(snapshot)?);
+    let mut named: Vec<NamedFile> = named.into_iter().map(|(path, len)| NamedFile { path, len }).collect();
+    named.sort_unstable();
+    Ok(named)
+}
+
+/// Whether one of `named`, which are sorted, has this path.
+pub(super) fn is_named(named: &[NamedFile], path: &str) -> bool {
+    named.binary_search_by(|file| file.path.as_str().cmp(path)).is_ok()
+}
+
+/// Those of `named` that a disk has, each with its length there. What is missing or has another length is a finding.
+///
+/// # Errors
+/// What the disk fails with and `control` says.
+pub(super) fn present(
+    disk: &dyn Disk,
+    named: &[NamedFile],
+    control: &Control,
+    lacking: &mut VerifyReport,
+) -> Result<Vec<(String, u64)>> {
+    let mut present = Vec::with_capacity(named.len());
+    let mut directory = None;
+    let mut listed: HashMap<String, u64> = HashMap::new();
+    for file in named {
+        let parent = parent(&file.path);
+        if directory != Some(parent) {
+            control.check()?;
+            listed = list(disk, parent)?;
+            directory = Some(parent);
+        }
+        let name = file.path.rsplit('/').next().unwrap_or_default();
+        match listed.get(name) {
+            None => tell_missing(&file.path, lacking),
+            Some(&len) => {
+                if let Some(expected) = file.len.filter(|expected| *expected != len) {
+                    lacking.find(&file.path, "its end", format!("it has {len} bytes instead of {expected}"), RESTORE);
+                }
+                present.push((file.path.clone(), len));
+            }
+        }
+    }
+    Ok(present)
+}
+
+/// Adds the finding that a named file is not there.
+pub(super) fn tell_missing(path: &str, lacking: &mut VerifyReport) {
+    lacking.find(path, "the whole file", "it is missing", RESTORE);
+}
+
+fn list(disk: &dyn Disk, directory: &str) -> Result<HashMap<String, u64>> {
+    match disk.list(directory) {
+        Ok(entries) => Ok(entries.into_iter().filter(|entry| !entry.is_dir).map(|e| (e.name, e.len)).collect()),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(HashMap::new())
+        }
+        Err(error) => Err(Error::io(format!("listing {directory}"), error)),
+    }
+}

@@ -1,0 +1,225 @@
+//! A process that forks with a store open. The child has a copy of all that the parent has in memory, and a write of it would
+//! be overwritten by the parent: so it is refused, and closing in the child leaves the parent's files, locks and threads alone.
+#![cfg(unix)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use fork::{Fork, fork, waitpid_nohang};
+use stationdb::prelude::*;
+use stationdb::{
+    Control, CreateProductRequest, Error, ErrorKind, Identity, SearchRequest, Session, Store, UploadFileRequest,
+    VerifyLevel,
+};
+
+const LONGEST: Duration = Duration::from_secs(60);
+
+fn ada(store: &Store) -> Session {
+    store.session(Identity::user("ada"))
+}
+
+fn create_product(products: &impl ProductService, part_number: &str) -> Result<(), Error> {
+    let request = CreateProductRequest { part_number: part_number.to_owned(), ..Default::default() };
+    products.create_products(vec![request]).map(|_| ())
+}
+
+fn upload(files: &impl FileService) -> Result<(), Error> {
+    let request = UploadFileRequest { name: Some("log".to_owned()), ..Default::default() };
+    files.upload_file(&mut vec![b'x'; 200_000].as_slice(), request, &Control::default()).map(|_| ())
+}
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let until = Instant::now() + LONGEST;
+    while !is_so() {
+        assert!(Instant::now() < until, "{what} takes too long");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A child of this process.
+struct Child(i32);
+
+impl Child {
+    /// Forks, and runs `work` in the child, which writes what is wrong into the file `told` and ends.
+    fn start(told: &Path, work: impl FnOnce() -> Result<(), String>) -> Self {
+        match fork().unwrap() {
+            Fork::Parent(child) => Self(child),
+            Fork::Child => {
+                let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+                let text = match outcome {
+                    Ok(Ok(())) => "nothing".to_owned(),
+                    Ok(Err(problem)) => problem,
+                    Err(panic) => format!("a panic: {:?}", panic.downcast_ref::<String>()),
+                };
+                let _ = std::fs::write(told, text);
+                std::process::exit(0)
+            }
+        }
+    }
+
+    /// Waits for the end of the child.
+    fn end(self, told: &Path) {
+        let until = Instant::now() + LONGEST;
+        while waitpid_nohang(self.0).unwrap().is_none() {
+            if Instant::now() >= until {
+                let _ = Command::new("kill").args(["-9", &self.0.to_string()]).status();
+                panic!("the child does not end");
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(std::fs::read_to_string(told).unwrap(), "nothing", "what the child found wrong");
+    }
+}
+
+fn refused<T>(what: &str, outcome: Result<T, Error>) -> Result<(), String> {
+    match outcome {
+        Ok(_) => Err(format!("{what} was acknowledged in the child")),
+        Err(error) if error.kind() == ErrorKind::Locked => Ok(()),
+        Err(error) => Err(format!("{what}: {error:?}")),
+    }
+}
+
+/// The names and bytes of the files in a store's directory and below it, without those of the text index, which threads of
+/// the parent may be writing.
+fn contents(path: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(path).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true if path.ends_with("search") => {}
+            true => found.extend(contents(&path)),
+            false => {
+                found.insert(path.display().to_string(), std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+fn unchanged(path: &Path, before: &BTreeMap<String, Vec<u8>>) -> Result<(), String> {
+    let after = contents(path);
+    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let changed: Vec<_> = names.into_iter().filter(|name| before.get(*name) != after.get(*name)).collect();
+    if changed.is_empty() { Ok(()) } else { Err(format!("the child changed {changed:?}")) }
+}
+
+/// Checks that the store opens, is sound and has the products.
+fn assert_holds(path: &Path, part_numbers: &[&str]) {
+    let store = Store::open(path).unwrap();
+    assert_eq!(store.verify(VerifyLevel::Checksums, &Control::default()).unwrap().findings, []);
+    let products = ada(&store).query_products(Default::default()).unwrap().products;
+    let mut found: Vec<_> = products.iter().map(|one| one.part_number.as_deref().unwrap()).collect();
+    found.sort_unstable();
+    assert_eq!(found, part_numbers);
+}
+
+#[test]
+fn a_forked_child_writes_nothing_and_closes_nothing() {
+    // Maintenance and the text index have threads, which a child does not have and must not wait for.
+    for has_thread in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let [path, told] = ["station", "told"].map(|name| dir.path().join(name));
+        let mut store = Some(Store::options().maintenance_thread(has_thread).open(&path).unwrap());
+        let mut session = store.as_ref().map(ada);
+        create_product(session.as_ref().unwrap(), "before").unwrap();
+        upload(session.as_ref().unwrap()).unwrap();
+        session
+            .as_ref()
+            .unwrap()
+            .search(SearchRequest { text: Some("before".to_owned()), ..Default::default() })
+            .unwrap();
+        let child = Child::start(&told, || {
+            let before = contents(&path);
+            // Taken out of the child's copy alone.
+            let (store, session) = (store.take().unwrap(), session.take().unwrap());
+            refused("a product", create_product(&session, "lost"))?;
+            refused("a file", upload(&session))?;
+            refused("a transaction", session.transaction(|tx| create_product(tx, "lost")))?;
+            refused("maintenance", store.maintain(&Control::default()))?;
+            refused("verification", store.verify(VerifyLevel::Headers, &Control::default()))?;
+            drop(session);
+            refused("closing", store.close())?;
+            // The parent's maintenance may write meanwhile.
+            if has_thread { Ok(()) } else { unchanged(&path, &before) }
+        });
+        child.end(&told);
+        let (store, session) = (store.take().unwrap(), session.take().unwrap());
+        assert_eq!(Store::open(&path).unwrap_err().kind(), ErrorKind::Locked, "the child gave the lock away");
+        create_product(&session, "after").unwrap();
+        drop(session);
+        store.close().unwrap();
+        assert_holds(&path, &["after", "before"]);
+    }
+}
+
+#[test]
+fn a_transaction_that_forks_is_committed_by_the_parent_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let [path, told] = ["station", "told"].map(|name| dir.path().join(name));
+    // Without a cache, what a transaction changes goes to the file before it is committed.
+    let store = Store::options().maintenance_thread(false).record_cache_bytes(0).open(&path).unwrap();
+    let session = ada(&store);
+    create_product(&session, "before").unwrap();
+    session
+        .transaction(|tx| {
+            create_product(tx, "in the transaction")?;
+            let child = Child::start(&told, || {
+                let before = contents(&path);
+                (0..200).try_for_each(|at| refused("a product", create_product(tx, &format!("lost {at}"))))?;
+                unchanged(&path, &before)
+            });
+            child.end(&told);
+            Ok(())
+        })
+        .unwrap();
+    drop(session);
+    store.close().unwrap();
+    assert_holds(&path, &["before", "in the transaction"]);
+}
+
+/// The child goes out of the closure of a transaction as if it had done its part.
+#[test]
+fn a_commit_in_a_forked_child_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let [path, told] = ["station", "told"].map(|name| dir.path().join(name));
+    let store = Store::options().maintenance_thread(false).open(&path).unwrap();
+    let session = ada(&store);
+    let mut parent = 0;
+    let outcome = session.transaction(|tx| {
+        create_product(tx, "in the transaction")?;
+        match fork().unwrap() {
+            Fork::Parent(child) => parent = child,
+            Fork::Child => {}
+        }
+        Ok(())
+    });
+    if parent == 0 {
+        let text = refused("a commit", outcome).map_or_else(|problem| problem, |()| "nothing".to_owned());
+        let _ = std::fs::write(&told, text);
+        std::process::exit(0);
+    }
+    outcome.unwrap();
+    Child(parent).end(&told);
+    drop(session);
+    store.close().unwrap();
+    assert_holds(&path, &["in the transaction"]);
+}
+
+/// The lock of a file belongs to all copies of its handle.
+#[test]
+fn a_child_that_lives_on_does_not_keep_the_store_locked() {
+    let dir = tempfile::tempdir().unwrap();
+    let [path, told, go] = ["station", "told", "go"].map(|name| dir.path().join(name));
+    let store = Store::open(&path).unwrap();
+    create_product(&ada(&store), "before").unwrap();
+    let child = Child::start(&told, || {
+        wait_until("the parent", || go.exists());
+        Ok(())
+    });
+    store.close().unwrap();
+    assert_holds(&path, &["before"]);
+    std::fs::write(&go, "").unwrap();
+    child.end(&told);
+}
