@@ -415,3 +415,13 @@ fn last_buffer(metadata: &[u8]) -> (usize, usize) {
     let buffer = *header.header_as_record_batch().unwrap().buffers().unwrap().iter().last().unwrap();
     (buffer.offset() as usize, buffer.length() as usize)
 }
+
+/// The day of the least time of all begins before it.
+#[test]
+fn a_date_before_all_dates_is_refused() {
+    let index: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
+    let dates: ArrayRef = Arc::new(Date64Array::from(vec![0, i64::MIN]));
+    let bytes = stream(&[RecordBatch::try_from_iter([("i", index), ("d64", dates)]).unwrap()], None);
+    let error = read_unguarded(&wide_schema(), &bytes).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+}
