@@ -5,7 +5,7 @@
 
 use crate::WorkItem;
 use crate::columnar::{
-    CsvImport, ParquetImport, TableSchema, coerce_batch, decode_batch, encode_batch, is_guarded, read_stream,
+    CsvImport, ParquetImport, TableSchema, coerce_batch, decode_batch, encode_batch, is_guarded, read_stream, unguarded,
 };
 use crate::filter::{self, Schema, Times};
 use crate::model::table_data::{Column, ColumnType, DataType};
@@ -18,6 +18,7 @@ use crate::value::{FieldDecl, RecordKey, Val, key, stored, time, wire};
 
 /// Every target: its name, as the directory of its corpus has it, and its body.
 pub const TARGETS: &[(&str, fn(&[u8]))] = &[
+    ("arrow_ipc_abort", fuzz_arrow_ipc_abort),
     ("arrow_ipc_in", fuzz_arrow_ipc_in),
     ("control_archive", packages::fuzz::fuzz_control_archive),
     ("control_file", packages::fuzz::fuzz_control),
@@ -107,6 +108,11 @@ pub fn fuzz_arrow_ipc_in(data: &[u8]) {
         row += rows as u64;
         Ok(())
     });
+}
+
+/// As [`fuzz_arrow_ipc_in`], in a process that a panic ends.
+pub fn fuzz_arrow_ipc_abort(data: &[u8]) {
+    unguarded(|| fuzz_arrow_ipc_in(data));
 }
 
 /// Any bytes are a Parquet file that fits a table, or an error.
@@ -311,7 +317,7 @@ mod tests {
             state ^= state << 17;
             (state >> 11) as usize % below.max(1)
         };
-        for name in ["arrow_ipc_in", "csv_import", "parquet_import", "table_batch"] {
+        for name in ["arrow_ipc_abort", "arrow_ipc_in", "csv_import", "parquet_import", "table_batch"] {
             let inputs: Vec<Vec<u8>> = std::fs::read_dir(root.join(name))
                 .unwrap()
                 .map(|input| std::fs::read(input.unwrap().path()).unwrap())

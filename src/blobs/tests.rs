@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::format::{BLOCK_BYTES, block_offset, path};
 use super::*;
-use crate::disk::{DirEntry, Disk, DiskFile, FileId, MemoryDisk, Mode};
+use crate::disk::{CountingDisk, Disk, MemoryDisk, Mode};
 use crate::error::{Error, ErrorKind};
 use crate::value::Control;
 
@@ -183,98 +183,10 @@ fn strays_are_listed_without_an_id() {
     assert_eq!(listed.iter().filter_map(|entry| entry.id).collect::<Vec<_>>(), [0x1234]);
 }
 
-/// A disk that counts the bytes that are read of its files, the files that are open, and the most that ever were.
-#[derive(Debug, Default)]
-struct Counting {
-    disk: MemoryDisk,
-    read: Arc<AtomicU64>,
-    open: Arc<AtomicU64>,
-    most_open: Arc<AtomicU64>,
-}
-
-#[derive(Debug)]
-struct CountingFile {
-    file: Box<dyn DiskFile>,
-    read: Arc<AtomicU64>,
-    open: Arc<AtomicU64>,
-}
-
-impl Drop for CountingFile {
-    fn drop(&mut self) {
-        self.open.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-impl DiskFile for CountingFile {
-    fn len(&self) -> io::Result<u64> {
-        self.file.len()
-    }
-    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        self.read.fetch_add(buffer.len() as u64, Ordering::SeqCst);
-        self.file.read_exact_at(buffer, offset)
-    }
-    fn file_id(&self) -> io::Result<FileId> {
-        self.file.file_id()
-    }
-    fn write_all_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
-        self.file.write_all_at(data, offset)
-    }
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.file.set_len(len)
-    }
-    fn sync_data(&self) -> io::Result<()> {
-        self.file.sync_data()
-    }
-    fn sync_all(&self) -> io::Result<()> {
-        self.file.sync_all()
-    }
-    fn try_lock(&self) -> io::Result<bool> {
-        self.file.try_lock()
-    }
-    fn unlock(&self) -> io::Result<()> {
-        self.file.unlock()
-    }
-}
-
-impl Disk for Counting {
-    fn open(&self, path: &str, mode: Mode) -> io::Result<Box<dyn DiskFile>> {
-        let file = self.disk.open(path, mode)?;
-        self.most_open.fetch_max(self.open.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-        Ok(Box::new(CountingFile { file, read: self.read.clone(), open: self.open.clone() }))
-    }
-    fn create_dir_all(&self, path: &str) -> io::Result<()> {
-        self.disk.create_dir_all(path)
-    }
-    fn exists(&self, path: &str) -> io::Result<bool> {
-        self.disk.exists(path)
-    }
-    fn list(&self, path: &str) -> io::Result<Vec<DirEntry>> {
-        self.disk.list(path)
-    }
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.disk.rename(from, to)
-    }
-    fn remove_file(&self, path: &str) -> io::Result<()> {
-        self.disk.remove_file(path)
-    }
-    fn remove_dir_all(&self, path: &str) -> io::Result<()> {
-        self.disk.remove_dir_all(path)
-    }
-    fn sync_dir(&self, path: &str) -> io::Result<()> {
-        self.disk.sync_dir(path)
-    }
-    fn file_id(&self, path: &str) -> io::Result<FileId> {
-        self.disk.file_id(path)
-    }
-    fn free_bytes(&self) -> io::Result<Option<u64>> {
-        self.disk.free_bytes()
-    }
-}
-
 #[test]
 fn a_range_reads_the_blocks_that_it_lies_in_and_no_more() {
     let read = Arc::new(AtomicU64::new(0));
-    let disk = Counting { read: read.clone(), ..Counting::default() };
+    let disk = CountingDisk { read: read.clone(), ..CountingDisk::default() };
     let blobs = BlobStore::open(Arc::new(disk)).unwrap();
     let content = bytes(100 * BLOCK_BYTES + 9);
     let parts = [put(&blobs, 1, &content), put(&blobs, 2, &content)];
@@ -307,7 +219,7 @@ fn a_range_reads_the_blocks_that_it_lies_in_and_no_more() {
 #[test]
 fn content_of_many_parts_has_one_of_them_open() {
     let most_open = Arc::new(AtomicU64::new(0));
-    let disk = Counting { most_open: most_open.clone(), ..Counting::default() };
+    let disk = CountingDisk { most_open: most_open.clone(), ..CountingDisk::default() };
     let blobs = BlobStore::open(Arc::new(disk)).unwrap();
     let content = bytes(300);
     let parts: Vec<BlobInfo> = content.iter().zip(0..).map(|(byte, id)| put(&blobs, id, &[*byte])).collect();

@@ -192,7 +192,7 @@ fn to_timestamps(column: &Column, array: &ArrayRef, misfit: &dyn Fn(usize) -> Er
             timestamps::<TimestampNanosecondType>(array, |value| Some(value.div_euclid(1_000_000)), misfit)
         }
         Arrow::Date32 => timestamps::<Date32Type>(array, |days| Some(i64::from(days) * DAY_MS), misfit),
-        Arrow::Date64 => timestamps::<Date64Type>(array, |ms| Some(ms.div_euclid(DAY_MS) * DAY_MS), misfit),
+        Arrow::Date64 => timestamps::<Date64Type>(array, |ms| ms.div_euclid(DAY_MS).checked_mul(DAY_MS), misfit),
         source => Err(type_error(column, source)),
     }
 }

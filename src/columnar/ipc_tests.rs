@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, DictionaryArray, Int32Array, Int64Array, ListArray, NullArray, RecordBatch, StringArray,
-    StringViewArray,
+    Array, ArrayRef, BooleanArray, Date32Array, Date64Array, DictionaryArray, Float32Array, Float64Array, Int8Array,
+    Int32Array, Int64Array, LargeStringArray, ListArray, NullArray, RecordBatch, StringArray, StringViewArray,
+    TimestampNanosecondArray, TimestampSecondArray, UInt16Array,
 };
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{Field, Int32Type, Schema};
@@ -12,6 +13,7 @@ use arrow::ipc::CompressionType;
 use arrow::ipc::writer::{IpcWriteOptions, StreamWriter};
 
 use super::coerce::coerce_batch;
+use super::guard::unguarded;
 use super::ipc::read_stream;
 use super::schema::TableSchema;
 use crate::error::{ErrorKind, Result};
@@ -217,4 +219,209 @@ fn texts_that_grow_too_large_are_refused() {
     let rows = arrow::compute::take(&one, &Int32Array::from(vec![0; 1000]), None).unwrap();
     let error = read(&stream(&[batch(rows)], None)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
+}
+
+/// A column of each type that a table takes, with nulls, in two batches.
+fn every_type(compression: Option<CompressionType>) -> Vec<u8> {
+    let text = |at: i64| (at % 3 != 0).then(|| format!("a text that no view holds inside, {at}"));
+    let some = |at: i64| (at % 4 != 0).then_some(at);
+    let batch = |rows: std::ops::Range<i64>| {
+        let all = || rows.clone();
+        let dictionary: DictionaryArray<Int32Type> =
+            all().map(|at| (at % 3 != 0).then_some(["on", "off"][at as usize % 2])).collect();
+        let columns: Vec<(&str, ArrayRef)> = vec![
+            ("i", Arc::new(Int64Array::from_iter_values(all()))),
+            ("s", Arc::new(all().map(text).collect::<StringArray>())),
+            ("l", Arc::new(all().map(text).collect::<LargeStringArray>())),
+            ("v", Arc::new(all().map(text).collect::<StringViewArray>())),
+            ("d", Arc::new(dictionary)),
+            ("b", Arc::new(all().map(|at| some(at).map(|at| at % 2 == 0)).collect::<BooleanArray>())),
+            ("n", Arc::new(NullArray::new(rows.clone().count()))),
+            ("tiny", Arc::new(all().map(|at| some(at).map(|at| at as i8)).collect::<Int8Array>())),
+            ("u", Arc::new(all().map(|at| some(at).map(|at| at as u16)).collect::<UInt16Array>())),
+            ("f", Arc::new(all().map(|at| some(at).map(|at| at as f32)).collect::<Float32Array>())),
+            ("g", Arc::new(all().map(|at| some(at).map(|at| at as f64)).collect::<Float64Array>())),
+            ("sec", Arc::new(all().map(some).collect::<TimestampSecondArray>().with_timezone("UTC"))),
+            ("ns", Arc::new(all().map(some).collect::<TimestampNanosecondArray>())),
+            ("d32", Arc::new(all().map(|at| some(at).map(|at| at as i32)).collect::<Date32Array>())),
+            ("d64", Arc::new(all().map(some).collect::<Date64Array>())),
+        ];
+        RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()
+    };
+    stream(&[batch(0..20), batch(20..33)], compression)
+}
+
+/// The columns of [`every_type`].
+fn wide_schema() -> TableSchema {
+    let nullable = |(name, data_type)| column(name, data_type, ColumnType::Nullable);
+    let columns = [
+        ("s", DataType::String),
+        ("l", DataType::String),
+        ("v", DataType::String),
+        ("d", DataType::String),
+        ("b", DataType::Bool),
+        ("n", DataType::Float64),
+        ("tiny", DataType::Int32),
+        ("u", DataType::Int64),
+        ("f", DataType::Float64),
+        ("g", DataType::Float32),
+        ("sec", DataType::Timestamp),
+        ("ns", DataType::Timestamp),
+        ("d32", DataType::Timestamp),
+        ("d64", DataType::Timestamp),
+    ];
+    let index = column("i", DataType::Int64, ColumnType::Index);
+    TableSchema::with_default_limit(std::iter::once(index).chain(columns.map(nullable)).collect()).unwrap()
+}
+
+/// Reads as a host does that is built with `panic = "abort"`.
+fn read_unguarded(schema: &TableSchema, bytes: &[u8]) -> Result<usize> {
+    let mut rows = 0;
+    unguarded(|| {
+        read_stream(&mut &*bytes, |batch| {
+            rows += coerce_batch(schema, &batch, rows as u64)?.num_rows();
+            Ok(())
+        })
+    })?;
+    Ok(rows)
+}
+
+/// Where the messages of a stream begin: of each its metadata, and its body.
+fn messages(bytes: &[u8]) -> Vec<(std::ops::Range<usize>, std::ops::Range<usize>)> {
+    let mut out = Vec::new();
+    let mut at = 0;
+    loop {
+        let len = u32::from_le_bytes(bytes[at + 4..at + 8].try_into().unwrap()) as usize;
+        if len == 0 {
+            return out;
+        }
+        let metadata = at + 8..at + 8 + len;
+        let header = arrow::ipc::root_as_message(&bytes[metadata.clone()]).unwrap();
+        let body = metadata.end..metadata.end + header.bodyLength() as usize;
+        at = body.end;
+        out.push((metadata, body));
+    }
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % bound.max(1)
+    }
+}
+
+/// No forged stream reaches a panic of the library: nothing is caught here.
+#[test]
+fn forged_metadata_panics_nowhere() {
+    let count = if std::env::var_os("STATIONDB_NIGHT").is_some() { 1_000_000 } else { 5_000 };
+    let schema = wide_schema();
+    let streams = [None, Some(CompressionType::ZSTD), Some(CompressionType::LZ4_FRAME)].map(every_type);
+    let messages = streams.each_ref().map(|bytes| messages(bytes));
+    for bytes in &streams {
+        assert_eq!(read_unguarded(&schema, bytes).unwrap(), 33);
+    }
+    let seed = std::env::var("STATIONDB_CRASH_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1u64);
+    let mut random = Random(seed.wrapping_mul(2).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let (mut good, mut bad) = (0, 0);
+    for _ in 0..count {
+        let which = random.below(streams.len());
+        let mut bytes = streams[which].clone();
+        for _ in 0..=random.below(3) {
+            let (metadata, body) = messages[which][random.below(messages[which].len())].clone();
+            // Mostly the metadata; of the body the lengths of compressed buffers, and whatever else.
+            let range = if random.below(8) == 0 && !body.is_empty() { body } else { metadata };
+            let at = range.start + random.below(range.len());
+            let word = at / 4 * 4;
+            match random.below(8) {
+                0 | 1 => bytes[at] ^= 1 << random.below(8),
+                2 => bytes[at] = [0, 1, 2, 3, 0x7f, 0x80, 0xfe, 0xff][random.below(8)],
+                3 | 4 => {
+                    let value = [0, 1, 2, -1, -2, 3, 7, 9, 1 << 20, 1 << 31, i64::MAX, i64::MIN][random.below(12)];
+                    let len = (bytes.len() - word).min(8);
+                    bytes[word..word + len].copy_from_slice(&value.to_le_bytes()[..len]);
+                }
+                5 => {
+                    let value = i32::from_le_bytes(bytes[word..word + 4].try_into().unwrap());
+                    let changed = value.wrapping_add([1, -1, 2, 4, -4, 8][random.below(6)]);
+                    bytes[word..word + 4].copy_from_slice(&changed.to_le_bytes());
+                }
+                6 => {
+                    // The same as elsewhere: an offset, a type, a count.
+                    let from = range.start + random.below(range.len()) / 4 * 4;
+                    let len = [1, 2, 4, 8, 16][random.below(5)].min(bytes.len() - word.max(from));
+                    bytes.copy_within(from..from + len, word);
+                }
+                _ => bytes.truncate(bytes.len() - random.below(64)),
+            }
+            if bytes.len() < streams[which].len() {
+                break;
+            }
+        }
+        match read_unguarded(&schema, &bytes) {
+            Ok(_) => good += 1,
+            Err(error) if is_refused(&error) => bad += 1,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    println!("counted: {count} forged streams");
+    println!("{good} were read, {bad} refused");
+    assert!(good > count / 50 && bad > count / 4, "{good} {bad}");
+}
+
+/// A few bytes of LZ4 that inflate to more than was declared, and to more than memory should hold.
+#[test]
+fn an_lz4_frame_that_inflates_beyond_its_length_is_refused() {
+    let zeros: ArrayRef = Arc::new(Int64Array::from(vec![0; 1 << 20]));
+    let bytes = stream(&[RecordBatch::try_from_iter([("i", zeros)]).unwrap()], Some(CompressionType::LZ4_FRAME));
+    let (metadata, body) = messages(&bytes)[1].clone();
+    // The values are the last buffer: their length once inflated, the header of the frame, blocks.
+    let (offset, len) = last_buffer(&bytes[metadata.clone()]);
+    let frame = &bytes[body.start + offset + 8..body.start + offset + len];
+    let block_len = u32::from_le_bytes(frame[7..11].try_into().unwrap()) as usize;
+    let block = &frame[7..11 + block_len];
+    let bomb = |blocks: usize| {
+        let mut new_body = bytes[body.start..body.start + offset + 8 + 7].to_vec();
+        (0..blocks).for_each(|_| new_body.extend_from_slice(block));
+        new_body.extend_from_slice(&[0; 4]);
+        let new_len = new_body.len() - offset;
+        new_body.resize(new_body.len().next_multiple_of(64), 0);
+        let mut header = bytes[metadata.clone()].to_vec();
+        for (old, new) in [(body.len(), new_body.len()), (len, new_len)] {
+            for at in (0..header.len() - 7).step_by(4) {
+                if header[at..at + 8] == (old as i64).to_le_bytes() {
+                    header[at..at + 8].copy_from_slice(&(new as i64).to_le_bytes());
+                }
+            }
+        }
+        [&bytes[..metadata.start], &header, &new_body, &bytes[body.end..]].concat()
+    };
+    let read = |bytes: &[u8]| read_stream(&mut &*bytes, |_| Ok(()));
+    assert_eq!(read(&bytes).unwrap(), 1);
+    // As many blocks as there were: the same stream. One more: another length.
+    let blocks = (8 << 20) / (4 << 20);
+    assert_eq!(read(&bomb(blocks)).unwrap(), 1);
+    assert_eq!(read(&bomb(blocks + 1)).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    let most = limits::IMPORT_OPEN_BYTES as usize / (4 << 20);
+    assert_eq!(read(&bomb(most + 1)).unwrap_err().kind(), ErrorKind::LimitExceeded);
+}
+
+/// Where the last buffer of a batch lies, and its length.
+fn last_buffer(metadata: &[u8]) -> (usize, usize) {
+    let header = arrow::ipc::root_as_message(metadata).unwrap();
+    let buffer = *header.header_as_record_batch().unwrap().buffers().unwrap().iter().last().unwrap();
+    (buffer.offset() as usize, buffer.length() as usize)
+}
+
+/// The day of the least time of all begins before it.
+#[test]
+fn a_date_before_all_dates_is_refused() {
+    let index: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
+    let dates: ArrayRef = Arc::new(Date64Array::from(vec![0, i64::MIN]));
+    let bytes = stream(&[RecordBatch::try_from_iter([("i", index), ("d64", dates)]).unwrap()], None);
+    let error = read_unguarded(&wide_schema(), &bytes).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
 }

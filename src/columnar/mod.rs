@@ -17,6 +17,7 @@ mod frame;
 mod guard;
 pub(crate) mod import;
 mod ipc;
+mod ipc_check;
 pub mod kernels;
 mod keys;
 mod memory_run;
@@ -47,7 +48,7 @@ pub use explain::{Touched, touched};
 pub use export::{export_csv, export_ipc, export_parquet};
 pub use frame::{batch_rows, frame_to_batch};
 #[cfg(any(test, fuzzing))]
-pub use guard::is_guarded;
+pub use guard::{is_guarded, unguarded};
 pub use import::{CsvImport, ParquetImport, ReadSeek};
 pub use ipc::read_stream;
 pub use keys::index_values;

@@ -1,5 +1,6 @@
 //! Every read path against a naive model of the same rows in memory.
 
+mod overlap;
 mod shapes;
 
 use std::cmp::Ordering;

@@ -6,6 +6,8 @@
 
 #[cfg(any(test, feature = "faults"))]
 pub mod contract;
+#[cfg(test)]
+mod counting;
 #[cfg(any(test, feature = "faults"))]
 mod memory;
 mod owner;
@@ -18,6 +20,8 @@ use std::fmt::Debug;
 use std::io;
 use std::sync::Arc;
 
+#[cfg(test)]
+pub use counting::CountingDisk;
 #[cfg(any(test, feature = "faults"))]
 pub use memory::MemoryDisk;
 pub use owner::Owner;

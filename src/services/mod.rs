@@ -10,6 +10,8 @@ mod search;
 mod table_append;
 #[cfg(test)]
 mod table_append_tests;
+#[cfg(test)]
+mod table_files_tests;
 mod table_import;
 #[cfg(test)]
 mod table_import_tests;

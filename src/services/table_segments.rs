@@ -6,7 +6,7 @@ use super::table_metadata::found;
 use crate::error::Result;
 use crate::model::Resource;
 use crate::model::table::TableMetadata;
-use crate::session::table_store::{self, SegmentReader};
+use crate::session::table_store::{self, Handout};
 use crate::session::{Access, Identity, Session};
 use crate::value::{Control, guarded};
 
@@ -42,9 +42,9 @@ pub(super) fn export<A: Access>(
     // Sealing changes where rows are and not which there are, so it is nobody's write.
     let session = Session::new(access.context().engine.clone(), Identity::user("stationdb"));
     guarded("sealing a table", || table_store::seal(&session, table.id(), control))?;
-    let readers = access.read(|view| SegmentReader::open_all(view, table.id()))?;
+    let mut segments = access.read(|view| Handout::new(view, table.id()))?;
     let mut count = 0;
-    for mut reader in readers {
+    while let Some(mut reader) = segments.next()? {
         control.check()?;
         let (name, row_count, byte_count) = (reader.name(), reader.row_count(), reader.byte_count());
         each(SegmentFile { name: &name, row_count, byte_count, data: &mut reader })?;

@@ -126,8 +126,8 @@ fn remove_forgotten(engine: &Arc<Engine>, session: &Session, control: &Control) 
     for key in paths {
         control.check()?;
         let Ok(path) = std::str::from_utf8(&key) else { continue };
-        // Asked after the snapshots: a reader takes hold of its blobs before it lets its snapshot go.
-        if engine.blobs.is_held(path) {
+        // Asked after the snapshots: a reader takes hold of its files before it lets its snapshot go.
+        if engine.blobs.is_held(path) || engine.tables.is_held(path) {
             continue;
         }
         engine.tables.forget(path);

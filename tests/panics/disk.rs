@@ -6,7 +6,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Once};
 
-use stationdb::faults::{DirEntry, Disk, DiskFile, MemoryDisk, Mode, SharedDisk, parent};
+use stationdb::faults::{DirEntry, Disk, DiskFile, FileId, MemoryDisk, Mode, SharedDisk, parent};
 
 const MESSAGE: &str = "this read panics on purpose";
 
@@ -162,6 +162,10 @@ impl Disk for PanickingDisk {
         self.inner.sync_dir(path)
     }
 
+    fn file_id(&self, path: &str) -> io::Result<FileId> {
+        self.inner.file_id(path)
+    }
+
     fn free_bytes(&self) -> io::Result<Option<u64>> {
         self.inner.free_bytes()
     }
@@ -181,6 +185,10 @@ impl DiskFile for PanickingFile {
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         self.trap.read();
         self.inner.read_exact_at(buffer, offset)
+    }
+
+    fn file_id(&self) -> io::Result<FileId> {
+        self.inner.file_id()
     }
 
     fn write_all_at(&self, data: &[u8], offset: u64) -> io::Result<()> {

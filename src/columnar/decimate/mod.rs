@@ -1,9 +1,12 @@
 //! Decimated reads: LOSSY, MAX_MIN and ENTRY_EXIT over any numeric axis.
 //!
 //! What must hold: the answer is that of a full scan, row for row, whichever way it was found. Over the index column of
-//! runs that do not overlap it comes from summaries ([`ranked`]); otherwise the rows pass by in order of x ([`stream`]).
+//! runs that do not overlap it comes from summaries ([`ranked`]). Over that of runs that overlap each run is read once
+//! ([`overlapping`]). Otherwise the rows pass by in order of x ([`stream`]).
 
 mod answer;
+mod intervals;
+mod overlapping;
 mod ranked;
 mod stream;
 
@@ -54,6 +57,9 @@ pub fn decimate(
     columns: &[usize],
     control: &Control,
 ) -> Result<RecordBatch> {
+    if decimation.x == view.schema.index() && view.overlapping_runs() > 0 {
+        return fetch_rows(view, &overlapping::keep(view, decimation, predicates, control)?, columns, control);
+    }
     match ranked::keep(view, decimation, predicates, control)? {
         Some(kept) => answer::rows(view, &kept, columns, control),
         None => fetch_rows(view, &stream::keep(view, decimation, predicates, control)?, columns, control),
@@ -69,19 +75,19 @@ enum Level {
 
 /// The extremes of some rows: smaller value first, then smaller rank, so that the order of offers does not matter.
 #[derive(Clone, Copy, Debug)]
-struct Best<P> {
-    min: Option<(Level, u64, P)>,
-    max: Option<(Level, u64, P)>,
+struct Best<P, R = u64> {
+    min: Option<(Level, R, P)>,
+    max: Option<(Level, R, P)>,
 }
 
-impl<P: Copy> Best<P> {
-    fn offer_min(&mut self, level: Level, rank: u64, place: P) {
+impl<P: Copy, R: Copy + Ord> Best<P, R> {
+    fn offer_min(&mut self, level: Level, rank: R, place: P) {
         if self.min.is_none_or(|(best, at, _)| level < best || (level == best && rank < at)) {
             self.min = Some((level, rank, place));
         }
     }
 
-    fn offer_max(&mut self, level: Level, rank: u64, place: P) {
+    fn offer_max(&mut self, level: Level, rank: R, place: P) {
         if self.max.is_none_or(|(best, at, _)| level > best || (level == best && rank < at)) {
             self.max = Some((level, rank, place));
         }

@@ -82,7 +82,12 @@ fn levels(array: &dyn Array) -> Result<Vec<Level>> {
 }
 
 /// Smallest and largest x of the rows that pass.
-fn bounds(view: &TableView, x: usize, predicates: &Predicates, control: &Control) -> Result<Option<(Level, Level)>> {
+pub(super) fn bounds(
+    view: &TableView,
+    x: usize,
+    predicates: &Predicates,
+    control: &Control,
+) -> Result<Option<(Level, Level)>> {
     let units = all_units(view);
     let found = in_parallel(&units, view.row_count() as usize, control, |(run, rows)| {
         let run = view.run(*run)?;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::disk::sim::{Fault, OpKind, Pick, SimDisk, Survival, TraceEntry};
-use crate::disk::{Disk, Mode, SharedDisk};
+use crate::disk::{Disk, FileId, Mode, SharedDisk};
 use crate::error::ErrorKind;
 use crate::records::{Change, RecordFile, RecordFileOptions, Snapshot, Source, Space};
 
@@ -223,6 +223,10 @@ impl DiskFile for Forgetful {
 
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         self.file.read_exact_at(buffer, offset)
+    }
+
+    fn file_id(&self) -> io::Result<FileId> {
+        self.file.file_id()
     }
 
     fn write_all_at(&self, data: &[u8], offset: u64) -> io::Result<()> {

@@ -8,9 +8,11 @@ use std::sync::{Arc, Mutex};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{number_of, stretches};
-use crate::columnar::{MemoryRun, Segment, SegmentMeta, TableSchema, batch_bytes, decode_batch};
+use crate::columnar::{
+    DATA_SUFFIX, MemoryRun, SUMMARY_SUFFIX, Segment, SegmentMeta, TableSchema, batch_bytes, decode_batch,
+};
 use crate::disk::SharedDisk;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::session::engine::lock;
 
 /// Open segments that are kept.
@@ -39,11 +41,56 @@ pub(crate) struct TableCache {
     pub(super) temporary: Arc<AtomicU64>,
     /// Directories of tables that are made just now, or whose names could not be made durable.
     pub(super) unsynced: Mutex<HashSet<String>>,
+    /// How often each segment is held.
+    held: Arc<Mutex<HashMap<u64, usize>>>,
     /// Held while segments are sealed or merged: one at a time.
     pub(super) turn: Mutex<()>,
 }
 
+/// Segments whose files are not removed while this lives, although no file of them may be open.
+#[derive(Debug)]
+pub(super) struct HeldSegments {
+    held: Arc<Mutex<HashMap<u64, usize>>>,
+    ids: Vec<u64>,
+}
+
+impl Drop for HeldSegments {
+    fn drop(&mut self) {
+        let mut held = lock(&self.held);
+        for id in &self.ids {
+            if let Some(holders) = held.get_mut(id) {
+                *holders -= 1;
+                if *holders == 0 {
+                    held.remove(id);
+                }
+            }
+        }
+    }
+}
+
+/// The number of the segment that a data or summary file belongs to.
+fn segment_of(path: &str) -> Option<u64> {
+    let name = path.strip_prefix("tables/")?.rsplit('/').next()?;
+    let number = name.strip_suffix(DATA_SUFFIX).or_else(|| name.strip_suffix(SUMMARY_SUFFIX))?;
+    u64::from_str_radix(number, 16).ok()
+}
+
 impl TableCache {
+    /// Keeps the files of these segments. Called while a snapshot that names them is alive.
+    pub(super) fn hold(&self, ids: Vec<u64>) -> HeldSegments {
+        let mut held = lock(&self.held);
+        for id in &ids {
+            *held.entry(*id).or_default() += 1;
+        }
+        drop(held);
+        HeldSegments { held: self.held.clone(), ids }
+    }
+
+    /// Whether the file at `path` belongs to a segment that is held.
+    pub(crate) fn is_held(&self, path: &str) -> bool {
+        segment_of(path).is_some_and(|id| lock(&self.held).contains_key(&id))
+    }
+
     pub(super) fn segment(
         &self,
         disk: &SharedDisk,
@@ -55,7 +102,16 @@ impl TableCache {
             return Ok(segment.clone());
         }
         let id = meta.id;
-        let opened = Arc::new(Segment::open(disk, dir, meta, schema.clone())?);
+        let open = || Segment::open(disk, dir, meta.clone(), schema.clone());
+        let opened = match open() {
+            // The process may have as many files open as it can: those that nobody reads are let go.
+            Err(error) if error.kind() == ErrorKind::Io => {
+                *lock(&self.segments) = Default::default();
+                open()
+            }
+            outcome => outcome,
+        };
+        let opened = Arc::new(opened?);
         let mut kept = lock(&self.segments);
         let (by_id, order) = &mut *kept;
         if by_id.insert(id, opened.clone()).is_none() {
@@ -71,8 +127,7 @@ impl TableCache {
 
     /// Lets go of the segment whose file at `path` is about to be removed: an open file keeps its bytes on the disk.
     pub(crate) fn forget(&self, path: &str) {
-        let name = path.rsplit('/').next().and_then(|name| name.strip_suffix(".parquet"));
-        let Some(id) = name.and_then(|name| u64::from_str_radix(name, 16).ok()) else { return };
+        let Some(id) = segment_of(path) else { return };
         let mut kept = lock(&self.segments);
         let (by_id, order) = &mut *kept;
         if by_id.remove(&id).is_some() {

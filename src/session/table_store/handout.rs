@@ -4,15 +4,49 @@ use std::io::{self, Read};
 
 use xxhash_rust::xxh3::Xxh3;
 
+use super::cache::HeldSegments;
 use super::{directory, key_of, manifest};
 use crate::columnar::{SegmentMeta, data_name};
-use crate::disk::{DiskFile, Mode};
+use crate::disk::{DiskFile, Mode, SharedDisk};
 use crate::error::{Error, Result};
 use crate::session::view::View;
 use crate::value::guarded;
 use crate::value::id::hex;
 
-/// Reads the Parquet file of one segment from its start to its end. Holds the file open, so that a merge cannot take it away.
+/// The segments of a table in one state, one of them open at a time. Their files stay until this is
+/// dropped.
+pub(crate) struct Handout {
+    disk: SharedDisk,
+    dir: String,
+    metas: std::vec::IntoIter<SegmentMeta>,
+    _held: HeldSegments,
+}
+
+impl Handout {
+    /// The segments of a table in the state that `view` shows, by index and then by order of
+    /// append.
+    pub(crate) fn new(view: &View<'_>, id: &str) -> Result<Self> {
+        let mut metas = manifest(view, key_of(id)?.as_bytes())?;
+        metas.sort_by_key(|meta| (meta.min_index, meta.first_ordinal));
+        let engine = &view.context().engine;
+        // Before the snapshot of `view` is let go, which is what kept the files until now.
+        let held = engine.tables.hold(metas.iter().map(|meta| meta.id).collect());
+        Ok(Self { disk: engine.disk.clone(), dir: directory(id), metas: metas.into_iter(), _held: held })
+    }
+
+    /// Opens the next segment; `None` after the last.
+    pub(crate) fn next(&mut self) -> Result<Option<SegmentReader>> {
+        let Some(meta) = self.metas.next() else { return Ok(None) };
+        let path = format!("{}/{}", self.dir, data_name(meta.id));
+        let file = self
+            .disk
+            .open(&path, Mode::Read)
+            .map_err(|error| Error::io(format_args!("opening the segment file {path}"), error))?;
+        Ok(Some(SegmentReader { meta, file, at: 0, hasher: Xxh3::new() }))
+    }
+}
+
+/// Reads the Parquet file of one segment from its start to its end.
 pub(crate) struct SegmentReader {
     meta: SegmentMeta,
     file: Box<dyn DiskFile>,
@@ -21,26 +55,6 @@ pub(crate) struct SegmentReader {
 }
 
 impl SegmentReader {
-    /// The segments of a table in the state that `view` shows, by index and then by order of append.
-    pub(crate) fn open_all(view: &View<'_>, id: &str) -> Result<Vec<Self>> {
-        let dir = directory(id);
-        let mut metas = manifest(view, key_of(id)?.as_bytes())?;
-        metas.sort_by_key(|meta| (meta.min_index, meta.first_ordinal));
-        metas
-            .into_iter()
-            .map(|meta| {
-                let path = format!("{dir}/{}", data_name(meta.id));
-                let file = view
-                    .context()
-                    .engine
-                    .disk
-                    .open(&path, Mode::Read)
-                    .map_err(|error| Error::io(format_args!("opening the segment file {path}"), error))?;
-                Ok(Self { meta, file, at: 0, hasher: Xxh3::new() })
-            })
-            .collect()
-    }
-
     pub(crate) fn name(&self) -> String {
         data_name(self.meta.id)
     }

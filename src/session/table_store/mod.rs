@@ -28,7 +28,7 @@ use crate::value::{RecordKey, limits, stored};
 
 pub(crate) use cache::TableCache;
 pub(crate) use check::{named_files, sweep, verify};
-pub(crate) use handout::SegmentReader;
+pub(crate) use handout::Handout;
 pub(crate) use maintain::maintain;
 pub(crate) use merge::merge;
 pub(crate) use salvage::{LostRows, TableSalvage, largest_segment};

@@ -1,0 +1,232 @@
+//! Decimation over the index column of runs that overlap. The rows are not merged: an interval is a
+//! range of rows of each run, and its extremes are the best of those.
+//!
+//! What must hold: each row of a needed column is decoded once, whatever the number of runs and
+//! intervals. The work on a row beside that is a sort among the rows that are held together, and
+//! only where an interval ends among them. Equal index values stand in order of the runs, which is
+//! the order of append.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use super::super::count::{count_rows, in_parallel};
+use super::super::keys::index_values;
+use super::super::predicate::Predicates;
+use super::super::segment::{BLOCK_ROWS, ColumnSummary, PAGE_ROWS};
+use super::super::unit;
+use super::super::view::{Locator, Run, TableView};
+use super::Decimation;
+use super::intervals::{Cuts, Pass, Piece, Rank, Source};
+use crate::error::{Error, Result};
+use crate::model::table_data::DecimationMethod;
+use crate::value::Control;
+
+/// Blocks that begin in one window, at least: fewer would leave the second thread without work.
+const WINDOW_BLOCKS: usize = if cfg!(test) { 4 } else { 512 };
+/// Values of y columns that are held together, about.
+const WINDOW_CELLS: usize = 8 * 1024 * 1024;
+
+/// How far a run was read.
+struct Cursor {
+    run: usize,
+    next_row: usize,
+    end_row: usize,
+    pieces: VecDeque<Piece>,
+}
+
+/// The kept rows in order of the index.
+pub(super) fn keep(
+    view: &TableView,
+    decimation: &Decimation,
+    predicates: &Predicates,
+    control: &Control,
+) -> Result<Vec<Locator>> {
+    let row_count = count_rows(view, predicates, control)?;
+    if row_count == 0 {
+        return Ok(Vec::new());
+    }
+    let cuts = Cuts::new(view, decimation, predicates, row_count, control)?;
+    let is_lossy = decimation.method == DecimationMethod::Lossy;
+    let y = if is_lossy { &[][..] } else { &decimation.y[..] };
+    let starts = block_starts(view)?;
+    let window_blocks = WINDOW_BLOCKS.max(2 * view.runs().len());
+    // Of each run a page may wait beside the blocks of the window.
+    let window_rows = window_blocks * BLOCK_ROWS + view.runs().len() * PAGE_ROWS;
+    let together = (WINDOW_CELLS / window_rows).max(1);
+    let mut kept: Vec<Rank> = Vec::new();
+    let mut from = 0;
+    loop {
+        let to = y.len().min(from + together);
+        let columns = y.get(from..to).unwrap_or_default();
+        let mut pass = Pass::new(cuts.clone(), decimation, columns.len(), from == 0);
+        let mut cursors = cursors(view, predicates)?;
+        let bounds = starts.iter().step_by(window_blocks).skip(1).copied().map(Some).chain([None]);
+        for bound in bounds {
+            control.check()?;
+            read_ahead(view, predicates, columns, &mut cursors, bound, control)?;
+            let sources = window(&cursors, bound);
+            pass.take(&sources)?;
+            let ends: Vec<usize> = sources.iter().map(|source| source.rows.end).collect();
+            advance(&mut cursors, &ends, bound);
+        }
+        pass.close();
+        kept.append(&mut pass.kept);
+        from = to;
+        if from >= y.len() {
+            break;
+        }
+    }
+    kept.sort_unstable();
+    kept.dedup();
+    Ok(kept.into_iter().map(|(_, locator)| locator).collect())
+}
+
+/// The ranks at which blocks of rows begin, in order.
+fn block_starts(view: &TableView) -> Result<Vec<Rank>> {
+    let mut starts = Vec::new();
+    for (at, run) in (0u32..).zip(view.runs()) {
+        let rank = |(number, key): (usize, i64)| (key, Locator { run: at, row: (number * BLOCK_ROWS) as u32 });
+        match run {
+            Run::Memory(run) => starts.extend(run.index().iter().copied().step_by(BLOCK_ROWS).enumerate().map(rank)),
+            Run::Segment(segment) => match segment.summary(view.schema.index())? {
+                Some(ColumnSummary::Int(levels)) => {
+                    starts.extend(levels.blocks().iter().map(|block| block.min).enumerate().map(rank));
+                }
+                _ => return Err(Error::corrupt("a segment has no summary of its index column; restore the table")),
+            },
+        }
+    }
+    starts.sort_unstable();
+    Ok(starts)
+}
+
+/// Every run, at the first row that can pass.
+fn cursors(view: &TableView, predicates: &Predicates) -> Result<Vec<Cursor>> {
+    let index_range = predicates.int_range(view.schema.index());
+    let mut cursors = Vec::with_capacity(view.runs().len());
+    for (at, run) in view.runs().iter().enumerate() {
+        let (least, greatest) = run.index_range();
+        let (mut next_row, mut end_row) = (0, run.row_count());
+        if let Some((low, high)) = index_range {
+            if low > least {
+                next_row = run.rows_before(&view.schema, low, false)?;
+            }
+            if high < greatest {
+                end_row = run.rows_before(&view.schema, high, true)?;
+            }
+        }
+        cursors.push(Cursor { run: at, next_row, end_row, pieces: VecDeque::new() });
+    }
+    Ok(cursors)
+}
+
+/// The first row of a run that begins a block and does not come before `bound`.
+fn first_block_from(view: &TableView, run_at: usize, bound: Rank) -> Result<usize> {
+    let is_before =
+        |number: usize, key: i64| (key, Locator { run: run_at as u32, row: (number * BLOCK_ROWS) as u32 }) < bound;
+    let run = view.run(run_at)?;
+    let (mut low, mut high) = (0, run.row_count().div_ceil(BLOCK_ROWS));
+    while low < high {
+        let middle = usize::midpoint(low, high);
+        let key = match run {
+            Run::Memory(run) => run.index().get(middle * BLOCK_ROWS).copied(),
+            Run::Segment(segment) => match segment.summary(view.schema.index())? {
+                Some(ColumnSummary::Int(levels)) => levels.blocks().get(middle).map(|block| block.min),
+                _ => None,
+            },
+        };
+        match key {
+            Some(key) if is_before(middle, key) => low = middle + 1,
+            _ => high = middle,
+        }
+    }
+    Ok(low * BLOCK_ROWS)
+}
+
+/// Decodes what is missing of the rows before `bound`: whole pages, each once.
+fn read_ahead(
+    view: &TableView,
+    predicates: &Predicates,
+    columns: &[usize],
+    cursors: &mut [Cursor],
+    bound: Option<Rank>,
+    control: &Control,
+) -> Result<()> {
+    let index = view.schema.index();
+    let mut wanted = columns.to_vec();
+    let key_at = wanted.iter().position(|&column| column == index).unwrap_or_else(|| {
+        wanted.push(index);
+        wanted.len() - 1
+    });
+    let mut looks: Vec<(usize, Range<usize>)> = Vec::new();
+    for (at, cursor) in cursors.iter().enumerate() {
+        let end = match bound {
+            None => cursor.end_row,
+            Some(bound) => first_block_from(view, cursor.run, bound)?.next_multiple_of(PAGE_ROWS).min(cursor.end_row),
+        };
+        let mut from = cursor.next_row;
+        while from < end {
+            // In parts, so that two threads share a long run.
+            let to = (from / PAGE_ROWS * PAGE_ROWS + 16 * PAGE_ROWS).min(end);
+            looks.push((at, from..to));
+            from = to;
+        }
+    }
+    let rows = looks.iter().map(|(_, rows)| rows.len()).sum();
+    let misfit = |error| Error::corrupt("a projection failed; this is a defect").with_source(error);
+    let run_of = |at: usize| cursors.get(at).map_or(usize::MAX, |cursor| cursor.run);
+    let pieces = in_parallel(&looks, rows, control, |(at, rows)| {
+        let run_at = run_of(*at);
+        let run = view.run(run_at)?;
+        let picked = unit::pick(run, &view.schema, predicates, rows.clone(), &wanted)?;
+        if unit::row_count(&picked.ranges) == 0 {
+            return Ok(None);
+        }
+        let whole = unit::materialise(run, &view.schema, &picked, &wanted)?;
+        let keys = index_values(whole.column(key_at))?.into_owned();
+        let batch = whole.project(&(0..columns.len()).collect::<Vec<_>>()).map_err(misfit)?;
+        let rows = picked.ranges.iter().flat_map(|range| range.start as u32..range.end as u32).collect();
+        Ok(Some(Piece { run: run_at as u32, keys, batch, rows, at: 0 }))
+    })?;
+    for ((at, rows), piece) in looks.into_iter().zip(pieces) {
+        if let Some(cursor) = cursors.get_mut(at) {
+            cursor.next_row = rows.end;
+            cursor.pieces.extend(piece);
+        }
+    }
+    Ok(())
+}
+
+/// The rows before `bound` that no window had yet: in order of the runs, and of the rows in each.
+fn window(cursors: &[Cursor], bound: Option<Rank>) -> Vec<Source<'_>> {
+    let mut sources = Vec::new();
+    for piece in cursors.iter().flat_map(|cursor| &cursor.pieces) {
+        let rest = piece.keys.get(piece.at..).unwrap_or_default();
+        let count = match bound {
+            None => rest.len(),
+            Some((key, locator)) if piece.run == locator.run => {
+                let rows = piece.rows.get(piece.at..).unwrap_or_default();
+                let at = rest.partition_point(|&mine| mine < key);
+                // Of rows with the same index value those before the row of the bound.
+                let equal = rest.get(at..).unwrap_or_default().iter().zip(rows.get(at..).unwrap_or_default());
+                at + equal.take_while(|&(&mine, &row)| mine == key && row < locator.row).count()
+            }
+            Some((key, locator)) => {
+                rest.partition_point(|&mine| mine < key || (mine == key && piece.run < locator.run))
+            }
+        };
+        sources.push(Source { piece, rows: piece.at..piece.at + count });
+    }
+    sources
+}
+
+/// Notes what the window had; `ends` are the ends of its sources.
+fn advance(cursors: &mut [Cursor], ends: &[usize], bound: Option<Rank>) {
+    let pieces = cursors.iter_mut().flat_map(|cursor| &mut cursor.pieces);
+    for (piece, end) in pieces.zip(ends) {
+        piece.at = *end;
+    }
+    for cursor in cursors {
+        cursor.pieces.retain(|piece| bound.is_some() && piece.at < piece.keys.len());
+    }
+}
