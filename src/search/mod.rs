@@ -57,6 +57,8 @@ mod tokenizer;
 mod view;
 #[cfg(feature = "search")]
 mod word_list;
+#[cfg(feature = "search")]
+mod writer;
 
 #[cfg(not(feature = "search"))]
 #[path = "absent.rs"]
