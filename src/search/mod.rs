@@ -30,6 +30,8 @@ mod collect;
 #[cfg(feature = "search")]
 mod columns;
 #[cfg(feature = "search")]
+mod compare;
+#[cfg(feature = "search")]
 mod compile;
 #[cfg(feature = "search")]
 mod contains;
@@ -70,7 +72,7 @@ mod order_tests;
 mod tests;
 
 pub use checkpoint::Checkpoint;
-pub use document::{Ask, Cell, Change, ColumnName, DocKey, Document, Shape};
+pub use document::{Ask, Cell, Change, ColumnName, Comparison, DocKey, Document, Expected, Shape};
 pub use grammar::parse;
 #[cfg(not(feature = "search"))]
 pub use index::View;
