@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::checkpoint::Checkpoint;
-use super::document::{Ask, Change, Shape};
+use super::document::{Ask, Change, Comparison, Shape};
 use super::request::{Hits, Request, Scope};
 use crate::disk::SharedDisk;
 use crate::error::{Error, Result};
@@ -136,6 +136,16 @@ impl View {
 
     /// Answers `Unsupported`.
     pub fn count_cells(&self, _: &[Ask], _: Option<&[Scope]>) -> Result<u64> {
+        Err(absent())
+    }
+
+    /// Answers `Unsupported`.
+    pub fn compare(&self, _: &mut dyn Comparison) -> Result<()> {
+        Err(absent())
+    }
+
+    /// Answers `Unsupported`.
+    pub fn copies(&self, _: super::DocKey) -> Result<u64> {
         Err(absent())
     }
 

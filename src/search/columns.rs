@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-use tantivy::columnar::{Column, StrColumn};
+use tantivy::columnar::{Column, MonotonicallyMappableToU64, StrColumn};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocSet, SegmentReader, TERMINATED, Term};
 
@@ -47,13 +47,19 @@ pub fn count(
     }
 }
 
-fn within<T: PartialOrd + Copy + std::fmt::Debug + Send + Sync + 'static>(
+fn within<T: MonotonicallyMappableToU64>(
     column: &Column<T>,
     ranges: &[RangeInclusive<T>],
     reader: &SegmentReader,
 ) -> Vec<u32> {
     let mut found = Vec::new();
     for range in ranges {
+        // For a range that ends below the least value of a bit-packed column, the engine returns the documents with the
+        // least value: it subtracts the least value from the end of the range, and what is below zero becomes zero.
+        let (first, last) = (range.start().to_u64(), range.end().to_u64());
+        if last < column.min_value().to_u64() || first > column.max_value().to_u64() {
+            continue;
+        }
         let mut one = Vec::new();
         column.get_docids_for_value_range(range.clone(), 0..reader.max_doc(), &mut one);
         found.append(&mut one);

@@ -152,7 +152,12 @@ impl Compiler<'_> {
             }
         }
         if let (Some(_), Some(word)) = (last, words.last()) {
-            let Some(()) = self.expand(field, word)? else { return Ok(None) };
+            // A phrase opens the postings of every word that the prefix stands for at once, so they are bounded. A prefix
+            // alone takes one bit for each document of a segment, however many words it stands for.
+            let most = if whole.is_empty() { None } else { Some(TEXT_QUERY_EXPANSION) };
+            if !self.has_words(field, word, most)? {
+                return Ok(None);
+            }
             let query: Box<dyn Query> = if whole.is_empty() {
                 let end = after(word).map_or(Bound::Unbounded, |end| {
                     let mut term = Term::from_field_text(field, "");
@@ -174,8 +179,11 @@ impl Compiler<'_> {
         })
     }
 
-    /// `None` when no word of the field starts like this; an error when too many do.
-    fn expand(&self, field: Field, prefix: &str) -> Result<Option<()>> {
+    /// Whether any word of the field starts like this.
+    ///
+    /// # Errors
+    /// `LimitExceeded` when more than `most` do.
+    fn has_words(&self, field: Field, prefix: &str, most: Option<usize>) -> Result<bool> {
         let mut found = BTreeSet::new();
         for reader in self.searcher.segment_readers() {
             let inverted = reader.inverted_index(field).map_err(self.failed)?;
@@ -185,16 +193,17 @@ impl Compiler<'_> {
             }
             let mut stream = range.into_stream().map_err(|error| (self.failed)(error.into()))?;
             while let Some((word, _)) = stream.next() {
+                let Some(most) = most else { return Ok(true) };
                 found.insert(word.to_vec());
-                if found.len() > TEXT_QUERY_EXPANSION {
+                if found.len() > most {
                     return Err(Error::limit(format!(
-                        "more words start with {prefix:?} than TEXT_QUERY_EXPANSION allows ({TEXT_QUERY_EXPANSION}); \
-                         give more letters before `*`"
+                        "more words start with {prefix:?} than TEXT_QUERY_EXPANSION allows at the end of a phrase ({most}); \
+                         give more letters before `*`, or ask for the words of the phrase one by one"
                     )));
                 }
             }
         }
-        Ok((!found.is_empty()).then_some(()))
+        Ok(!found.is_empty())
     }
 }
 

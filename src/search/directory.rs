@@ -12,7 +12,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -48,6 +48,7 @@ struct Shared {
     resident_bytes: Arc<AtomicUsize>,
     blocks: Arc<Blocks>,
     next_file: AtomicU64,
+    refuses_writes: AtomicBool,
 }
 
 /// What is known of a file, and kept for all who have it open. The engine opens every file anew with each commit.
@@ -108,7 +109,20 @@ impl StoreDirectory {
             resident_bytes: Arc::default(),
             blocks: Arc::new(Blocks::new(SEARCH_BLOCKS_BYTES)),
             next_file: AtomicU64::new(0),
+            refuses_writes: AtomicBool::new(false),
         }))
+    }
+
+    /// Lets every write of the engine fail from now on, or no more.
+    pub fn refuse_writes(&self, is_refused: bool) {
+        self.0.refuses_writes.store(is_refused, Ordering::SeqCst);
+    }
+
+    fn check_writes(&self) -> io::Result<()> {
+        match self.0.refuses_writes.load(Ordering::SeqCst) {
+            true => Err(io::Error::new(io::ErrorKind::BrokenPipe, "the writer of the text index is being closed")),
+            false => Ok(()),
+        }
     }
 
     fn new_known(&self, sums: OnceLock<Vec<u32>>) -> Arc<Known> {
@@ -265,6 +279,7 @@ impl Directory for StoreDirectory {
     fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
         let failed = |error| OpenWriteError::wrap_io_error(error, path.to_owned());
         let name = name_of(path).ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
+        self.check_writes().map_err(failed)?;
         if self.names().files.contains_key(name) {
             return Err(OpenWriteError::FileAlreadyExists(path.to_owned()));
         }
@@ -354,6 +369,7 @@ impl Writer {
 
 impl Write for Writer {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        self.directory.check_writes()?;
         self.buffer.extend_from_slice(data);
         if self.buffer.len() >= WRITE_BYTES {
             self.drain(false)?;
@@ -368,6 +384,7 @@ impl Write for Writer {
 
 impl TerminatingWrite for Writer {
     fn terminate_ref(&mut self, _: AntiCallToken) -> io::Result<()> {
+        self.directory.check_writes()?;
         self.drain(true)?;
         let entry = FileEntry { name: self.name.clone(), len: self.written, crc: self.crc.clone().finalize() };
         let known = self.directory.new_known(OnceLock::from(std::mem::take(&mut self.sums)));

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
+use crate::error::Result;
 use crate::value::RecordKey;
 use crate::value::id::hex;
 
@@ -74,6 +75,12 @@ pub struct ColumnName {
     pub is_float: bool,
 }
 
+/// Part of the fingerprint of every index: raised when what builds before wrote must not be used any more. An index with
+/// another number is built anew from the records at the next opening.
+///
+/// 3: builds before could leave documents of deleted and updated records in the index.
+const CONTENT_VERSION: u32 = 3;
+
 /// Fields and kinds of the index: derived from the declarations of the resources.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shape {
@@ -123,7 +130,7 @@ impl Shape {
 
     /// A number that changes whenever an index of another shape could not be read as one of this.
     pub fn fingerprint(&self) -> u64 {
-        let mut text = format!("2 {}", super::words::WORD_CHARS);
+        let mut text = format!("{CONTENT_VERSION} {}", super::words::WORD_CHARS);
         for field in &self.fields {
             text.push_str(&format!("\nfield {}", field.name));
         }
@@ -175,6 +182,27 @@ pub struct Document {
     pub texts: Vec<(usize, String)>,
     /// Column (place in [`Shape::columns`]) and cell; null has none.
     pub cells: Vec<(usize, Cell)>,
+}
+
+/// What the index must hold for a key.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expected {
+    /// This document, once.
+    Document(Document),
+    /// Nothing.
+    Nothing,
+    /// Not known: the record cannot be read.
+    Unknown,
+}
+
+/// Who compares an index with records: what is asked and told.
+pub trait Comparison {
+    /// What the index must hold for a key.
+    fn expected(&mut self, key: DocKey) -> Result<Expected>;
+    /// Whether to go on.
+    fn check(&mut self) -> Result<()>;
+    /// A document that is not as it must be; no key where it has none.
+    fn found(&mut self, key: Option<DocKey>, problem: &'static str);
 }
 
 /// What happened to a document.

@@ -3,6 +3,9 @@
 //! A merge puts one segment behind the other, the one with the least keys first. Where records are made in the order of
 //! their keys, the documents of every segment then lie in that order, which searches make use of.
 
+use std::convert::Infallible;
+use std::sync::mpsc::Sender;
+
 use tantivy::index::SegmentId;
 use tantivy::indexer::{MergeCandidate, MergePolicy};
 use tantivy::{Index, SegmentMeta, SegmentReader};
@@ -11,7 +14,12 @@ use super::schema::{KeyNumbers, Keys};
 
 /// Segments of like size are merged four at a time; above [`MOST_SEGMENTS`] the smallest go first, whatever their size.
 #[derive(Debug)]
-pub struct Bounded(pub Index);
+pub struct Bounded {
+    /// The index that is merged.
+    pub index: Index,
+    /// Dropped with the policy, when the last thread of the writer is through.
+    pub _working: Sender<Infallible>,
+}
 
 const MOST_SEGMENTS: usize = 10;
 const AT_ONCE: usize = 4;
@@ -45,7 +53,7 @@ impl MergePolicy for Bounded {
 
 impl Bounded {
     fn candidate(&self, segments: &[&SegmentMeta]) -> MergeCandidate {
-        MergeCandidate(in_key_order(&self.0, segments))
+        MergeCandidate(in_key_order(&self.index, segments))
     }
 }
 

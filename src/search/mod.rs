@@ -30,6 +30,8 @@ mod collect;
 #[cfg(feature = "search")]
 mod columns;
 #[cfg(feature = "search")]
+mod compare;
+#[cfg(feature = "search")]
 mod compile;
 #[cfg(feature = "search")]
 mod contains;
@@ -57,6 +59,8 @@ mod tokenizer;
 mod view;
 #[cfg(feature = "search")]
 mod word_list;
+#[cfg(feature = "search")]
+mod writer;
 
 #[cfg(not(feature = "search"))]
 #[path = "absent.rs"]
@@ -68,7 +72,7 @@ mod order_tests;
 mod tests;
 
 pub use checkpoint::Checkpoint;
-pub use document::{Ask, Cell, Change, ColumnName, DocKey, Document, Shape};
+pub use document::{Ask, Cell, Change, ColumnName, Comparison, DocKey, Document, Expected, Shape};
 pub use grammar::parse;
 #[cfg(not(feature = "search"))]
 pub use index::View;

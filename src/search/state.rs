@@ -2,22 +2,20 @@
 
 use std::sync::Arc;
 
-use tantivy::indexer::IndexWriterOptions;
 use tantivy::{IndexReader, IndexWriter, ReloadPolicy, Term};
 
 use super::directory::StoreDirectory;
 use super::document::{Change, Shape};
 use super::failure::failed;
 use super::key_columns::KeyColumns;
-use super::merge::Bounded;
 use super::overlay::Overlay;
 use super::place::Place;
 use super::schema::{Fields, engine_document, schema};
 use super::tokenizer::WordTokenizer;
 use super::view::View;
 use super::word_list::WordLists;
+use super::writer::Writer;
 use crate::error::{Error, Result};
-use crate::value::limits::SEARCH_WRITER_BYTES;
 
 /// See the module.
 pub struct State {
@@ -25,7 +23,7 @@ pub struct State {
     pub engine: tantivy::Index,
     fields: Arc<Fields>,
     pub reader: IndexReader,
-    pub writer: Option<IndexWriter>,
+    pub writer: Option<Writer>,
     pub overlay: Overlay,
     /// Changes up to here are in the last commit.
     pub committed: u64,
@@ -94,16 +92,10 @@ impl State {
     /// The writer, made when it is first needed.
     pub fn writer(&mut self) -> Result<&mut IndexWriter> {
         if self.writer.is_none() {
-            let options = IndexWriterOptions::builder()
-                .num_worker_threads(1)
-                .memory_budget_per_thread(SEARCH_WRITER_BYTES)
-                .num_merge_threads(1)
-                .build();
-            let writer: IndexWriter = self.engine.writer_with_options(options).map_err(failed)?;
-            writer.set_merge_policy(Box::new(Bounded(self.engine.clone())));
-            self.writer = Some(writer);
+            self.writer = Some(Writer::new(&self.engine, &self.directory, self.fields.key)?);
         }
-        self.writer.as_mut().ok_or_else(|| Error::corrupt("the text index has no writer"))
+        let writer = self.writer.as_mut().map(|writer| &mut writer.engine);
+        writer.ok_or_else(|| Error::corrupt("the text index has no writer"))
     }
 
     /// Gives changes to the writer.

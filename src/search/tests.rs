@@ -152,16 +152,44 @@ fn changes_of_a_transaction_show_in_its_view_only() {
 }
 
 #[test]
-fn a_prefix_has_a_bound_on_its_words() {
+fn a_prefix_finds_however_many_words_start_like_it() {
+    let (index, _) = open(&memory(), None);
+    let words = 2 * limits::TEXT_QUERY_EXPANSION as u64 + 500;
+    // Two words a document; the first half in one segment, then others in further ones and in memory.
+    let changes: Vec<Change> =
+        (0..words / 2).map(|number| put(number, &format!("x{} x{}", 2 * number, 2 * number + 1), "")).collect();
+    for (at, part) in changes.chunks(changes.len() / 3).enumerate() {
+        index.apply(part, 1 + at as u64).unwrap();
+        if at < 2 {
+            index.commit().unwrap();
+        }
+    }
+    let starting = |prefix: &str| {
+        let text = |change: &Change| change.document.as_ref().unwrap().texts[0].1.clone();
+        let is_found = |change: &&Change| text(change).split(' ').any(|word| word.starts_with(prefix));
+        changes.iter().filter(is_found).count() as u64
+    };
+    let all = changes.len() as u64;
+    assert_eq!(starting("x"), all);
+    for (text, expected) in
+        [("x*", all), ("-x*", 0), ("x1*", starting("x1")), ("-x1*", all - starting("x1")), ("x* AND x7", 1), ("y*", 0)]
+    {
+        let found = index.view().search(&Request::new(parse(text, &shape()).unwrap(), 5)).unwrap();
+        assert_eq!((found.total, found.hits.len() as u64), (Some(expected), expected.min(5)), "{text}");
+    }
+}
+
+#[test]
+fn a_prefix_at_the_end_of_a_phrase_has_a_bound_on_its_words() {
     limits::holds_at(limits::TEXT_QUERY_EXPANSION, ErrorKind::LimitExceeded, |words| {
         let (index, _) = open(&memory(), None);
         // The last word in another document and segment.
-        let text: Vec<String> = (1..words).map(|number| format!("x{number}")).collect();
+        let text: Vec<String> = (1..words).map(|number| format!("low x{number}")).collect();
         index.apply(&[put(1, &text.join(" "), "")], 1).unwrap();
         index.commit().unwrap();
-        index.apply(&[put(2, "xylophone", "")], 2).unwrap();
+        index.apply(&[put(2, "low xylophone", "")], 2).unwrap();
         index.commit().unwrap();
-        index.view().search(&Request::new(parse("x*", &shape()).unwrap(), 1))
+        index.view().search(&Request::new(parse("\"low x\"*", &shape()).unwrap(), 1))
     });
 }
 
@@ -377,6 +405,119 @@ fn candidates_for_a_piece_of_text_miss_nothing() {
     index.apply(&[put(22, &"x".repeat(70), "")], 3).unwrap();
     index.commit().unwrap();
     assert_eq!(index.view().containing(1, "name", "mplif").unwrap(), None, "a cut word leaves it open");
+}
+
+#[test]
+fn ranges_beside_the_values_of_a_segment_count_nothing() {
+    let (index, _) = open(&memory(), None);
+    // Cells 1 and 15 in one column, -1.75 and -1.5 in the other.
+    index.apply(&[put(3, "", ""), put(5, "", ""), put(2, "", ""), put(4, "", "")], 1).unwrap();
+    index.commit().unwrap();
+    let count = |ask: Ask| index.view().count_cells(&[ask], None).unwrap();
+    for (range, expected) in [
+        (i64::MIN..=0, 0),
+        (-5..=-1, 0),
+        (i64::MIN..=1, 1),
+        (2..=14, 0),
+        (1..=15, 2),
+        (15..=i64::MAX, 1),
+        (16..=i64::MAX, 0),
+    ] {
+        assert_eq!(count(Ask::Int(0, vec![range.clone()])), expected, "{range:?}");
+    }
+    for (range, expected) in [
+        (f64::NEG_INFINITY..=-1.76, 0),
+        (f64::NEG_INFINITY..=-1.75, 1),
+        (-1.6..=f64::INFINITY, 1),
+        (-1.4..=f64::INFINITY, 0),
+        (f64::NEG_INFINITY..=f64::INFINITY, 2),
+    ] {
+        assert_eq!(count(Ask::Float(1, vec![range.clone()])), expected, "{range:?}");
+    }
+}
+
+/// What an index has to hold, and what a comparison told.
+struct Compared {
+    documents: BTreeMap<DocKey, Document>,
+    told: Vec<(Option<DocKey>, &'static str)>,
+}
+
+impl Comparison for Compared {
+    fn expected(&mut self, key: DocKey) -> crate::Result<Expected> {
+        Ok(self.documents.get(&key).cloned().map_or(Expected::Nothing, Expected::Document))
+    }
+    fn check(&mut self) -> crate::Result<()> {
+        Ok(())
+    }
+    fn found(&mut self, key: Option<DocKey>, problem: &'static str) {
+        self.told.push((key, problem));
+    }
+}
+
+#[test]
+fn a_comparison_tells_each_document_that_differs() {
+    let texts = ["", "amplifier", "amplifier low low noise", "über DMM-40/2", "low amplifier noise low"];
+    let fill = |number: u64| put(number, texts[(number % 5) as usize], texts[(number % 3) as usize]);
+    let filled = || {
+        let (index, _) = open(&memory(), None);
+        // Several segments, and documents that were changed and deleted.
+        for part in 0..5u64 {
+            let mut changes: Vec<Change> = (part * 40..part * 40 + 40).map(fill).collect();
+            changes.extend([fill(part * 11), gone(part * 13 + 1)]);
+            index.apply(&changes, part + 1).unwrap();
+            index.commit().unwrap();
+        }
+        index
+    };
+    let documents: BTreeMap<DocKey, Document> = {
+        let mut documents: BTreeMap<DocKey, Document> =
+            (0..200).map(|number| (key(number), fill(number).document.unwrap())).collect();
+        (0..5).for_each(|part| drop(documents.remove(&key(part * 13 + 1))));
+        documents
+    };
+    let told = |index: &Index| {
+        let mut compared = Compared { documents: documents.clone(), told: Vec::new() };
+        index.view().compare(&mut compared).unwrap();
+        compared.told
+    };
+    let index = filled();
+    assert_eq!(told(&index), []);
+    index.settle().unwrap();
+    assert_eq!(told(&index), []);
+
+    let change = |number: u64, f: &dyn Fn(&mut Document)| {
+        let mut change = fill(number);
+        f(change.document.as_mut().unwrap());
+        change
+    };
+    let words = "the words of the document are not those of the record";
+    let columns = "the columns of the document are not those of the record";
+    let cases: [(Change, &str); 7] = [
+        (change(7, &|document| document.texts[0].1.push_str(" more")), words),
+        // The same words in another order.
+        (change(77, &|document| document.texts[0].1 = "noise low low amplifier".to_owned()), words),
+        // In another field.
+        (change(6, &|document| document.texts.reverse()), ""),
+        (change(22, &|document| document.texts[1].0 = 0), words),
+        (change(9, &|document| document.workspace = "elsewhere".to_owned()), words),
+        (change(9, &|document| document.cells[0].1 = Cell::Int(1)), columns),
+        (change(8, &|document| document.cells.clear()), columns),
+    ];
+    for (change, problem) in cases {
+        let index = filled();
+        index.apply(std::slice::from_ref(&change), 9).unwrap();
+        index.commit().unwrap();
+        let expected = if problem.is_empty() { vec![] } else { vec![(Some(change.key), problem)] };
+        assert_eq!(told(&index), expected, "{change:?}");
+        assert_eq!(index.view().copies(change.key).unwrap(), 1);
+    }
+    let index = filled();
+    // A key that no record has, and two documents for one.
+    index.apply(&[put(1, "back", ""), Change { is_new: true, ..fill(50) }], 9).unwrap();
+    index.apply(&[gone(51)], 10).unwrap();
+    index.commit().unwrap();
+    assert_eq!(told(&index), [(Some(key(1)), "a document is there, and no record")]);
+    assert_eq!([50, 51, 52].map(|number| index.view().copies(key(number)).unwrap()), [2, 0, 1]);
 }
 
 fn any_text() -> impl Strategy<Value = String> {

@@ -49,7 +49,7 @@ impl View {
     /// Carries out a search.
     ///
     /// # Errors
-    /// `LimitExceeded` for a prefix that stands for too many words; `Corrupt` or `Io` when the index is damaged: build
+    /// `LimitExceeded` for a phrase whose last word is a prefix of too many words; `Corrupt` or `Io` when the index is damaged: build
     /// it anew.
     pub fn search(&self, request: &Request) -> Result<Hits> {
         let mut hits = Hits {

@@ -10,7 +10,8 @@ record! {
     ///
     /// The text is words, `"phrases"` and `prefix*`es, each with a field in front if wanted (`name:amplifier`),
     /// `kind:product` and `workspace:id`; combined by `AND` (also by standing side by side), `OR`, `NOT` or `-`, and
-    /// parentheses.
+    /// parentheses. A `prefix*` finds every word that starts like it, however many there are; at the end of a phrase
+    /// (`"low noi"*`, `DMM-40*`) it may stand for 1,024 words.
     wire pub struct SearchRequest {
         /// The query; everything when absent or blank.
         pub text: Option<String>,
@@ -108,8 +109,8 @@ pub trait SearchService {
     ///
     /// # Errors
     /// `InvalidArgument` with the character offset when the text is no query, or with the member that is wrong;
-    /// `LimitExceeded` for too many words, too deep nesting, or a prefix that stands for too many words; `Unsupported`
-    /// in a build without the feature `search`.
+    /// `LimitExceeded` for too many words, too deep nesting, or a phrase whose last word is a prefix of too many words;
+    /// `Unsupported` in a build without the feature `search`.
     ///
     /// ```
     /// # fn main() -> stationdb::Result<()> {

@@ -94,6 +94,14 @@ impl SearchOutbox {
         self.open_index().into_iter().for_each(|index| index.forget_blocks());
     }
 
+    /// Gives the index changes that no record had.
+    #[cfg(test)]
+    pub(super) fn falsify(&self, changes: &[Change]) {
+        let index = self.open_index().unwrap();
+        index.apply(changes, index.sequence()).unwrap();
+        index.commit().unwrap();
+    }
+
     fn open_index(&self) -> Option<Arc<Index>> {
         lock(&self.opened).as_ref().map(|(index, _)| Arc::clone(index))
     }
@@ -118,7 +126,7 @@ impl SearchOutbox {
         })
     }
 
-    fn shape(&self) -> Shape {
+    pub(super) fn shape(&self) -> Shape {
         let mut shape = Shape::default();
         for registered in self.searchable() {
             shape.kinds.push(registered.kind);
@@ -210,6 +218,63 @@ impl SearchOutbox {
     /// How often the index was begun anew since it was opened.
     pub(super) fn beginnings(&self) -> u64 {
         self.open_index().map_or(0, |index| index.beginnings())
+    }
+
+    /// The state of the index that holds exactly what the returned snapshot holds, all of it committed to the index. `None`
+    /// when there is no index that searches would go on with, or it cannot be brought up to date; then there is nothing
+    /// that could be compared with the records. Nothing is built here.
+    ///
+    /// # Errors
+    /// What reading the checkpoint returns; the deadline of the session.
+    pub(super) fn settled(&self, context: &Arc<Context>) -> Result<Option<(search::View, Arc<Snapshot>)>> {
+        if cfg!(not(feature = "search")) {
+            return Ok(None);
+        }
+        let _feeding = self.feeding(context)?;
+        let snapshot = context.engine.snapshot();
+        let view = View::new(Source::Snapshot(&snapshot), context, &[]);
+        if self.open_index().is_none() {
+            let fingerprint = self.shape().fingerprint();
+            if Self::recorded(&view)?.is_none_or(|checkpoint| checkpoint.fingerprint != fingerprint) {
+                return Ok(None);
+            }
+        }
+        let outcome = self.index(&view, snapshot.sequence).and_then(|index| {
+            if index.sequence() > 0 && index.sequence() != snapshot.sequence {
+                self.feed(&index, &view, snapshot.sequence)?;
+            }
+            index.commit()?;
+            Ok(index.view())
+        });
+        match outcome {
+            Ok(state) if state.sequence() > 0 && state.sequence() == snapshot.sequence => Ok(Some((state, snapshot))),
+            Ok(_) => Ok(None),
+            Err(error) if error.kind() == ErrorKind::DeadlineExceeded => Err(error),
+            // A search begins such an index again; a full disk, for example, keeps it from being written.
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// What the index must hold for a key, as a snapshot has its record.
+    pub(super) fn expected(&self, source: Source<'_>, shape: &Shape, key: DocKey) -> search::Expected {
+        let Some(registered) = self.by_code(key.kind) else { return search::Expected::Nothing };
+        let full_key = record_key(registered.kind, key.key);
+        match source.get(Space::Records, &full_key) {
+            Ok(None) => search::Expected::Nothing,
+            Ok(Some(bytes)) => document(shape, registered, key, &full_key, &bytes)
+                .map_or(search::Expected::Unknown, search::Expected::Document),
+            Err(_) => search::Expected::Unknown,
+        }
+    }
+
+    /// Gives up an index that turned out not to hold what the records say, after [`SearchOutbox::beginnings`] had been
+    /// asked: the next search or maintenance builds it again, and so does the next opening.
+    pub(super) fn give_up(&self, context: &Arc<Context>, beginnings: u64) -> Result<()> {
+        let _feeding = self.feeding(context)?;
+        match self.open_index() {
+            Some(index) if index.beginnings() == beginnings => index.start_anew(),
+            _ => Ok(()),
+        }
     }
 
     fn feed(&self, index: &Index, view: &View<'_>, to: u64) -> Result<()> {
@@ -539,7 +604,13 @@ impl SearchOutbox {
                 Ok(index.sequence() != view.context().engine.snapshot().sequence || index.unsaved_changes() > 0)
             }
             None => {
-                let position = Self::recorded(view)?.map_or(0, |checkpoint| checkpoint.sequence);
+                let recorded = Self::recorded(view)?;
+                let fingerprint = self.shape().fingerprint();
+                // Another build wrote the index, and it is not used any more: it is built anew.
+                if recorded.as_ref().is_some_and(|checkpoint| checkpoint.fingerprint != fingerprint) {
+                    return Ok(true);
+                }
+                let position = recorded.map_or(0, |checkpoint| checkpoint.sequence);
                 let mut is_behind = position == 0 && view.log_tail()?.is_some();
                 if position > 0 {
                     // A log that no longer reaches back is behind as well.

@@ -743,3 +743,155 @@ fn a_failing_index_never_harms_writes_and_recovers() {
         }
     }
 }
+
+/// The change that gives a note another form than its record has.
+fn false_note(note: &Note, body: &str, is_new: bool) -> crate::search::Change {
+    let key = crate::search::DocKey { kind: 201, key: crate::value::RecordKey::parse(IdForm::Guid, &note.id).unwrap() };
+    let texts = vec![(0, note.title.clone()), (1, note.title.clone()), (2, body.to_owned())];
+    let document = crate::search::Document { key, workspace: note.workspace.clone(), texts, cells: Vec::new() };
+    crate::search::Change { key, document: Some(document), is_new }
+}
+
+fn differences(store: &Store) -> Vec<String> {
+    let report = store.verify(VerifyLevel::Checksums, &Control::default()).unwrap();
+    // The kinds of this test are in no registry that the other checks know.
+    let findings = report.findings.into_iter().filter(|finding| finding.file == "search");
+    findings.map(|finding| format!("{}: {}", finding.place, finding.problem)).collect()
+}
+
+#[test]
+fn verify_tells_documents_that_are_not_as_the_records_and_they_are_mended() {
+    for is_reopened in [false, true] {
+        let disk = Arc::new(MemoryDisk::new());
+        let store = open(&disk);
+        let session = ada(&store);
+        let notes: Vec<Note> =
+            (0..30).map(|number| write(&session, &format!("note {number:02}"), "amplifier", "w1").unwrap()).collect();
+        let gone = write(&session, "gone", "amplifier", "w1").unwrap();
+        // Without an index there is nothing to compare.
+        assert_eq!(differences(&store), [""; 0]);
+        assert_eq!(names(&session, "amplifier").len(), 31);
+        let id = gone.id.clone();
+        session.write(move |draft| draft.delete::<Note>(&id)).unwrap();
+        assert_eq!(differences(&store), [""; 0]);
+
+        let missing = crate::search::Change { document: None, ..false_note(&notes[3], "", false) };
+        store.engine().search.falsify(&[
+            false_note(&gone, "amplifier", true),
+            missing,
+            false_note(&notes[4], "amplifier", true),
+            false_note(&notes[5], "resistor", false),
+        ]);
+        let found = ada(&store).search(ask("amplifier")).unwrap().total;
+        assert_eq!(found, Some(30), "one too many twice, and one too few twice");
+        let mut expected = [
+            format!("long note {}: a document is there, and no record", gone.id),
+            format!("long note {}: a record is there, and no document", notes[3].id),
+            format!("long note {}: the record has several documents", notes[4].id),
+            format!("long note {}: the words of the document are not those of the record", notes[5].id),
+        ];
+        expected.sort();
+        let mut told = differences(&store);
+        told.sort();
+        assert_eq!(told, expected);
+
+        // The index was given up: nobody is answered from it any more.
+        let (store, session) = if is_reopened {
+            drop((store, session));
+            let store = open(&disk);
+            let session = ada(&store);
+            (store, session)
+        } else {
+            store.maintain(&Control::default()).unwrap();
+            (store, session)
+        };
+        assert_eq!(names(&session, "amplifier").len(), 30);
+        assert_eq!(differences(&store), [""; 0]);
+    }
+}
+
+#[test]
+fn an_index_of_an_earlier_build_is_built_anew_by_maintenance() {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = open(&disk);
+    let session = ada(&store);
+    let note = write(&session, "note", "amplifier", "w1").unwrap();
+    assert_eq!(names(&session, "amplifier"), ["note"]);
+    // A document that a build before left there.
+    store.engine().search.falsify(&[false_note(&note, "amplifier", true)]);
+    store.engine().search.save(&session).unwrap();
+    let row = session.read(|view| view.raw(crate::records::Space::Positions, b"text index")).unwrap().unwrap();
+    let mut checkpoint = crate::search::Checkpoint::from_bytes(&row).unwrap();
+    checkpoint.fingerprint ^= 1;
+    let row = checkpoint.to_bytes().unwrap();
+    let put = move |draft: &mut super::Draft<'_>| {
+        draft.put_raw(crate::records::Space::Positions, b"text index".to_vec(), row);
+        Ok(())
+    };
+    session.write(put).unwrap();
+    let copy = Arc::new(MemoryDisk::new());
+    copy_all(&disk, &copy, "");
+    let store = open(&copy);
+    // Nothing was written since the checkpoint, and verification leaves such an index alone.
+    assert_eq!(differences(&store), [""; 0]);
+    assert_eq!(store.engine().search.opened(), None);
+    store.maintain(&Control::default()).unwrap();
+    assert!(matches!(store.engine().search.opened(), Some(crate::search::Opened::Anew(_))));
+    assert_eq!(names(&ada(&store), "amplifier"), ["note"]);
+    assert_eq!(differences(&store), [""; 0]);
+}
+
+#[test]
+fn a_comparison_beside_writers_and_maintenance_finds_nothing() {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = open(&disk);
+    let session = ada(&store);
+    write(&session, "first", "amplifier", "w1").unwrap();
+    assert_eq!(names(&session, "amplifier").len(), 1);
+    let is_over = AtomicBool::new(false);
+    let told = std::thread::scope(|scope| {
+        for writer in 0..2 {
+            let (store, is_over) = (&store, &is_over);
+            scope.spawn(move || {
+                let session = ada(store);
+                let mut notes = Vec::new();
+                for number in 0usize.. {
+                    if is_over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    notes.push(write(&session, &format!("note {writer} {number}"), "amplifier", "w1").unwrap());
+                    let mut note = notes[number / 2].clone();
+                    note.body = format!("changed by {number}");
+                    session.write(move |draft| draft.put(&note, What::Updated)).unwrap();
+                    if number % 3 == 2 {
+                        let id = notes.swap_remove(0).id;
+                        notes.push(write(&session, "another", "amplifier", "w1").unwrap());
+                        session.write(move |draft| draft.delete::<Note>(&id)).unwrap();
+                    }
+                }
+            });
+        }
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                store.maintain(&Control::default()).unwrap();
+                let _ = ada(&store).search(ask("amplifier")).unwrap();
+            }
+        });
+        let began = std::time::Instant::now();
+        let mut told = Vec::new();
+        for round in 0.. {
+            told = differences(&store);
+            if !told.is_empty() || (round >= 10 && began.elapsed() >= std::time::Duration::from_secs(1)) {
+                break;
+            }
+        }
+        // The others end before anything is asserted.
+        is_over.store(true, Ordering::Relaxed);
+        told
+    });
+    assert_eq!(told, [""; 0]);
+    let cancelled = Control::default();
+    cancelled.cancel();
+    let refused = store.verify(VerifyLevel::Checksums, &cancelled).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Cancelled);
+}

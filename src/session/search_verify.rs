@@ -1,4 +1,4 @@
-//! Looking for damage in the files of the text index.
+//! Looking for damage in the files of the text index, and for documents that are not what the records say.
 //!
 //! The recorded checkpoint says which files there are, how long they are and what their checksums are. Maintenance may record
 //! another checkpoint meanwhile and remove files of this one, so a finding counts only while its checkpoint is still
@@ -6,13 +6,15 @@
 
 use std::sync::Arc;
 
+use super::access::{Access, Session};
 use super::engine::Engine;
-use super::search_outbox::CHECKPOINT;
+use super::identity::Identity;
+use super::search_outbox::{CHECKPOINT, DIRECTORY, SearchOutbox};
 use crate::disk::{Disk, Mode};
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::records::{Source, Space};
-use crate::search::Checkpoint;
-use crate::value::Control;
+use crate::search::{Checkpoint, Comparison, DocKey, Expected, Shape, View};
+use crate::value::{Control, RecordKey, key};
 
 /// How often a check begins again because the checkpoint changed under it.
 const ATTEMPTS: usize = 8;
@@ -68,7 +70,7 @@ pub(crate) fn verify(
     for _ in 0..ATTEMPTS {
         let Some(checkpoint) = recorded(engine)? else { return Ok((0, 0)) };
         // Without any of its files the index was left behind, as a backup does, or deleted, as anybody may: it is built again.
-        let path = |name: &str| format!("{}/{name}", super::search_outbox::DIRECTORY);
+        let path = |name: &str| format!("{DIRECTORY}/{name}");
         let named = || checkpoint.files.iter().chain([&checkpoint.meta]);
         if !named().any(|file| engine.disk.exists(&path(&file.name)).unwrap_or(true)) {
             return Ok((0, 0));
@@ -89,4 +91,105 @@ pub(crate) fn verify(
         }
     }
     Ok((0, 0))
+}
+
+/// Compares the text index with the records, in both directions: each document with its record, and that each record has
+/// one document. Both are read in one state, while writers go on. Tells each difference by its place and what it is; an
+/// index with a difference is then given up, so that it is built again from the records. Nothing is compared where there is
+/// no index that searches would use.
+///
+/// # Errors
+/// What `control` says, and what reading the records answers.
+pub(crate) fn compare(engine: &Arc<Engine>, control: &Control, mut found: impl FnMut(&str, &str)) -> Result<()> {
+    let session = Session::new(engine.clone(), Identity::user("stationdb"));
+    let session = control.deadline().map_or_else(|| session.clone(), |deadline| session.with_deadline(deadline));
+    let outbox = &engine.search;
+    let beginnings = outbox.beginnings();
+    let Some((state, snapshot)) = outbox.settled(session.context())? else { return Ok(()) };
+    let source = Source::Snapshot(&snapshot);
+    let mut work = Work { outbox, shape: &outbox.shape(), source, control, differences: 0, found: &mut found };
+    work.documents(&state)?;
+    work.records(&state)?;
+    if work.differences > 0
+        && let Err(error) = outbox.give_up(session.context(), beginnings)
+    {
+        let problem = format!("the index could not be given up ({error}); close the store and delete this directory");
+        found(DIRECTORY, &problem);
+    }
+    Ok(())
+}
+
+/// One comparison under way.
+struct Work<'w> {
+    outbox: &'w SearchOutbox,
+    shape: &'w Shape,
+    source: Source<'w>,
+    control: &'w Control,
+    differences: u64,
+    found: &'w mut dyn FnMut(&str, &str),
+}
+
+impl Work<'_> {
+    fn documents(&mut self, state: &View) -> Result<()> {
+        let outcome = state.compare(self);
+        self.unless_damaged(outcome)
+    }
+
+    fn records(&mut self, state: &View) -> Result<()> {
+        for registered in self.outbox.searchable() {
+            let prefix = [registered.kind.code];
+            let mut cursor = self.source.cursor(Space::Records, &prefix, key::after_prefix(&prefix).as_deref())?;
+            while let Some((bytes, _)) = cursor.next()? {
+                self.control.check()?;
+                let key = bytes.get(1..).and_then(|key| RecordKey::from_bytes(registered.kind.id, key));
+                let Some(key) = key.map(|key| DocKey { kind: registered.kind.code, key }) else { continue };
+                match state.copies(key) {
+                    Ok(1) => {}
+                    Ok(0) => {
+                        // A record that cannot be read is told by whoever reads it, and has no document.
+                        if matches!(self.outbox.expected(self.source, self.shape, key), Expected::Document(_)) {
+                            self.found(Some(key), "a record is there, and no document");
+                        }
+                    }
+                    Ok(_) => self.found(Some(key), "the record has several documents"),
+                    outcome => return self.unless_damaged(outcome.map(drop)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Damage of the index is a finding; other errors are not.
+    fn unless_damaged(&mut self, outcome: Result<()>) -> Result<()> {
+        match outcome {
+            Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) => {
+                self.differences += 1;
+                (self.found)("all of it", error.message());
+                Ok(())
+            }
+            outcome => outcome,
+        }
+    }
+}
+
+impl Comparison for Work<'_> {
+    fn expected(&mut self, key: DocKey) -> Result<Expected> {
+        Ok(self.outbox.expected(self.source, self.shape, key))
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.control.check()
+    }
+
+    fn found(&mut self, key: Option<DocKey>, problem: &'static str) {
+        self.differences += 1;
+        let kind = key.and_then(|key| self.outbox.by_code(key.kind));
+        let place = match (key, kind) {
+            (Some(key), Some(registered)) => {
+                format!("{} {}", registered.kind.name, key.key.to_id(registered.kind.id))
+            }
+            _ => "a document".to_owned(),
+        };
+        (self.found)(&place, problem);
+    }
 }

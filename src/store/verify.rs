@@ -14,7 +14,7 @@ pub enum VerifyLevel {
     /// That every named file is there with its length.
     Headers,
     /// And that every checksum holds, that no entry of the record file is missing, foreign or changed by anything but a
-    /// commit, and that records and indexes agree.
+    /// commit, that records and indexes agree, and that the text index holds what the records say.
     Checksums,
 }
 
@@ -79,12 +79,17 @@ pub(super) const RESTORE: &str = "restore the store, or this record, from a back
 const MENDED: &str = "nothing, when the rest of the report is sound; else restore the store from a backup";
 const REOPEN: &str = "close the store and open it: nothing is lost, the text index is built again from the records";
 const LOST: &str = "close the store; open it where its files are now, or restore it from a backup";
+const GIVEN_UP: &str = "nothing is lost: the text index was given up; the next search, `maintain` or opening builds it again from the records";
 pub(super) const REBUILD: &str = "back the store up and restore the copy, which rebuilds its indexes";
 
 impl Store {
     /// Looks for damage while readers and writers go on: in one snapshot, up to `level`.
     ///
     /// When the directory of the store or its record file was moved, removed or replaced meanwhile, that is the one finding.
+    ///
+    /// With checksums, the text index is brought up to date and compared with the records, document by document. One that
+    /// differs is given up, so that it is built again from the records. A store that has no text index yet, or whose text
+    /// index cannot be written now, is not compared.
     ///
     /// # Errors
     /// `Locked` in a forked process; what `control` says; damage is not an error but a finding.
@@ -162,8 +167,21 @@ impl Store {
             }
             Err(error) => return Err(error),
         }
+        let is_whole = damaged.is_empty();
         for (file, problem) in damaged {
             report.find(&file, "its content", problem, REOPEN);
+        }
+        if deep && is_whole {
+            let found = |place: &str, problem: &str| report.find("search", place, problem, GIVEN_UP);
+            let compared = guarded("comparing the text index", || {
+                crate::session::search_verify::compare(self.engine(), control, found)
+            });
+            match compared {
+                Err(error) if scrub::is_damage(&error) => {
+                    report.find(RECORD_FILE, "the records of the text index", error.message(), RESTORE);
+                }
+                compared => compared?,
+            }
         }
         Ok(report)
     }

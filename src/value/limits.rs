@@ -22,7 +22,7 @@ pub const TEXT_QUERY_BYTES: usize = 16 * 1024;
 pub const TEXT_QUERY_DEPTH: usize = 16;
 /// Terms of a text query.
 pub const TEXT_QUERY_TERMS: usize = 64;
-/// Terms that one prefix of a text query expands to.
+/// Words that a prefix at the end of a phrase of a text query may stand for. A prefix that stands alone has no such bound.
 pub const TEXT_QUERY_EXPANSION: usize = 1024;
 
 /// Bytes of a continuation token.

@@ -58,7 +58,7 @@ impl Filled {
         let disk = PanickingDisk::over(&self.image);
         let store = options().open_disk(disk.shared()).unwrap();
         let [open, secret] = self.ids.clone();
-        (World { store, open, secret, dir: tempfile::tempdir().unwrap() }, disk)
+        (World { store, open, secret, dir: tempfile::tempdir().unwrap().into() }, disk)
     }
 }
 

@@ -119,6 +119,7 @@ impl World {
     }
 
     /// Fills an empty store; `dir` is for what its operations write beside it.
+    #[allow(dead_code, reason = "for the tests that bring a disk of their own")]
     pub fn fill(store: Store, dir: tempfile::TempDir) -> Self {
         Self::filled(store, dir, 0, 1)
     }

@@ -1,0 +1,214 @@
+//! Comparing what the index holds with what it must hold, document by document.
+//!
+//! The index stores no documents: it has postings, which lead from words to documents, and columns. So a segment's
+//! postings are read once, in their order, and each adds to a sum of the document that it names. The sum of a document is
+//! then compared with the one that its record gives. A segment takes eight bytes of memory for each of its documents.
+
+use tantivy::columnar::{Column, StrColumn};
+use tantivy::postings::Postings;
+use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::{DocSet, SegmentReader, TERMINATED, Term};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::document::{Cell, Comparison, DocKey, Document, Expected, Shape};
+use super::failure::{failed, guarded};
+use super::schema::{Fields, Keys, WORKSPACE, column_name};
+use super::view::View;
+use super::words::words;
+use crate::error::Result;
+
+/// Postings, and documents, between two looks at the caller's check.
+const STEP: usize = 4_096;
+/// The engine leaves this many positions free between two texts of a field.
+const GAP: u32 = 1;
+
+impl View {
+    /// Compares every document of the index with what it must be. What is in memory only is not looked at: commit before.
+    ///
+    /// # Errors
+    /// What `comparison` returns; `Corrupt` or `Io` when the index cannot be read.
+    pub fn compare(&self, comparison: &mut dyn Comparison) -> Result<()> {
+        for reader in self.searcher.segment_readers() {
+            guarded("comparing", || self.compare_segment(reader, comparison))?;
+        }
+        Ok(())
+    }
+
+    fn compare_segment(&self, reader: &SegmentReader, comparison: &mut dyn Comparison) -> Result<()> {
+        let sums = sums(reader, &self.fields, comparison)?;
+        let keys = Keys::of(reader).map_err(failed)?;
+        let columns = Columns::of(reader, &self.shape).map_err(failed)?;
+        let alive = reader.alive_bitset();
+        let documents = (0..reader.max_doc()).filter(|document| alive.is_none_or(|alive| alive.is_alive(*document)));
+        for (count, document) in documents.enumerate() {
+            if count.is_multiple_of(STEP) {
+                comparison.check()?;
+            }
+            let Ok(key) = keys.key(document, &self.shape) else {
+                comparison.found(None, "a document has no key that a record can have");
+                continue;
+            };
+            let sum = usize::try_from(document).ok().and_then(|at| sums.get(at).copied());
+            match comparison.expected(key)? {
+                Expected::Unknown => {}
+                Expected::Nothing => comparison.found(Some(key), "a document is there, and no record"),
+                Expected::Document(wanted) => {
+                    if sum != Some(sum_of(&self.fields, &wanted)) {
+                        comparison.found(Some(key), "the words of the document are not those of the record");
+                    } else if !columns.hold(document, &wanted).map_err(failed)? {
+                        comparison.found(Some(key), "the columns of the document are not those of the record");
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of documents that the index holds for a key. What is in memory only is not counted.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Io` when the index cannot be read.
+    pub fn copies(&self, key: DocKey) -> Result<u64> {
+        let term = Term::from_field_bytes(self.fields.key, &key.to_bytes());
+        guarded("looking a key up", || {
+            let mut count = 0;
+            for reader in self.searcher.segment_readers() {
+                let inverted = reader.inverted_index(self.fields.key).map_err(failed)?;
+                let postings = inverted.read_postings(&term, IndexRecordOption::Basic);
+                let Some(mut postings) = postings.map_err(|error| failed(error.into()))? else { continue };
+                let alive = reader.alive_bitset();
+                while postings.doc() != TERMINATED {
+                    count += u64::from(alive.is_none_or(|alive| alive.is_alive(postings.doc())));
+                    postings.advance();
+                }
+            }
+            Ok(count)
+        })
+    }
+}
+
+/// The sum over the postings of each document of a segment.
+fn sums(reader: &SegmentReader, fields: &Fields, comparison: &mut dyn Comparison) -> Result<Vec<u64>> {
+    let mut sums = vec![0u64; usize::try_from(reader.max_doc()).unwrap_or(0)];
+    let mut positions = Vec::new();
+    let mut count = 0usize;
+    let whole = [fields.key, fields.kind, fields.workspace].map(|field| (field, IndexRecordOption::Basic));
+    let texts = fields.texts.iter().map(|&field| (field, IndexRecordOption::WithFreqsAndPositions));
+    for (field, option) in whole.into_iter().chain(texts) {
+        let inverted = reader.inverted_index(field).map_err(failed)?;
+        let mut terms = inverted.terms().stream().map_err(|error| failed(error.into()))?;
+        while let Some((term, info)) = terms.next() {
+            let mut postings =
+                inverted.read_postings_from_terminfo(info, option).map_err(|error| failed(error.into()))?;
+            let hash = hash(field, term);
+            while postings.doc() != TERMINATED {
+                if count.is_multiple_of(STEP) {
+                    comparison.check()?;
+                }
+                count += 1;
+                let mut added = 0u64;
+                if option == IndexRecordOption::Basic {
+                    added = mark(hash, 0);
+                } else {
+                    postings.positions(&mut positions);
+                    for &position in &positions {
+                        added = added.wrapping_add(mark(hash, position));
+                    }
+                }
+                if let Some(sum) = usize::try_from(postings.doc()).ok().and_then(|at| sums.get_mut(at)) {
+                    *sum = sum.wrapping_add(added);
+                }
+                postings.advance();
+            }
+        }
+    }
+    Ok(sums)
+}
+
+/// The sum that the postings of a document give.
+fn sum_of(fields: &Fields, document: &Document) -> u64 {
+    let mut sum = 0u64;
+    let mut add = |field: Field, term: &[u8], position: u32| {
+        sum = sum.wrapping_add(mark(hash(field, term), position));
+    };
+    for term in [
+        Term::from_field_bytes(fields.key, &document.key.to_bytes()),
+        Term::from_field_u64(fields.kind, u64::from(document.key.kind)),
+        Term::from_field_text(fields.workspace, &document.workspace),
+    ] {
+        add(term.field(), term.serialized_value_bytes(), 0);
+    }
+    let mut next = vec![0u32; fields.texts.len()];
+    for (at, text) in &document.texts {
+        let (Some(&field), Some(next)) = (fields.texts.get(*at), next.get_mut(*at)) else { continue };
+        for word in words(text) {
+            add(field, word.text.as_bytes(), *next);
+            *next += 1;
+        }
+        *next += GAP;
+    }
+    sum
+}
+
+fn hash(field: Field, term: &[u8]) -> u64 {
+    xxh3_64_with_seed(term, u64::from(field.field_id()))
+}
+
+/// A number for a word at a position, so mixed that sums of different words and positions differ.
+fn mark(hash: u64, position: u32) -> u64 {
+    let mut mixed = hash.wrapping_add(u64::from(position).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
+}
+
+/// The columns of a segment, apart from those of the keys.
+struct Columns {
+    workspace: Option<StrColumn>,
+    cells: Vec<CellColumn>,
+}
+
+enum CellColumn {
+    Int(Column<i64>),
+    Float(Column<f64>),
+}
+
+impl Columns {
+    fn of(reader: &SegmentReader, shape: &Shape) -> tantivy::Result<Self> {
+        let columns = reader.fast_fields();
+        let mut cells = Vec::with_capacity(shape.columns.len());
+        for (at, column) in shape.columns.iter().enumerate() {
+            let name = column_name(at);
+            cells.push(match column.is_float {
+                true => CellColumn::Float(columns.f64(&name)?),
+                false => CellColumn::Int(columns.i64(&name)?),
+            });
+        }
+        Ok(Self { workspace: columns.str(WORKSPACE)?, cells })
+    }
+
+    fn hold(&self, document: u32, wanted: &Document) -> tantivy::Result<bool> {
+        let mut workspace = String::new();
+        if let Some(column) = &self.workspace
+            && let Some(ordinal) = column.ords().first(document)
+        {
+            column.ord_to_str(ordinal, &mut workspace)?;
+        }
+        if workspace != wanted.workspace {
+            return Ok(false);
+        }
+        let is_as_wanted = |(at, column): (usize, &CellColumn)| {
+            let wanted = wanted.cells.iter().find(|(column, _)| *column == at).map(|(_, cell)| *cell);
+            match (column, wanted) {
+                (CellColumn::Int(column), Some(Cell::Int(value))) => column.first(document) == Some(value),
+                (CellColumn::Float(column), Some(Cell::Float(value))) => {
+                    column.first(document).map(f64::to_bits) == Some(value.to_bits())
+                }
+                (CellColumn::Int(column), None) => column.first(document).is_none(),
+                (CellColumn::Float(column), None) => column.first(document).is_none(),
+                _ => false,
+            }
+        };
+        Ok(self.cells.iter().enumerate().all(is_as_wanted))
+    }
+}
