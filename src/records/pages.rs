@@ -1,14 +1,15 @@
 //! The pages of redb 4.4's file format, version 3: where they lie, and what stands in them.
 //!
-//! What must hold: nothing here trusts a byte. Every offset is counted in 64 bits, which the numbers of a page cannot
-//! exceed, and read through bounds; what does not fit is `None`.
+//! What must hold: nothing here trusts a byte. Every offset is counted in 64 bits, which the
+//! numbers of a page cannot exceed, and read through bounds; what does not fit is `None`.
 
 use std::ops::Range;
 
 pub(super) const MAGIC: &[u8] = b"redb\x1A\x0A\xA9\x0D\x0A";
 pub(super) const FORMAT_VERSION: u8 = 3;
 pub(super) const PAGE_BYTES: u64 = 4096;
-/// The state of the free pages of a region is the largest value that redb keeps, below one mebibyte.
+/// The state of the free pages of a region is the largest value that redb keeps, below one
+/// mebibyte.
 pub(super) const PAGE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Flags of the byte behind the magic number.
 pub(super) const PRIMARY_IS_SLOT_1: u8 = 1;
@@ -30,7 +31,8 @@ pub(super) struct Regions {
 }
 
 impl Regions {
-    /// The place of a page, whose number holds its index, its region and the binary logarithm of its size in pages.
+    /// The place of a page, whose number holds its index, its region and the binary logarithm of
+    /// its size in pages.
     pub(super) fn place(&self, number: u64) -> Option<Range<u64>> {
         const TWENTY_BITS: u64 = 0xF_FFFF;
         let order = number >> 59;
@@ -86,7 +88,8 @@ impl Table {
     }
 }
 
-/// The bytes of a page. All offsets are counted in 64 bits, which the numbers of a page cannot exceed.
+/// The bytes of a page. All offsets are counted in 64 bits, which the numbers of a page cannot
+/// exceed.
 pub(super) struct Node<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) widths: Widths,
@@ -102,7 +105,8 @@ impl<'a> Node<'a> {
         le(self.bytes, 2).map_or(0, |count| u64::from(u16::from_le_bytes(count)))
     }
 
-    /// What the checksum is of: all up to the end of the last value, or of the last key. Not what lies behind.
+    /// What the checksum is of: all up to the end of the last value, or of the last key. Not what
+    /// lies behind.
     pub(super) fn summed(&self) -> Option<&'a [u8]> {
         let last = self.count().checked_sub(1)?;
         let end = match self.kind()? {
@@ -179,7 +183,8 @@ impl<'a> Node<'a> {
         Some((self.part(key_start, self.key_end(n)?)?, self.part(value_start, self.value_end(n)?)?))
     }
 
-    /// A key of a branch: at or after all keys of the child before it, and before those of the child after it.
+    /// A key of a branch: at or after all keys of the child before it, and before those of the
+    /// child after it.
     pub(super) fn separator(&self, n: u64) -> Option<&'a [u8]> {
         if n >= self.count() {
             return None;

@@ -105,12 +105,13 @@ pub(super) fn sequence_in(leaf: &Node<'_>) -> Option<u64> {
 
 /// Chooses the commit.
 ///
-/// Both slots are taken by what their checksums say, the newer one first, since no checksum covers the byte that tells
-/// which one counts. In a file that was not closed, the newest commit may be one that a power cut tore: where a page is
-/// damaged that only it has, the commit before is read, as redb's repair would.
+/// Both slots are taken by what their checksums say, the newer one first, since no checksum covers
+/// the byte that tells which one counts. In a file that was not closed, the newest commit may be
+/// one that a power cut tore: where a page is damaged that only it has, the commit before is read,
+/// as redb's repair would.
 ///
-/// Where a slot is lost, the tree of tables is looked for in all pages. Of those that are whole the one with the highest
-/// sequence is read; that it is the last cannot be proven, which is told.
+/// Where a slot is lost, the tree of tables is looked for in all pages. Of those that are whole the
+/// one with the highest sequence is read; that it is the last cannot be proven, which is told.
 pub(super) fn choose(source: &PageSource<'_>, control: &Control) -> Result<Chosen> {
     let header = source.bytes(0..HEADER_BYTES as u64).unwrap_or_default();
     let mut slots: Vec<Commit> = (0..2).filter_map(|number| slot(&header, number)).collect();
@@ -135,7 +136,8 @@ pub(super) fn choose(source: &PageSource<'_>, control: &Control) -> Result<Chose
         let doubt = "the store was not closed, and the last commit is not whole: a power cut may have torn it";
         return Ok(Chosen { commit: Some(*before), doubt: Some(doubt) });
     }
-    // Most of what is found here is of commits long past, whose pages are others' now: nothing to be mended.
+    // Most of what is found here is of commits long past, whose pages are others' now: nothing to
+    // be mended.
     let source = source.without_mending();
     let mut found: Vec<(u64, Commit)> = Vec::new();
     if let Some(known) = slots.first() {

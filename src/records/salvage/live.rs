@@ -1,7 +1,8 @@
 //! Which pages the last commit uses, by what redb wrote of its free pages when the file was closed.
 //!
-//! That is there after a clean close, and after each commit with `quick_repair`. A page counts as used when no order of
-//! the allocator has it as free and no list of pages that wait to become free names it.
+//! That is there after a clean close, and after each commit with `quick_repair`. A page counts as
+//! used when no order of the allocator has it as free and no list of pages that wait to become free
+//! names it.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +13,15 @@ use crate::error::Result;
 use crate::records::pages::{Node, PAGE_BYTES, le, le_u32};
 use crate::value::Control;
 
-/// Keys of the table `allocator_state`: the free pages of a region (with its number), the commit that they are of.
+/// Keys of the table `allocator_state`: the free pages of a region (with its number), the commit
+/// that they are of.
 const REGION: u8 = 3;
 const TRANSACTION: u8 = 5;
 const ALLOCATOR_STATE: &str = "allocator_state";
 const WAITING: [&str; 2] = ["data_pages_unreachable", "system_pages_unreachable"];
 
-/// Free pages of one region: for each order the number of bits, and the bits, which are set where a page is not free.
+/// Free pages of one region: for each order the number of bits, and the bits, which are set where a
+/// page is not free.
 type Orders = Vec<(u64, Vec<u64>)>;
 
 /// The pages that a commit uses.
@@ -29,7 +32,8 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// What the commit's own bookkeeping says; `None` where it says nothing or is damaged. Its pages go to `visited`.
+    /// What the commit's own bookkeeping says; `None` where it says nothing or is damaged. Its
+    /// pages go to `visited`.
     pub(super) fn of(
         source: &PageSource<'_>,
         commit: &Commit,
@@ -94,7 +98,8 @@ impl Live {
     }
 }
 
-/// The free pages of a region: the largest order, padding, the pages; the ends of the bitmaps; a bitmap for each order.
+/// The free pages of a region: the largest order, padding, the pages; the ends of the bitmaps; a
+/// bitmap for each order.
 fn orders(state: &[u8]) -> Option<Orders> {
     let count = usize::from(*state.first()?) + 1;
     let mut start = 8 + 4 * count;
@@ -107,7 +112,8 @@ fn orders(state: &[u8]) -> Option<Orders> {
     Some(orders)
 }
 
-/// The last layer of a bitmap: the height, the ends of the layers, and the layers: a count of bits and the bits.
+/// The last layer of a bitmap: the height, the ends of the layers, and the layers: a count of bits
+/// and the bits.
 fn lowest_layer(bitmap: &[u8]) -> Option<(u64, Vec<u64>)> {
     let height = usize::try_from(le_u32(bitmap, 0)?).ok()?;
     let end = |layer: usize| usize::try_from(le_u32(bitmap, 4 + 4 * layer)?).ok();

@@ -1,20 +1,21 @@
 //! Reads a damaged record file page by page, without redb and without writing.
 //!
-//! redb stops at the first damaged page, and a damaged branch hides whole leaves. So the trees are walked here: from the
-//! root of the last commit down, each page compared with the XXH3-128 that its parent holds. What is reached so is
-//! proven: nothing but the last commit leads there. A page with one wrong bit is mended, which its checksum proves.
+//! redb stops at the first damaged page, and a damaged branch hides whole leaves. So the trees are
+//! walked here: from the root of the last commit down, each page compared with the XXH3-128 that
+//! its parent holds. What is reached so is proven: nothing but the last commit leads there. A page
+//! with one wrong bit is mended, which its checksum proves.
 //!
-//! Below a damaged branch there are leaves that nothing names any more, among leaves of earlier commits, whose entries
-//! look as good. An entry of these is taken only in one of two cases:
+//! Below a damaged branch there are leaves that nothing names any more, among leaves of earlier
+//! commits, whose entries look as good. An entry of these is taken only in one of two cases:
 //!
 //! - the count and the total of hashes that the last commit kept of the collection (see `sums`) are those of the proven
 //!   entries and of the entries of some of these leaves together: these leaves are then what was lost;
 //! - redb's own bookkeeping of the last commit says that the page is in use, and the entry's own checksum holds.
 //!
-//! Of a damaged leaf, the entries whose own checksum holds are taken as well, but told as unproven: bytes of an earlier
-//! version of the page would look the same. They are left out where all of its entries hold, since the whole page is
-//! another one then, where another page has another version of the entry, and where the collection's count says that
-//! one of them is wrong.
+//! Of a damaged leaf, the entries whose own checksum holds are taken as well, but told as unproven:
+//! bytes of an earlier version of the page would look the same. They are left out where all of its
+//! entries hold, since the whole page is another one then, where another page has another version
+//! of the entry, and where the collection's count says that one of them is wrong.
 
 mod commit;
 mod live;
@@ -259,7 +260,8 @@ impl Reading<'_> {
         Ok((written, proven))
     }
 
-    /// Finds for each collection which of the candidates, and whether the entries of damaged leaves, are what is missing.
+    /// Finds for each collection which of the candidates, and whether the entries of damaged
+    /// leaves, are what is missing.
     fn decide(&self, written: Option<&Sums>, proven: &BTreeMap<Collection, Sum>) -> BTreeMap<Collection, Decision> {
         let mut decisions = BTreeMap::new();
         let Some(written) = written else { return decisions };
@@ -291,7 +293,8 @@ impl Reading<'_> {
         let (check, mut taken) = (self.check, std::mem::take(&mut self.taken));
         self.for_each_proven(|salvaged, _, space, key, value| {
             let Some(collection) = Collection::of(space, key) else { return Ok(()) };
-            // It counts as found even where its own checksum, which was wrong when it was written, does not hold.
+            // It counts as found even where its own checksum, which was wrong when it was written,
+            // does not hold.
             taken.entry(collection).or_default().add(key, value);
             if check(space, key, value) == Check::Damaged {
                 let bound = Some(key.to_vec());
@@ -391,7 +394,7 @@ fn overlaps(table: Table, gap: &Gap, collection: Collection) -> bool {
     let places = [collection.space.place(), super::space::RECENT_LOG];
     let places = places.iter().take(if collection.space == Space::Log { 2 } else { 1 });
     places.filter(|place| place.table == table).any(|place| {
-        let first = place.key(kind.as_ref().map_or(&[][..], std::slice::from_ref));
+        let first = place.key(kind.as_slice());
         let end = match kind {
             Some(kind) => Some(place.key(&[kind.saturating_add(1)]).into_owned()),
             None => place.end(None).map(std::borrow::Cow::into_owned),
@@ -406,8 +409,8 @@ fn is_sums(space: Space, key: &[u8]) -> bool {
     space == Space::Meta && key == SUMS_KEY
 }
 
-/// A page of the tables of the last commit, for tests: its place, the places of the pages that lead to it, and its
-/// entries, if it is a leaf.
+/// A page of the tables of the last commit, for tests: its place, the places of the pages that lead
+/// to it, and its entries, if it is a leaf.
 #[cfg(test)]
 pub(crate) struct MappedPage {
     pub(crate) place: std::ops::Range<u64>,
@@ -421,7 +424,8 @@ pub(crate) fn page_map(file: &dyn DiskFile) -> Vec<MappedPage> {
     let source = PageSource::new(file, file.len().unwrap());
     let commit = choose(&source, &Control::default()).unwrap().commit.unwrap();
     let mut pages = Vec::new();
-    let mut waiting = vec![(None, commit.tables.unwrap(), vec![0..super::pages::HEADER_BYTES as u64])];
+    let mut waiting =
+        vec![(None, commit.tables.unwrap(), std::iter::once(0..super::pages::HEADER_BYTES as u64).collect::<Vec<_>>())];
     while let Some((table, child, above)) = waiting.pop() {
         let page = source.page(child, ANY).unwrap();
         let node = Node { bytes: &page, widths: ANY };

@@ -14,7 +14,8 @@ use crate::records::space::{Table, space_of};
 use crate::records::{Collection, Space, Sum, Sums};
 use crate::value::Control;
 
-/// Leaves are read up to this length: a value has at most the bytes of one append, and no leaf has many long ones.
+/// Leaves are read up to this length: a value has at most the bytes of one append, and no leaf has
+/// many long ones.
 const LEAF_BYTES: u64 = 256 * 1024 * 1024;
 /// Candidates of one collection up to which every choice among them is tried.
 const CHOICES: usize = 18;
@@ -64,7 +65,8 @@ pub(super) fn partial(source: &PageSource<'_>, tables: &[(Table, Walked)], check
                     _ => is_other = false,
                 }
             }
-            // Where all hold, nothing is damaged but the page is another one: an earlier version, or another's.
+            // Where all hold, nothing is damaged but the page is another one: an earlier version,
+            // or another's.
             if !is_other {
                 found.append(&mut whole);
             }
@@ -73,8 +75,8 @@ pub(super) fn partial(source: &PageSource<'_>, tables: &[(Table, Walked)], check
     found
 }
 
-/// Looks through all pages that no tree names: collects the leaves that lie in gaps, notes where another version of
-/// a `partial` entry stands, and which is the highest sequence.
+/// Looks through all pages that no tree names: collects the leaves that lie in gaps, notes where
+/// another version of a `partial` entry stands, and which is the highest sequence.
 #[expect(clippy::too_many_arguments, reason = "one pass over the file does all that needs one")]
 pub(super) fn scan(
     source: &PageSource<'_>,
@@ -141,7 +143,8 @@ fn leaf(source: &PageSource<'_>, at: u64) -> Option<Vec<u8>> {
     if node.kind() != Some(LEAF) {
         return None;
     }
-    // The list of ends may itself be longer than a page, where there are many entries in a large one.
+    // The list of ends may itself be longer than a page, where there are many entries in a large
+    // one.
     let lists = 4 + 8 * node.count();
     let lists = if lists > PAGE_BYTES { source.bytes(at..at + lists)? } else { head };
     let end = Node { bytes: &lists, widths: ANY }.value_end(last)?;
@@ -167,7 +170,8 @@ fn entries<'n>(node: &'n Node<'n>, table: Table) -> impl Iterator<Item = (Space,
     pairs.filter_map(move |(key, value)| space_of(table, key).map(|(space, key)| (space, key, value)))
 }
 
-/// What a leaf holds of each collection, if it lies in a gap of this table and none of its entries speaks against it.
+/// What a leaf holds of each collection, if it lies in a gap of this table and none of its entries
+/// speaks against it.
 fn candidate(
     node: &Node<'_>,
     table: Table,
@@ -202,7 +206,8 @@ fn candidate(
     (damaged == 0 || whole > damaged).then_some((parts, sums))
 }
 
-/// The candidates whose entries of a collection, with those that `start` sums up, have the sum `target`.
+/// The candidates whose entries of a collection, with those that `start` sums up, have the sum
+/// `target`.
 pub(super) fn choose_candidates(
     candidates: &[Candidate],
     collection: Collection,

@@ -1,4 +1,5 @@
-//! Pages of a damaged record file: read, compared with their checksum, and mended where a single bit is wrong.
+//! Pages of a damaged record file: read, compared with their checksum, and mended where a single
+//! bit is wrong.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -9,8 +10,8 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::disk::DiskFile;
 use crate::records::pages::{Child, Node, PAGE_BYTES, Regions, Widths};
 
-/// How redb parts the files that this crate creates: regions of 4 GiB without headers. The header says the same, but
-/// its copy may be damaged.
+/// How redb parts the files that this crate creates: regions of 4 GiB without headers. The header
+/// says the same, but its copy may be damaged.
 pub(super) const REGIONS: Regions = Regions { bytes: 1 << 32, header_bytes: 0 };
 
 /// Keys and values of our tables have any length.
@@ -18,7 +19,8 @@ pub(super) const ANY: Widths = Widths { key: None, value: None };
 
 /// Pages up to this size are searched for a single wrong bit.
 const MEND_BYTES: usize = 16 * 1024;
-/// Pages that are searched at most. One takes about 20 ms; where there are more, no single bit is wrong.
+/// Pages that are searched at most. One takes about 20 ms; where there are more, no single bit is
+/// wrong.
 const MENDS: u32 = 1_000;
 
 /// The pages of a record file, which is only read.
@@ -66,7 +68,8 @@ impl<'f> PageSource<'f> {
         self.bytes(self.place(child)?)
     }
 
-    /// The bytes of a page that its checksum holds for: as they stand there, or with one bit changed.
+    /// The bytes of a page that its checksum holds for: as they stand there, or with one bit
+    /// changed.
     pub(super) fn page(&self, child: Child, widths: Widths) -> Option<Vec<u8>> {
         let mut bytes = self.unchecked(child)?;
         if holds(&bytes, child.sum, widths) {
@@ -89,8 +92,8 @@ fn holds(bytes: &[u8], sum: u128, widths: Widths) -> bool {
     Node { bytes, widths }.summed().is_some_and(|summed| xxh3_128(summed) == sum)
 }
 
-/// Changes the one bit with which `holds`; false, and nothing changed, where there is none. A checksum of 128 bits
-/// holds for no other bytes by accident.
+/// Changes the one bit with which `holds`; false, and nothing changed, where there is none. A
+/// checksum of 128 bits holds for no other bytes by accident.
 pub(super) fn mend(bytes: &mut [u8], holds: impl Fn(&[u8]) -> bool) -> bool {
     for at in 0..bytes.len() {
         for bit in 0..8 {

@@ -1,5 +1,5 @@
-//! A walk over a tree: the leaves whose checksums hold from the root down, and the ranges of keys between them that are
-//! lost.
+//! A walk over a tree: the leaves whose checksums hold from the root down, and the ranges of keys
+//! between them that are lost.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use crate::error::Result;
 use crate::records::pages::{BRANCH, Child, LEAF, Node, Widths};
 use crate::value::Control;
 
-/// Keys that a damaged page hides: those after `after`, up to `upto`; `None` is the end of the table.
+/// Keys that a damaged page hides: those after `after`, up to `upto`; `None` is the end of the
+/// table.
 #[derive(Clone, Debug)]
 pub(super) struct Gap {
     pub(super) after: Option<Vec<u8>>,
@@ -40,7 +41,8 @@ pub(super) struct Walked {
 /// The pages that the trees of a commit name and that are whole: start to end.
 pub(super) type Visited = BTreeMap<u64, u64>;
 
-/// Walks a tree. Each page that is whole goes to `visited`; one that is there already is none of this tree.
+/// Walks a tree. Each page that is whole goes to `visited`; one that is there already is none of
+/// this tree.
 pub(super) fn walk(
     source: &PageSource<'_>,
     root: Option<Child>,

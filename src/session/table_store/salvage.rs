@@ -1,9 +1,10 @@
 //! The rows of a damaged store's tables, on their way into a new store.
 //!
-//! Each table is put together anew from its pieces, in order of append: sealed segments, and batches of the buffer. A
-//! piece that is whole keeps its bytes. Of a damaged segment the rows that can be read, each column of them from blocks
-//! whose checksums hold, go into a new segment. What must hold afterwards: the ordinals count from zero without holes,
-//! because the next append begins at the row count.
+//! Each table is put together anew from its pieces, in order of append: sealed segments, and
+//! batches of the buffer. A piece that is whole keeps its bytes. Of a damaged segment the rows that
+//! can be read, each column of them from blocks whose checksums hold, go into a new segment. What
+//! must hold afterwards: the ordinals count from zero without holes, because the next append begins
+//! at the row count.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -48,7 +49,8 @@ pub(crate) struct SalvagedRows {
     pub(crate) bytes: u64,
 }
 
-/// Takes over the tables of the store in `from`, whose entries of the record file are in `records` already.
+/// Takes over the tables of the store in `from`, whose entries of the record file are in `records`
+/// already.
 pub(crate) struct TableSalvage<'s> {
     pub(crate) from: &'s SharedDisk,
     pub(crate) into: &'s SharedDisk,
@@ -76,7 +78,8 @@ enum What {
     Batch(Vec<u8>),
 }
 
-/// Of a segment: its manifest entry in the new store, if any of its rows is there, and the ordinals that are lost.
+/// Of a segment: its manifest entry in the new store, if any of its rows is there, and the ordinals
+/// that are lost.
 type Taken = (Option<SegmentMeta>, Vec<Range<u64>>);
 
 fn is_damage(error: &Error) -> bool {
@@ -404,8 +407,8 @@ fn pieces(source: Source<'_>, table: &[u8]) -> Result<(Vec<Piece>, Vec<(Space, V
     Ok((pieces, strays))
 }
 
-/// Which ordinals of a segment are kept, as offsets from its first: a bit for each, and how many there are before each
-/// word of them.
+/// Which ordinals of a segment are kept, as offsets from its first: a bit for each, and how many
+/// there are before each word of them.
 struct Ordinals {
     bits: Vec<u64>,
     before: Vec<u32>,
@@ -413,7 +416,8 @@ struct Ordinals {
 }
 
 impl Ordinals {
-    /// Those of the rows in `kept`; `None` where they cannot be read, or are not those of so many rows.
+    /// Those of the rows in `kept`; `None` where they cannot be read, or are not those of so many
+    /// rows.
     fn read(segment: &Segment, kept: &[Range<usize>], row_count: usize) -> Result<Option<Self>> {
         let mut bits = vec![0u64; row_count.div_ceil(64)];
         let mut rows = 0;

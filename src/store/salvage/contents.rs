@@ -1,4 +1,5 @@
-//! Contents of files, packages and upload chunks: taken over when all of their bytes are what their record says.
+//! Contents of files, packages and upload chunks: taken over when all of their bytes are what their
+//! record says.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +28,8 @@ struct Named {
     content: StoredContent,
 }
 
-/// Takes over all contents that the records in `records` name. A record whose content is damaged goes with it.
+/// Takes over all contents that the records in `records` name. A record whose content is damaged
+/// goes with it.
 pub(super) fn salvage(
     source: &SharedDisk,
     target: &SharedDisk,

@@ -1,7 +1,9 @@
-//! Facts of the store as a whole: identity, sequence, time, counters, and where its subscribers are.
+//! Facts of the store as a whole: identity, sequence, time, counters, and where its subscribers
+//! are.
 //!
-//! What is lost of them is made anew so that no promise breaks: a number that was given out is not given out again, and
-//! a position of the change feed that somebody holds never lies before a hole, nor after the last commit.
+//! What is lost of them is made anew so that no promise breaks: a number that was given out is not
+//! given out again, and a position of the change feed that somebody holds never lies before a hole,
+//! nor after the last commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,8 +50,8 @@ impl Facts {
         Self { format_seed: format::seed(source), ..Self::default() }
     }
 
-    /// Takes an entry that is a fact, or of which nothing is taken over; false for others, which are written as they
-    /// are.
+    /// Takes an entry that is a fact, or of which nothing is taken over; false for others, which
+    /// are written as they are.
     pub(super) fn take(&mut self, space: Space, key: &[u8], value: &[u8], proof: Proof) -> bool {
         let is_proven = proof == Proof::Proven;
         match (space, key) {
@@ -184,7 +186,8 @@ impl Facts {
         records.write(|turn| turn.apply(changes))
     }
 
-    /// Drops the part of the change log before its last hole, and notes up to where: whoever read less is told so.
+    /// Drops the part of the change log before its last hole, and notes up to where: whoever read
+    /// less is told so.
     fn cut_log(
         &self,
         records: &RecordFile,

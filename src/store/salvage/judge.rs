@@ -1,5 +1,5 @@
-//! What an entry of the record file says of itself: whether its own checksum holds, and whether it can be one of its
-//! space at all.
+//! What an entry of the record file says of itself: whether its own checksum holds, and whether it
+//! can be one of its space at all.
 
 use crate::columnar::{SegmentMeta, check_batch};
 use crate::model::UploadChunk;
@@ -18,7 +18,8 @@ pub(super) fn check(space: Space, key: &[u8], value: &[u8]) -> Check {
     let is_text = || std::str::from_utf8(key).is_ok();
     match space {
         Space::Records | Space::RecordState => key.first().map_or(Check::Damaged, |kind| sealed(*kind)),
-        // Envelopes of kind 0 are elsewhere, too: what is in this one has to be what the space holds.
+        // Envelopes of kind 0 are elsewhere, too: what is in this one has to be what the space
+        // holds.
         Space::Log => match read_log_row(key, value) {
             Ok((sequence, _)) if sequence > 0 => Check::Whole,
             _ => Check::Damaged,
@@ -28,7 +29,8 @@ pub(super) fn check(space: Space, key: &[u8], value: &[u8]) -> Check {
             _ => Check::Damaged,
         },
         Space::TableBuffer => match check_batch(value) {
-            // The checksum is not over the key, whose place among the others is looked at with the table.
+            // The checksum is not over the key, whose place among the others is looked at with the
+            // table.
             Ok(()) if key.len() == 20 => Check::Whole,
             _ => Check::Damaged,
         },

@@ -1,12 +1,14 @@
 //! Salvage: a new store from what is intact of a damaged one.
 //!
-//! The damaged store is only read, and not by redb, which stops at damage and repairs in place. First the entries of its
-//! record file go into a fresh one (see `records::salvage` for which of them count). Then contents and tables are taken
-//! over, each checked by the checksums that its record names; what is damaged is left out with the record that would
-//! name it, and told. What follows from the rest is made anew: indexes, text, counters that are lost.
+//! The damaged store is only read, and not by redb, which stops at damage and repairs in place.
+//! First the entries of its record file go into a fresh one (see `records::salvage` for which of
+//! them count). Then contents and tables are taken over, each checked by the checksums that its
+//! record names; what is damaged is left out with the record that would name it, and told. What
+//! follows from the rest is made anew: indexes, text, counters that are lost.
 //!
-//! What must hold: nothing is written in `from`; `into` has the marker of an incomplete copy until all of it is synced;
-//! what the last commit did not say is not in the new store, unless it is told as unproven.
+//! What must hold: nothing is written in `from`; `into` has the marker of an incomplete copy until
+//! all of it is synced; what the last commit did not say is not in the new store, unless it is told
+//! as unproven.
 
 mod contents;
 mod facts;
@@ -69,8 +71,8 @@ pub struct SalvageReport {
     pub lost: Vec<Lost>,
     /// Losses beyond those.
     pub lost_left_out: u64,
-    /// What is in the new store although only its own checksum speaks for it: it may be an earlier version. Up to a
-    /// thousand entries.
+    /// What is in the new store although only its own checksum speaks for it: it may be an earlier
+    /// version. Up to a thousand entries.
     pub unproven: Vec<Lost>,
     /// Unproven entries beyond those.
     pub unproven_left_out: u64,
@@ -97,11 +99,13 @@ fn push(list: &mut Vec<Lost>, left_out: &mut u64, kind: &str, place: String, fil
 }
 
 impl Store {
-    /// Makes a new store in `into` from what is intact of the damaged store in `from`, which stays as it is.
+    /// Makes a new store in `into` from what is intact of the damaged store in `from`, which stays
+    /// as it is.
     ///
-    /// Every record, row and content that the last commit has and whose checksum holds is taken over; the report lists
-    /// what is lost, by id or range. Indexes and text are built anew. `into` is missing, empty, or what an interrupted
-    /// salvage left. Where there is a backup, compare: a backup is older and whole, a salvage newer with holes.
+    /// Every record, row and content that the last commit has and whose checksum holds is taken
+    /// over; the report lists what is lost, by id or range. Indexes and text are built anew. `into`
+    /// is missing, empty, or what an interrupted salvage left. Where there is a backup, compare: a
+    /// backup is older and whole, a salvage newer with holes.
     ///
     /// ```
     /// # fn main() -> stationdb::Result<()> {
@@ -166,8 +170,8 @@ struct Held {
     records: std::io::Result<Box<dyn DiskFile>>,
 }
 
-/// Keeps others from opening the store. Whoever has it open holds the lock of LOCK and that of the record file; LOCK
-/// may be missing. Both are opened for reading only.
+/// Keeps others from opening the store. Whoever has it open holds the lock of LOCK and that of the
+/// record file; LOCK may be missing. Both are opened for reading only.
 fn hold_source(source: &SharedDisk) -> Result<Held> {
     let lock = source.open(lock::NAME, Mode::Read).ok();
     let records = source.open(RECORD_FILE, Mode::Read);
@@ -221,7 +225,8 @@ pub(super) fn salvage_to(source: &SharedDisk, target: &SharedDisk, control: &Con
     target.remove_file(MARKER).map_err(failed("removing the marker of the salvage"))?;
     target.sync_dir("").map_err(failed("syncing the salvaged store"))?;
 
-    // Nothing expires here: how long upload sessions wait is the business of who opens the store later.
+    // Nothing expires here: how long upload sessions wait is the business of who opens the store
+    // later.
     let options = StoreOptions::default().maintenance_thread(false).upload_session_days(None);
     let mut store = options.open_on(target.clone())?;
     let findings = store.verify_pages(control)?.findings;
@@ -300,7 +305,8 @@ fn read_records(
     Ok((salvaged, facts))
 }
 
-/// Whether it is told that entries of a collection are lost. Of those that are made anew nobody misses any.
+/// Whether it is told that entries of a collection are lost. Of those that are made anew nobody
+/// misses any.
 fn is_told(lost: &LostEntries) -> bool {
     !matches!(lost.collection.space, Space::Blobs | Space::PendingDelete | Space::TableState | Space::Index)
 }

@@ -1,5 +1,5 @@
-//! Damaged stores, salvaged: what is in the new store is what the last commit said, and what is missing is what the
-//! damage touched.
+//! Damaged stores, salvaged: what is in the new store is what the last commit said, and what is
+//! missing is what the damage touched.
 
 mod damage;
 mod truth;
@@ -36,7 +36,8 @@ fn request<T: serde::de::DeserializeOwned>(value: serde_json::Value) -> T {
     serde_json::from_value(value).unwrap()
 }
 
-/// A store with something of every kind, whose record file has branches, and pages that earlier commits left.
+/// A store with something of every kind, whose record file has branches, and pages that earlier
+/// commits left.
 fn filled() -> Arc<MemoryDisk> {
     use crate::ProductService;
 
@@ -125,7 +126,8 @@ fn what_is_salvaged_is_true_and_what_is_missing_was_damaged() {
     let begun = Instant::now();
     let closed = filled();
     let [earlier, open] = killed(90);
-    // Each with the states that it may be in: of the last commit, and where that may have been torn, of the one before.
+    // Each with the states that it may be in: of the last commit, and where that may have been
+    // torn, of the one before.
     let stores = [(&closed, vec![Truth::of(&closed)]), (&open, vec![Truth::of(&open), Truth::of(&earlier)])];
     let mut random = Random::new(env("STATIONDB_CRASH_SEED", 1));
     let runs = env("STATIONDB_SALVAGES", 250);
@@ -181,7 +183,8 @@ fn fingerprint(disk: &MemoryDisk) -> u64 {
     hasher.digest()
 }
 
-/// A store that was not closed, as a killed process leaves it: before its last commit, and after it.
+/// A store that was not closed, as a killed process leaves it: before its last commit, and after
+/// it.
 fn killed(commits: usize) -> [Arc<MemoryDisk>; 2] {
     use crate::ProductService;
 
@@ -312,8 +315,8 @@ fn a_power_cut_during_a_salvage_leaves_a_marked_target_and_the_source_as_it_was(
     assert!(image(&*from) == before, "the source was changed");
 }
 
-/// A sector of a leaf is lost: the entries beside it are taken by their own checksums, and told as unproven, unless
-/// another page has another version of them.
+/// A sector of a leaf is lost: the entries beside it are taken by their own checksums, and told as
+/// unproven, unless another page has another version of them.
 #[test]
 fn entries_of_a_damaged_leaf_are_told_as_unproven() {
     let whole = filled();
@@ -333,8 +336,8 @@ fn entries_of_a_damaged_leaf_are_told_as_unproven() {
     assert!(unproven > 40 && lost > 20, "{unproven}, {lost}");
 }
 
-/// A page of the last commit is replaced by what an earlier commit left of it, whole or in one sector: no earlier version
-/// and no deleted record comes back.
+/// A page of the last commit is replaced by what an earlier commit left of it, whole or in one
+/// sector: no earlier version and no deleted record comes back.
 #[test]
 fn what_an_earlier_commit_left_does_not_come_back() {
     let whole = filled();

@@ -1,4 +1,5 @@
-//! What the last commit of the undamaged store says, item by item, and what each item needs of the files.
+//! What the last commit of the undamaged store says, item by item, and what each item needs of the
+//! files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -184,7 +185,8 @@ impl Truth {
         Self { items, needs, tables, counters, pages: page_map(&*file), sequence }
     }
 
-    /// Items, and rows of tables as their number, that a salvaged store lacks; fails on what it should not have.
+    /// Items, and rows of tables as their number, that a salvaged store lacks; fails on what it
+    /// should not have.
     pub(super) fn missing(&self, disk: &Arc<MemoryDisk>) -> BTreeMap<String, u64> {
         self.compare(disk).unwrap()
     }
