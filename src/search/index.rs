@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+use tantivy::TantivyError;
+
 use super::checkpoint::{Checkpoint, FileEntry};
 use super::document::{Change, Shape};
 use super::failure::{failed, guarded};
@@ -306,7 +308,12 @@ impl Index {
             let Some(ids) = merge::worth_settling(&state.engine, &segments) else { return Ok(()) };
             state.writer()?.merge(&ids)
         };
-        merging.wait().map_err(failed)?;
+        match merging.wait() {
+            Ok(_) => {}
+            // A merge of the writer's own took some of the segments meanwhile. The next pass looks again.
+            Err(TantivyError::InvalidArgument(_)) => return Ok(()),
+            Err(error) => return Err(failed(error)),
+        }
         let state = self.state();
         state.reader.reload().map_err(failed)?;
         self.publish(&state);
