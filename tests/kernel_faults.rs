@@ -156,7 +156,7 @@ impl Begun {
 
     /// Copies it to `path` in every second run; answers the first step that is left to do.
     fn put(&self, path: &Path, run: usize) -> u64 {
-        if run % 2 == 0 {
+        if run.is_multiple_of(2) {
             return 0;
         }
         machine::copy(&self.0.path().join("store"), path);
@@ -239,7 +239,7 @@ fn a_full_file_system_loses_nothing() {
         let path = mounted.path().join("store");
         // The copy has to fit.
         let first = if kib > needed + 256 { begun.put(&path, at) } else { 0 };
-        let told = run(program(), &path, first, at % 3 == 0);
+        let told = run(program(), &path, first, at.is_multiple_of(3));
         tally.add(&told);
         // Opening a store that was not closed takes room.
         mounted.resize(needed * 16);
@@ -278,7 +278,8 @@ fn a_limit_on_the_length_of_files_loses_nothing() {
         let path = directory.path().join("store");
         let first = begun.put(&path, at);
         // The system tells by a signal, which ends whoever does not ignore it; then by an error.
-        let told = run(machine::limited(&format!("trap '' XFSZ; ulimit -f {limit}")), &path, first, at % 3 == 0);
+        let told =
+            run(machine::limited(&format!("trap '' XFSZ; ulimit -f {limit}")), &path, first, at.is_multiple_of(3));
         tally.add(&told);
         check(&path, &told, &format!("files of {limit} blocks"));
     }
@@ -292,7 +293,7 @@ fn a_limit_on_open_files_loses_nothing() {
         let directory = machine::directory();
         let path = directory.path().join("store");
         let first = begun.put(&path, at);
-        let told = run(machine::limited(&format!("ulimit -n {limit}")), &path, first, at % 3 == 0);
+        let told = run(machine::limited(&format!("ulimit -n {limit}")), &path, first, at.is_multiple_of(3));
         tally.add(&told);
         check(&path, &told, &format!("{limit} open files"));
     }

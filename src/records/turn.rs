@@ -288,8 +288,12 @@ impl<'t> Turn<'t> {
     /// Each in a guard of its own. redb panics here when it panicked before with a lock held, and the second of two panics
     /// that unwind together would end the process.
     fn close_tables(&mut self) -> Result<()> {
-        let tables = self.tables.iter_mut().map(Option::take);
-        tables.fold(Ok(()), |closed, table| closed.and(drop_guarded("closing a table", table)))
+        let mut closed = Ok(());
+        for table in &mut self.tables {
+            // The others are closed as well when one cannot be.
+            closed = closed.and(drop_guarded("closing a table", table.take()));
+        }
+        closed
     }
 
     /// Adds what the turn changed to the row of the sums. A row that is damaged stays as it is, for verification to tell.

@@ -84,7 +84,7 @@ fn a_damaged_page_never_ends_the_process() {
             }
             Ok(store) => without_panic(&place, || drop(store)),
         }
-        if draw % 2 == 0 {
+        if u64::is_multiple_of(draw, 2) {
             let (world, _disk) = Filled { image, ids: filled.ids.clone() }.open();
             damaged += check(&place, world);
         } else {
