@@ -293,7 +293,8 @@ fn text_searches_are_answered_by_the_caller() {
     let filter = compile(Some("name = 'a' and search(\"amplifier\")"), &[], &schema, &times()).unwrap().unwrap();
     assert_eq!(filter.searches(), [TextSearch { text: "amplifier".to_owned(), offset: 22 }]);
     let row = JsonRow::new(&fields, &schemas::sources("workItem"), &json!({"name": "a"}));
-    assert!(filter.matches_with(&row, &|number| number == 0));
+    let work = crate::value::Work::new(&|| Ok(()));
+    assert!(filter.matches_with(&row, &|number| number == 0, &work));
     assert!(!filter.matches(&row));
     assert_eq!(fault(&work_item("search(\"a\")", &[]).unwrap_err()).0, "unknown_function");
 }

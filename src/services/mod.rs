@@ -6,6 +6,9 @@ pub(crate) mod batch;
 #[cfg(test)]
 mod client_end_tests;
 mod lab;
+mod lists;
+#[cfg(test)]
+mod list_tests;
 mod search;
 mod table_append;
 #[cfg(test)]
