@@ -63,8 +63,9 @@ impl Predicates {
     /// none of that type.
     pub fn new<'f>(schema: &TableSchema, filters: &'f [ColumnFilter]) -> Result<Self> {
         let mut seen = HashSet::new();
-        let mut is_new =
-            |filter: &'f ColumnFilter| seen.insert((&*filter.column, filter.operation.as_str(), filter.value.as_deref()));
+        let mut is_new = |filter: &'f ColumnFilter| {
+            seen.insert((&*filter.column, filter.operation.as_str(), filter.value.as_deref()))
+        };
         let mut predicates = filters
             .iter()
             .enumerate()

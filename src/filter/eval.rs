@@ -253,10 +253,12 @@ impl Scalar {
                 _ => Val::Null,
             },
             Self::IndexOf(text, part) => match (text.get(at), part.get(at)) {
-                (Val::Str(text), Val::Str(part)) if at.work.scan(text.len().saturating_add(part.len())) => match text.find(&*part).and_then(|at| text.get(..at)) {
-                    Some(before) => count(before.chars().count()),
-                    None => Val::Int(-1),
-                },
+                (Val::Str(text), Val::Str(part)) if at.work.scan(text.len().saturating_add(part.len())) => {
+                    match text.find(&*part).and_then(|at| text.get(..at)) {
+                        Some(before) => count(before.chars().count()),
+                        None => Val::Int(-1),
+                    }
+                }
                 _ => Val::Null,
             },
             Self::Substring(text, from, len) => substring(text, from, len.as_deref(), at),
@@ -543,9 +545,9 @@ impl List {
     fn holds<'a>(&'a self, value: &Val<'_>, at: &Scopes<'a, '_>) -> bool {
         if let (Self::Field(place), Val::Str(text)) = (self, value) {
             return match at.field(*place) {
-                Val::Strings(strings) => {
-                    strings.iter().any(|member| at.work.scan(member.len().min(text.len())) && **member == **text)
-                }
+                Val::Strings(strings) => strings
+                    .iter()
+                    .any(|member| at.work.spend(1) && at.work.scan(member.len().min(text.len())) && **member == **text),
                 _ => false,
             };
         }

@@ -157,7 +157,11 @@ fn limits_are_errors_with_a_position() {
     let list = format!("name in ({})", vec!["\"a\""; limits::FILTER_LIST].join(","));
     assert!(work_item(&list, &[]).is_ok());
     let values = vec![json!("a"); limits::FILTER_SUBSTITUTIONS + 1];
-    assert_eq!(fault(&work_item("name = @0", &values).unwrap_err()).0, "too_complex");
+    let error = work_item("name = @0", &values).unwrap_err();
+    assert_eq!(error.place(), Some(&Place::Member("substitutions".to_owned())));
+    assert_eq!(error.api_error().args[0], "too_complex");
+    assert!(error.message().contains("FILTER_SUBSTITUTIONS allows 10000"), "{error}");
+    assert!(compile(None, &values, &Schema::default(), &times()).is_err(), "also where there is no filter");
 }
 
 #[test]

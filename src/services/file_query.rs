@@ -78,9 +78,7 @@ pub(super) fn scan(
         let work = Work::new(&check);
         let is_match = matches(&file, &work);
         work.finish().map_err(|error| error.with_resource(FileRecord::KIND.name, file.id.as_str()))?;
-        if is_match
-            && let Some(record_key) = file.key()
-        {
+        if is_match && let Some(record_key) = file.key() {
             let mut sort = Vec::new();
             if let Some(field) = field {
                 key::push_val(&mut sort, &(field.get)(&file, &env));
@@ -171,7 +169,8 @@ impl<'q> Structured<'q> {
                 .is_none_or(|query| compare(query.operation, file.created, time::truncate(query.value)))
             && request.properties_query.iter().all(|query| {
                 let value = file.properties.get(&query.key);
-                work.scan(query.key.len().saturating_add(value.map_or(0, String::len)))
+                work.spend(1)
+                    && work.scan(query.key.len().saturating_add(value.map_or(0, String::len)))
                     && match query.operation {
                         Op::Contains => value.is_some_and(|value| value.contains(&query.value)),
                         Op::NotContains => value.is_none_or(|value| !value.contains(&query.value)),

@@ -395,7 +395,8 @@ mod tests {
     }
 
     fn matches(text: &str) -> bool {
-        Search::parse(Some(text)).unwrap_or_else(|error| panic!("{text}: {error}"))
+        Search::parse(Some(text))
+            .unwrap_or_else(|error| panic!("{text}: {error}"))
             .matches(&file(), &Work::new(&|| Ok(())))
     }
 

@@ -1,8 +1,8 @@
 //! Lists that steer a query: how many entries one may have, and what becomes of repeated ones.
 //!
 //! A list of records or ids to work on is a batch, and bounded by bytes and memory alone. A list that decides how a
-//! query is carried out costs work for each entry and each record, so it has a bound. Which member is which is listed
-//! in `list_tests`.
+//! query is carried out costs work for each entry and each record, so it has a bound. `tests/request_bounds` lists which member
+//! is which, and reads the sources for members that it does not list.
 
 use crate::error::{Error, Result};
 use crate::value::limits::QUERY_LIST;

@@ -7,8 +7,6 @@ pub(crate) mod batch;
 mod client_end_tests;
 mod lab;
 mod lists;
-#[cfg(test)]
-mod list_tests;
 mod search;
 mod table_append;
 #[cfg(test)]

@@ -16,7 +16,8 @@ record! {
     wire pub struct SearchRequest {
         /// The query; everything when absent or blank.
         pub text: Option<String>,
-        /// Kinds to search, by the names of change events; all when empty.
+        /// Kinds to search, by the names of change events; all when empty. This list and the next two have at most
+        /// 10,000 entries; one that is there again changes nothing.
         pub kinds: Vec<String>,
         /// Ids of the workspaces to search; all that the caller may read when empty.
         pub workspaces: Vec<String>,

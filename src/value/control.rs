@@ -76,8 +76,7 @@ impl Control {
     /// Whether [`Control::cancel`] was called.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
-            || self.outer.as_ref().is_some_and(|outer| outer.load(Ordering::Relaxed))
+        self.cancelled.load(Ordering::Relaxed) || self.outer.as_ref().is_some_and(|outer| outer.load(Ordering::Relaxed))
     }
 
     /// The moment after which the work fails.

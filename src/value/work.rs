@@ -49,18 +49,19 @@ impl<'c> Work<'c> {
         }
     }
 
-    /// Counts a look through a text of `len` bytes: for a part, for its end, or for how it compares.
+    /// Counts a look through a text of `len` bytes: for a part, for its end, or for how it compares. One that is short
+    /// costs no more than the condition that asks for it.
     #[inline]
     pub fn scan(&self, len: usize) -> bool {
         const BYTES: usize = 64;
-        self.spend((len / BYTES) as u64 + 1)
+        self.spend((len / BYTES) as u64)
     }
 
     /// Counts making another text of `len` bytes out of one, or reading it as something else.
     #[inline]
     pub fn convert(&self, len: usize) -> bool {
         const BYTES: usize = 8;
-        self.spend((len / BYTES) as u64 + 1)
+        self.spend((len / BYTES) as u64)
     }
 
     #[cold]

@@ -63,7 +63,8 @@ fn tests<R: Resource>(index: &Index<R>, conditions: &[Condition], answers: &[usi
     for (place, path) in index.include.iter().enumerate() {
         let Some(position) = position::<R>(path).filter(|position| is_scalar::<R>(*position)) else { continue };
         for (number, condition) in conditions.iter().enumerate() {
-            if let (false, Some((Step::Points(mut points), _))) = (answers.contains(&number), step(condition, position)) {
+            if let (false, Some((Step::Points(mut points), _))) = (answers.contains(&number), step(condition, position))
+            {
                 points.sort_unstable();
                 tests.push(Test { place, points });
             }
@@ -214,9 +215,8 @@ fn product(prefixes: &[Vec<u8>], mut points: Vec<Vec<u8>>) -> Option<Vec<Vec<u8>
     points.sort_unstable();
     points.dedup();
     let bytes = |list: &[Vec<u8>]| list.iter().fold(0usize, |bytes, one| bytes.saturating_add(one.len()));
-    let all_bytes = bytes(prefixes)
-        .saturating_mul(points.len())
-        .saturating_add(bytes(&points).saturating_mul(prefixes.len()));
+    let all_bytes =
+        bytes(prefixes).saturating_mul(points.len()).saturating_add(bytes(&points).saturating_mul(prefixes.len()));
     if prefixes.len().saturating_mul(points.len()) > SPANS || all_bytes > SPAN_BYTES {
         return None;
     }

@@ -14,10 +14,7 @@ use crate::value::RecordKey;
 /// # Errors
 /// `InvalidArgument` for a faulty text, `LimitExceeded` where what is found takes more than a query may;
 /// `DeadlineExceeded` and `Cancelled`.
-pub(super) fn searches<R: Resource>(
-    view: &View<'_>,
-    filter: Option<&Filter>,
-) -> Result<Vec<Arc<HashSet<RecordKey>>>> {
+pub(super) fn searches<R: Resource>(view: &View<'_>, filter: Option<&Filter>) -> Result<Vec<Arc<HashSet<RecordKey>>>> {
     let most = view.context().settings().query_memory_bytes;
     let mut known: HashMap<&str, Arc<HashSet<RecordKey>>> = HashMap::new();
     let mut bytes = 0usize;
