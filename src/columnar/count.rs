@@ -74,7 +74,7 @@ pub fn count_rows(view: &TableView, predicates: &Predicates, control: &Control) 
     }
     let units = all_units(view);
     let counts = in_parallel(&units, view.row_count() as usize, control, |(run, rows)| {
-        unit::count(view.run(*run)?, &view.schema, predicates, rows.clone())
+        unit::count(view.run(*run)?, &view.schema, predicates, rows.clone(), control)
     })?;
     Ok(counts.into_iter().map(|count| count as u64).sum())
 }

@@ -50,7 +50,7 @@ pub fn touched(view: &TableView, predicates: &Predicates, control: &Control) -> 
             if needed.contains(&true) {
                 out.rows_touched += kept;
             }
-            out.rows_passed += unit::count(run, &view.schema, predicates, rows.clone())? as u64;
+            out.rows_passed += unit::count(run, &view.schema, predicates, rows.clone(), control)? as u64;
             if !is_sealed {
                 out.buffered_rows += rows.len() as u64;
                 continue;

@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use super::buffer::{batch_bytes, encode_batch};
 use super::export::export_parquet_in;
 use super::frame::column_of_texts;
-use super::order::select_rows;
+use super::order::{key_rows, select_rows};
 use super::*;
 use crate::disk::{MemoryDisk, SharedDisk};
 use crate::error::{ErrorKind, Place};
@@ -168,4 +168,53 @@ fn texts_beyond_what_an_array_holds_are_refused() {
     let place = |row: usize| Place::Cell { row: row as u64, column: "s".to_owned() };
     let error = column_of_texts(&column, 32, |_| Some(text.as_str()), place).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
+}
+
+#[test]
+fn a_page_of_long_keys_is_put_together_from_parts() {
+    let schema = schema();
+    let view = view(&schema, 4000);
+    let page = |memory_bytes: usize, after| {
+        let query = RowQuery { take: Some(2500), ..sorted_by_text(memory_bytes, None) };
+        read_page(&view, &query, after, &Control::default()).unwrap()
+    };
+    let (parts, whole) = (page(1, None), page(usize::MAX, None));
+    assert_eq!((texts(&parts.batch).len(), &texts(&parts.batch)), (2500, &texts(&whole.batch)));
+    assert_eq!(parts.next_after, whole.next_after);
+    let rest = page(1, parts.next_after);
+    assert_eq!((texts(&rest.batch).len(), rest.next_after), (500, None));
+}
+
+#[test]
+fn keys_that_are_longer_than_all_memory_are_selected_one_by_one() {
+    let view = view(&schema(), 2000);
+    let order = [OrderColumn { column: 1, descending: true }];
+    let select = |after, bytes| {
+        select_rows(&view, &Predicates::default(), &order, after, (5, bytes), &Control::default()).unwrap()
+    };
+    let expected: Vec<u64> = select(None, usize::MAX).rows.iter().map(|row| row.ordinal).collect();
+    let mut seen: Vec<u64> = Vec::new();
+    while seen.len() < 5 {
+        let part = select(seen.last().copied(), 100);
+        assert_eq!((part.rows.len(), part.is_all), (1, false));
+        seen.extend(part.rows.iter().map(|row| row.ordinal));
+    }
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn rows_of_an_order_of_many_columns_are_looked_at_few_at_a_time() {
+    let index = column("i", DataType::Int64, ColumnType::Index);
+    let others = (0..2_499).map(|at| column(&format!("v{at}"), DataType::Float64, ColumnType::Normal));
+    let schema = TableSchema::with_default_limit([index].into_iter().chain(others).collect()).unwrap();
+    let order = |columns: usize| -> Vec<OrderColumn> {
+        (0..columns).map(|column| OrderColumn { column, descending: false }).collect()
+    };
+    let rows = |columns: usize| key_rows(&schema, &order(columns), 64 << 20, 256 * 1024).unwrap();
+    assert_eq!(rows(1), 256 * 1024);
+    for columns in [100, 500, 1_500] {
+        let bytes = rows(columns) * columns * 9;
+        assert!((8 << 20..=32 << 20).contains(&bytes), "{columns}: {bytes}");
+    }
+    assert_eq!(rows(2_500), 1024, "no fewer than a block");
 }

@@ -25,8 +25,9 @@ use crate::value::{Control, limits};
 
 /// Rows that are looked at together: small, so that a summary rules out much.
 const UNIT_ROWS: usize = 8 * BLOCK_ROWS;
-/// Rows that are selected together however long their keys are.
+/// Rows that are selected together however long their keys are, up to [`BEYOND`] times the memory for keys.
 const LEAST_ROWS: usize = 1024;
+const BEYOND: usize = 4;
 
 /// One column of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +78,33 @@ pub(super) fn normalise(array: &ArrayRef) -> ArrayRef {
         }
         _ => array.clone(),
     }
+}
+
+/// Rows whose keys are made together where keys may take `bytes_max`: `rows_max`, and fewer of an order of many
+/// columns.
+pub(super) fn key_rows(
+    schema: &TableSchema,
+    order: &[OrderColumn],
+    bytes_max: usize,
+    rows_max: usize,
+) -> Result<usize> {
+    let mut row_bytes = 0;
+    for term in order {
+        // A value is there, and beside it its part of the key; a text takes about as much as a number at least.
+        row_bytes += 2 * (1 + arrow_type(schema.column(term.column)?.data_type).primitive_width().unwrap_or(8));
+    }
+    Ok((bytes_max / limits::QUERY_THREADS / row_bytes.max(1)).clamp(BLOCK_ROWS, rows_max))
+}
+
+/// Every unit of every run, cut into pieces of at most `rows_max` rows.
+pub(super) fn pieces(view: &TableView, rows_max: usize) -> Vec<(usize, Range<usize>)> {
+    all_units(view)
+        .into_iter()
+        .flat_map(|(run, rows)| {
+            let end = rows.end;
+            rows.step_by(rows_max).map(move |at| (run, at..end.min(at + rows_max)))
+        })
+        .collect()
 }
 
 /// The best keys that units can hold in their first order column, as prefixes of keys; none where unknown.
@@ -168,7 +196,8 @@ impl Heap {
             self.bytes = self.bytes + row.key.len() - worst.key.len();
             *worst = row;
         }
-        while self.bytes > bytes_max && self.rows.len() > LEAST_ROWS {
+        let most = bytes_max.saturating_mul(BEYOND);
+        while (self.bytes > bytes_max && self.rows.len() > LEAST_ROWS) || (self.bytes > most && self.rows.len() > 1) {
             self.bytes -= self.rows.pop().map_or(0, |row| row.key.len());
             self.most = self.rows.len();
         }
@@ -200,13 +229,7 @@ pub fn select_rows(
     let Some(&first) = order.first() else {
         return Err(Error::invalid("an order without columns was asked for; this is a defect"));
     };
-    let pieces: Vec<(usize, Range<usize>)> = all_units(view)
-        .into_iter()
-        .flat_map(|(run, rows)| {
-            let end = rows.end;
-            rows.step_by(UNIT_ROWS).map(move |at| (run, at..end.min(at + UNIT_ROWS)))
-        })
-        .collect();
+    let pieces = pieces(view, key_rows(&view.schema, order, bytes_max, UNIT_ROWS)?);
     let mut units: Vec<_> = best_of(view, first, &pieces)?.into_iter().zip(pieces).collect();
     // Most promising first: the sooner the heap is good, the more units are ruled out unread. Unknown ones lead.
     units.sort_by(|a, b| a.0.cmp(&b.0));
@@ -231,7 +254,7 @@ pub fn select_rows(
                 continue;
             }
             let run = view.run(*run_at)?;
-            let picked = unit::pick(run, &view.schema, predicates, rows.clone(), &columns)?;
+            let picked = unit::pick(run, &view.schema, predicates, rows.clone(), &columns, control)?;
             if unit::row_count(&picked.ranges) == 0 {
                 continue;
             }

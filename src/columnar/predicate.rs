@@ -1,5 +1,7 @@
 //! Column filters: checked against the schema once, then evaluated on arrays and on summaries.
 
+use std::collections::HashSet;
+
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
@@ -54,15 +56,20 @@ pub(super) struct Predicate {
 pub struct Predicates(Vec<Predicate>);
 
 impl Predicates {
-    /// Checks filters against the columns of a table.
+    /// Checks filters against the columns of a table. A filter that is there twice is tested once.
     ///
     /// # Errors
     /// `InvalidArgument` for an unknown column, an operation that the column's type does not have, or a value that is
     /// none of that type.
-    pub fn new(schema: &TableSchema, filters: &[ColumnFilter]) -> Result<Self> {
+    pub fn new<'f>(schema: &TableSchema, filters: &'f [ColumnFilter]) -> Result<Self> {
+        let mut seen = HashSet::new();
+        let mut is_new = |filter: &'f ColumnFilter| {
+            seen.insert((&*filter.column, filter.operation.as_str(), filter.value.as_deref()))
+        };
         let mut predicates = filters
             .iter()
             .enumerate()
+            .filter(|(_, filter)| is_new(filter))
             .map(|(at, filter)| {
                 let member = |name: &str| format!("filters[{at}].{name}");
                 let column = schema.position(&filter.column).map_err(|error| error.at_member(member("column")))?;

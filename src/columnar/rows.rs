@@ -49,6 +49,11 @@ pub struct RowQuery {
 }
 
 impl RowQuery {
+    /// Bytes that the keys of an order may take together.
+    pub(super) fn key_bytes(&self) -> usize {
+        (self.memory_bytes / SHARES).max(LEAST_KEY_BYTES)
+    }
+
     /// Rows that a selection of them may hold in memory.
     fn rows_in_memory(&self) -> u64 {
         (self.memory_bytes / (SELECTED_BYTES + 16 * (self.order.len() + self.columns.len()))) as u64
@@ -85,13 +90,22 @@ pub fn read_page(view: &Arc<TableView>, query: &RowQuery, after: Option<u64>, co
     }
     if !query.is_index_order(view) {
         let count = take.saturating_add(1);
-        let mut selected =
-            select_rows(view, &query.predicates, &query.order, after, (count, usize::MAX), control)?.rows;
-        let more = selected.len() > take;
-        selected.truncate(take);
-        let locators: Vec<_> = selected.iter().map(|row| row.locator).collect();
+        // Of keys that memory does not hold together, a part at a time.
+        let mut rows: Vec<(Locator, u64)> = Vec::new();
+        loop {
+            let behind = rows.last().map(|(_, ordinal)| *ordinal).or(after);
+            let wanted = (count - rows.len(), query.key_bytes());
+            let found = select_rows(view, &query.predicates, &query.order, behind, wanted, control)?;
+            rows.extend(found.rows.iter().map(|row| (row.locator, row.ordinal)));
+            if found.is_all || rows.len() >= count {
+                break;
+            }
+        }
+        let more = rows.len() > take;
+        rows.truncate(take);
+        let locators: Vec<_> = rows.iter().map(|(locator, _)| *locator).collect();
         let batch = fetch_rows(view, &locators, &query.columns, control)?;
-        let next_after = if more { selected.last().map(|row| row.ordinal) } else { None };
+        let next_after = if more { rows.last().map(|(_, ordinal)| *ordinal) } else { None };
         return Ok(RowPage { batch, next_after });
     }
     let mut scan =
@@ -182,8 +196,8 @@ impl Ordered {
         if self.ready.is_empty() && self.fetched == self.selected.len() && !self.is_all {
             let fits = usize::try_from(query.rows_in_memory()).unwrap_or(usize::MAX);
             let count = usize::try_from(left).unwrap_or(usize::MAX).min(fits.max(ORDERED_ROWS));
-            let key_bytes = (query.memory_bytes / SHARES).max(LEAST_KEY_BYTES);
-            let found = select_rows(view, &query.predicates, &query.order, self.after, (count, key_bytes), control)?;
+            let wanted = (count, query.key_bytes());
+            let found = select_rows(view, &query.predicates, &query.order, self.after, wanted, control)?;
             self.is_all = found.is_all;
             self.after = found.rows.last().map(|row| row.ordinal);
             self.selected = found.rows.into_iter().map(|row| row.locator).collect();

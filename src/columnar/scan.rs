@@ -231,8 +231,9 @@ impl MergedScan {
             cursor.step = cursor.step.saturating_mul(2);
             let rows: usize = looks.iter().map(ExactSizeIterator::len).sum();
             let (schema, predicates, columns) = (&self.view.schema, &self.predicates, &self.columns);
+            let control = &self.control;
             let (with_keys, with_rows) = (!self.in_sequence, self.with_locators);
-            let pieces = in_parallel(&looks, rows, &self.control, |look| {
+            let pieces = in_parallel(&looks, rows, control, |look| {
                 let index = schema.index();
                 let mut wanted = columns.clone();
                 let key_at = wanted.iter().position(|&column| column == index).unwrap_or_else(|| {
@@ -242,7 +243,7 @@ impl MergedScan {
                 if !with_keys {
                     wanted.truncate(columns.len());
                 }
-                let picked = unit::pick(run, schema, predicates, look.clone(), &wanted)?;
+                let picked = unit::pick(run, schema, predicates, look.clone(), &wanted, control)?;
                 if unit::row_count(&picked.ranges) == 0 {
                     return Ok(None);
                 }

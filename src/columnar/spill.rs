@@ -15,8 +15,7 @@ use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
 
 use super::buffer::batch_bytes;
-use super::count::all_units;
-use super::order::{converter, normalise};
+use super::order::{converter, key_rows, normalise, pieces};
 use super::rows::RowQuery;
 use super::unit;
 use super::view::TableView;
@@ -30,6 +29,8 @@ const BLOCK_BYTES: usize = 1024 * 1024;
 /// Rows and bytes of one batch of the answer.
 const MERGED_ROWS: usize = 8 * 1024;
 const MERGED_BYTES: usize = 8 * 1024 * 1024;
+/// Rows that are read together, unless their keys take too much.
+const ROWS_TOGETHER: usize = 256 * 1024;
 const FILE_BUFFER: usize = 256 * 1024;
 /// A sort holds rows, their copy in order, and their bytes for the file.
 const COPIES: usize = 3;
@@ -161,10 +162,11 @@ impl SpillSort {
         }
         let budget = (query.memory_bytes / COPIES).max(1);
         let mut rows_done = 0;
-        for (run_at, rows) in all_units(view) {
+        let together = key_rows(&view.schema, &query.order, query.key_bytes(), ROWS_TOGETHER)?;
+        for (run_at, rows) in pieces(view, together) {
             control.check()?;
             let run = view.run(run_at)?;
-            let picked = unit::pick(run, &view.schema, &query.predicates, rows, &wanted)?;
+            let picked = unit::pick(run, &view.schema, &query.predicates, rows, &wanted, control)?;
             if unit::row_count(&picked.ranges) == 0 {
                 continue;
             }

@@ -11,6 +11,7 @@ use super::schema::TableSchema;
 use super::segment::{BLOCK_ROWS, ColumnSummary, Filtered, Part, Wanted};
 use super::view::Run;
 use crate::error::{Error, Result};
+use crate::value::Control;
 
 /// Rows that passed, and the columns that were decoded on the way.
 pub(super) struct Picked {
@@ -122,9 +123,21 @@ fn by_column(predicates: &Predicates, needed: Vec<bool>) -> Vec<(usize, Vec<&Pre
     out
 }
 
-fn passes(tests: &[&Predicate], part: &Part<'_>) -> BooleanBuffer {
-    let masks = tests.iter().map(|test| test.evaluate_part(part));
-    masks.reduce(|mask, other| &mask & &other).unwrap_or_else(|| BooleanBuffer::new_set(0))
+/// Makes tests on decoded values, and stops between two of them when the control says so: there may be thousands, of
+/// long texts. The mask of a test that was stopped means nothing, so whoever made it asks the control again.
+fn passes(tests: &[&Predicate], part: &Part<'_>, control: &Control) -> BooleanBuffer {
+    let mut all: Option<BooleanBuffer> = None;
+    for test in tests {
+        if all.is_some() && control.check().is_err() {
+            break;
+        }
+        let mask = test.evaluate_part(part);
+        all = Some(match all {
+            Some(known) => &known & &mask,
+            None => mask,
+        });
+    }
+    all.unwrap_or_else(|| BooleanBuffer::new_set(0))
 }
 
 /// Makes the tests of one column on the rows of `ranges`.
@@ -135,15 +148,18 @@ fn test_column(
     tests: &[&Predicate],
     ranges: &[Range<usize>],
     wanted: Wanted,
+    control: &Control,
 ) -> Result<Filtered> {
     if let Run::Segment(segment) = run
-        && let Some(found) = segment.filter(column, ranges, &|part| passes(tests, &part), wanted)?
+        && let Some(found) = segment.filter(column, ranges, &|part| passes(tests, &part, control), wanted)?
     {
+        control.check()?;
         return Ok(found);
     }
     let batch = run.read(schema, &[column], ranges)?;
     let array = batch.column(0);
-    let mask = passes(tests, &Part::Array(array.clone()));
+    let mask = passes(tests, &Part::Array(array.clone()), control);
+    control.check()?;
     let count = mask.count_set_bits();
     if wanted == Wanted::Count {
         return Ok(Filtered { ranges: Vec::new(), count, values: None });
@@ -160,13 +176,14 @@ fn misfit(error: arrow::error::ArrowError) -> Error {
     Error::corrupt("a filter does not fit its column; this is a defect").with_source(error)
 }
 
-/// The rows of `rows` that pass. Values of the `wanted` columns that the tests decode are kept.
+/// The rows of `rows` that pass; the control is asked between tests. Values of the `wanted` columns that the tests decode are kept.
 pub(super) fn pick(
     run: &Run,
     schema: &TableSchema,
     predicates: &Predicates,
     rows: Range<usize>,
     wanted: &[usize],
+    control: &Control,
 ) -> Result<Picked> {
     if predicates.is_empty() || rows.is_empty() {
         return Ok(Picked { ranges: vec![rows], columns: Vec::new() });
@@ -178,7 +195,7 @@ pub(super) fn pick(
             break;
         }
         let kept = if wanted.contains(&column) { Wanted::Values } else { Wanted::Rows };
-        let found = test_column(run, schema, column, &tests, &ranges, kept)?;
+        let found = test_column(run, schema, column, &tests, &ranges, kept, control)?;
         if !columns.is_empty() && found.count < row_count(&ranges) {
             let mask = BooleanArray::new(mask_of(&ranges, &found.ranges), None);
             for (_, array) in &mut columns {
@@ -192,7 +209,13 @@ pub(super) fn pick(
 }
 
 /// The number of rows of `rows` that pass, without decoding more than the tests need.
-pub(super) fn count(run: &Run, schema: &TableSchema, predicates: &Predicates, rows: Range<usize>) -> Result<usize> {
+pub(super) fn count(
+    run: &Run,
+    schema: &TableSchema,
+    predicates: &Predicates,
+    rows: Range<usize>,
+    control: &Control,
+) -> Result<usize> {
     if predicates.is_empty() || rows.is_empty() {
         return Ok(rows.len());
     }
@@ -200,9 +223,9 @@ pub(super) fn count(run: &Run, schema: &TableSchema, predicates: &Predicates, ro
     let mut columns = by_column(predicates, needed);
     let Some((last, last_tests)) = columns.pop() else { return Ok(row_count(&ranges)) };
     for (column, tests) in columns {
-        ranges = test_column(run, schema, column, &tests, &ranges, Wanted::Rows)?.ranges;
+        ranges = test_column(run, schema, column, &tests, &ranges, Wanted::Rows, control)?.ranges;
     }
-    Ok(test_column(run, schema, last, &last_tests, &ranges, Wanted::Count)?.count)
+    Ok(test_column(run, schema, last, &last_tests, &ranges, Wanted::Count, control)?.count)
 }
 
 /// Decodes the columns of picked rows that were not decoded yet.

@@ -12,6 +12,7 @@ use super::syntax::{Arg, Ast, Junction, Node};
 use super::tree::{Place, RECORD, Scalar, Test};
 use super::types::{Of, Type, Typed, Value};
 use super::{Schema, TextSearch};
+use crate::value::limits;
 
 /// What a name may refer to, from the record inwards.
 #[derive(Debug)]
@@ -31,6 +32,8 @@ pub(super) struct Checker<'c> {
     pub next_scope: u32,
     /// Substitutions that occur.
     pub substitutions: BTreeMap<usize, Constant>,
+    /// Bytes of the texts among them, each counted as often as it occurs.
+    pub substituted_bytes: usize,
     /// Fields of the record that occur, and where first.
     pub fields: BTreeMap<usize, Span>,
     pub searches: Vec<TextSearch>,
@@ -56,6 +59,7 @@ impl<'c> Checker<'c> {
             scopes: vec![Scope { number: RECORD, of: None, parameter: None }],
             next_scope: RECORD + 1,
             substitutions: BTreeMap::new(),
+            substituted_bytes: 0,
             fields: BTreeMap::new(),
             searches: Vec::new(),
         }
@@ -139,7 +143,16 @@ impl<'c> Checker<'c> {
         let (constant, ty) = match value {
             serde_json::Value::Null => (Constant::Null, Type::Text),
             serde_json::Value::Bool(value) => (Constant::Bool(*value), Type::Bool),
-            serde_json::Value::String(text) => (Constant::text(text.as_str()), Type::Text),
+            serde_json::Value::String(text) => {
+                // Texts of the filter are bounded by its length; these come on top, and a condition may copy each.
+                self.substituted_bytes = self.substituted_bytes.saturating_add(text.len());
+                if self.substituted_bytes > limits::FILTER_SUBSTITUTED_BYTES {
+                    let what = "bytes of substituted text (FILTER_SUBSTITUTED_BYTES)";
+                    return Err(Fault::limit(span, what, limits::FILTER_SUBSTITUTED_BYTES));
+                }
+                let known = self.substitutions.get(&number).cloned();
+                (known.unwrap_or_else(|| Constant::text(text.as_str())), Type::Text)
+            }
             serde_json::Value::Number(value) => match (value.as_i64(), value.as_f64()) {
                 (Some(value), _) => (Constant::Int(value), Type::Int),
                 (None, Some(value)) if value.is_finite() => (Constant::Double(value), Type::Double),

@@ -4,6 +4,7 @@
 //! representation of the field, so index keys made from them select neither more nor fewer records.
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 use super::Schema;
 use super::constant::{Constant, order};
@@ -44,14 +45,14 @@ pub enum Condition {
         /// Position of the field.
         field: usize,
         /// The prefix.
-        text: Box<str>,
+        text: Arc<str>,
     },
     /// The text contains a part.
     Contains {
         /// Position of the field.
         field: usize,
         /// The part.
-        text: Box<str>,
+        text: Arc<str>,
         /// How the letter case of the field is folded first.
         fold: Fold,
     },
@@ -60,32 +61,32 @@ pub enum Condition {
         /// Position of the field.
         field: usize,
         /// The key.
-        key: Box<str>,
+        key: Arc<str>,
         /// The value.
-        value: Box<str>,
+        value: Arc<str>,
     },
     /// The map has the key with one of these values.
     MapIn {
         /// Position of the field.
         field: usize,
         /// The key.
-        key: Box<str>,
+        key: Arc<str>,
         /// The values.
-        values: Vec<Box<str>>,
+        values: Vec<Arc<str>>,
     },
     /// The map has the key.
     MapKey {
         /// Position of the field.
         field: usize,
         /// The key.
-        key: Box<str>,
+        key: Arc<str>,
     },
     /// The list of strings has one of these elements.
     ListHas {
         /// Position of the field.
         field: usize,
         /// The values; one or more.
-        values: Vec<Box<str>>,
+        values: Vec<Arc<str>>,
     },
     /// Some record of the list has a member that equals one of the values.
     RowsHave {
@@ -347,7 +348,7 @@ fn integer_below(double: f64) -> Option<i64> {
 
 /// A condition about some element of a list or map.
 fn element(field: usize, scope: u32, test: &Test) -> Option<Condition> {
-    let texts = |values: Vec<Constant>| -> Option<Vec<Box<str>>> {
+    let texts = |values: Vec<Constant>| -> Option<Vec<Arc<str>>> {
         values.into_iter().map(|value| if let Constant::Text(text) = value { Some(text) } else { None }).collect()
     };
     match test {

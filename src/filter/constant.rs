@@ -1,6 +1,7 @@
 //! Constants of filters: what literals and substitutions become, and how text converts to other types.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use chrono::{DateTime, Datelike, FixedOffset, TimeZone, Timelike, Utc};
 
@@ -18,8 +19,9 @@ pub enum Constant {
     Int(i64),
     /// A double.
     Double(f64),
-    /// Text, an id, or the canonical text of an enumeration.
-    Text(Box<str>),
+    /// Text, an id, or the canonical text of an enumeration. Shared: a filter may copy a constant for each element of
+    /// a list, and a text of 200 KB for each of 10,000 would end the process.
+    Text(Arc<str>),
     /// Milliseconds since 1970 UTC.
     Time(i64),
     /// A time span in milliseconds.
@@ -41,7 +43,7 @@ impl Constant {
         }
     }
 
-    pub(super) fn text(value: impl Into<Box<str>>) -> Self {
+    pub(super) fn text(value: impl Into<Arc<str>>) -> Self {
         Self::Text(value.into())
     }
 }

@@ -2,6 +2,9 @@
 //!
 //! Nothing fails here: what cannot be computed is null, and null satisfies nothing but `= null`. Only case folding
 //! of longer texts, concatenation and lists of records allocate.
+//!
+//! Whatever loops or looks at a text counts its steps in the [`Work`] of the record. Once the work is stopped, every
+//! condition is false and every loop ends at its next element; the caller drops the answer.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -10,7 +13,7 @@ use std::collections::BTreeMap;
 use super::constant::{Constant, fold_case, order, parse_bool, parse_number, parse_span, parse_time};
 use super::syntax::{Arithmetic, Comparison};
 use super::tree::{How, List, Members, Place, Scalar, Set, Test};
-use crate::value::{Row, Val, limits, time};
+use crate::value::{Row, Val, Work, limits, time};
 
 /// What a scope's number stands for during evaluation.
 #[derive(Clone, Debug)]
@@ -26,6 +29,7 @@ pub(super) struct Scopes<'a, 's> {
     pub element: Element<'a>,
     pub around: Option<&'s Scopes<'a, 's>>,
     pub search: &'s dyn Fn(usize) -> bool,
+    pub work: &'s Work<'s>,
 }
 
 impl<'a> Scopes<'a, '_> {
@@ -39,7 +43,14 @@ impl<'a> Scopes<'a, '_> {
 
     fn field(&self, place: Place) -> Val<'a> {
         match self.element(place.scope) {
-            Some(Element::Row(row)) => row.val(place.index),
+            Some(Element::Row(row)) => {
+                let value = row.val(place.index);
+                if let Val::Rows(rows) = &value {
+                    // The list is made anew each time that it is asked for.
+                    self.work.spend(rows.len() as u64);
+                }
+                value
+            }
             _ => Val::Null,
         }
     }
@@ -53,7 +64,7 @@ impl<'a> Scopes<'a, '_> {
 
     /// Evaluates with `element` in an inner scope.
     fn within<R>(&self, number: u32, element: Element<'a>, f: impl FnOnce(&Scopes<'a, '_>) -> R) -> R {
-        f(&Scopes { number, element, around: Some(self), search: self.search })
+        f(&Scopes { number, element, around: Some(self), search: self.search, work: self.work })
     }
 }
 
@@ -80,6 +91,9 @@ pub(super) fn compare(left: &Val<'_>, comparison: Comparison, right: &Val<'_>) -
 
 impl Test {
     pub(super) fn holds<'a>(&'a self, at: &Scopes<'a, '_>) -> bool {
+        if !at.work.spend(1) {
+            return false;
+        }
         match self {
             Self::Const(value) => *value,
             Self::All(tests) => tests.iter().all(|test| test.holds(at)),
@@ -93,21 +107,37 @@ impl Test {
                 Val::Str(text) => text.is_empty(),
                 _ => false,
             },
-            Self::Compare { left, comparison, right } => compare(&left.get(at), *comparison, &right.get(at)),
-            Self::In { value, set } => set.has(&value.get(at)),
+            Self::Compare { left, comparison, right } => {
+                let (left, right) = (left.get(at), right.get(at));
+                if let (Val::Str(left), Val::Str(right)) = (&left, &right) {
+                    at.work.scan(left.len().min(right.len()));
+                }
+                compare(&left, *comparison, &right)
+            }
+            Self::In { value, set } => {
+                let value = value.get(at);
+                if let Val::Str(text) = &value {
+                    // Looked up by its hash.
+                    at.work.scan(text.len());
+                }
+                set.has(&value)
+            }
             Self::Contains { text, find } => match text.get(at) {
-                Val::Str(text) => find.find(text.as_bytes()).is_some(),
+                Val::Str(text) => at.work.scan(text.len()) && find.find(text.as_bytes()).is_some(),
                 _ => false,
             },
             Self::ContainsFolded { text, upper, find } => match text.get(at) {
-                Val::Str(text) => contains_folded(&text, *upper, find),
+                Val::Str(text) => at.work.convert(text.len()) && contains_folded(&text, *upper, find),
                 _ => false,
             },
             Self::Match { text, how, part } => match (text.get(at), part.get(at)) {
                 (Val::Str(text), Val::Str(part)) => match how {
-                    How::Contains => memchr::memmem::find(text.as_bytes(), part.as_bytes()).is_some(),
-                    How::Starts => text.starts_with(&*part),
-                    How::Ends => text.ends_with(&*part),
+                    How::Contains => {
+                        at.work.scan(text.len().saturating_add(part.len()))
+                            && memchr::memmem::find(text.as_bytes(), part.as_bytes()).is_some()
+                    }
+                    How::Starts => at.work.scan(part.len()) && text.starts_with(&*part),
+                    How::Ends => at.work.scan(part.len()) && text.ends_with(&*part),
                 },
                 _ => false,
             },
@@ -130,7 +160,7 @@ impl Test {
                 all
             }
             Self::HasKey { map, key } => match (at.map(*map), key.get(at)) {
-                (Some(map), Val::Str(key)) => map.contains_key(&*key),
+                (Some(map), Val::Str(key)) => at.work.scan(key.len()) && map.contains_key(&*key),
                 _ => false,
             },
             Self::Search(number) => (at.search)(*number),
@@ -187,7 +217,12 @@ impl Scalar {
                 _ => Val::Null,
             },
             Self::Element(scope) => match at.element(*scope) {
-                Some(Element::Scalar(value)) => value.clone(),
+                Some(Element::Scalar(value)) => {
+                    if let Val::Str(Cow::Owned(text)) = value {
+                        at.work.scan(text.len());
+                    }
+                    value.clone()
+                }
                 _ => Val::Null,
             },
             Self::Key(scope) => match at.element(*scope) {
@@ -199,28 +234,31 @@ impl Scalar {
                 _ => Val::Null,
             },
             Self::Entry { map, key } => match (at.map(*map), key.get(at)) {
-                (Some(map), Val::Str(key)) => map.get(&*key).map_or(Val::Null, Val::from),
+                (Some(map), Val::Str(key)) if at.work.scan(key.len()) => map.get(&*key).map_or(Val::Null, Val::from),
                 _ => Val::Null,
             },
             Self::At { list, index, member } => list_element(list, index, *member, at),
             Self::Case { text, upper } => match text.get(at) {
-                Val::Str(text) => Val::Str(Cow::Owned(fold_case(&text, *upper))),
+                Val::Str(text) if at.work.convert(text.len()) => Val::Str(Cow::Owned(fold_case(&text, *upper))),
                 _ => Val::Null,
             },
             Self::Trim(text) => match text.get(at) {
+                Val::Str(text) if !at.work.scan(text.len()) => Val::Null,
                 Val::Str(Cow::Borrowed(text)) => Val::from(text.trim()),
                 Val::Str(Cow::Owned(text)) => Val::Str(Cow::Owned(text.trim().to_owned())),
                 _ => Val::Null,
             },
             Self::Length(text) => match text.get(at) {
-                Val::Str(text) => count(text.chars().count()),
+                Val::Str(text) if at.work.scan(text.len()) => count(text.chars().count()),
                 _ => Val::Null,
             },
             Self::IndexOf(text, part) => match (text.get(at), part.get(at)) {
-                (Val::Str(text), Val::Str(part)) => match text.find(&*part).and_then(|at| text.get(..at)) {
-                    Some(before) => count(before.chars().count()),
-                    None => Val::Int(-1),
-                },
+                (Val::Str(text), Val::Str(part)) if at.work.scan(text.len().saturating_add(part.len())) => {
+                    match text.find(&*part).and_then(|at| text.get(..at)) {
+                        Some(before) => count(before.chars().count()),
+                        None => Val::Int(-1),
+                    }
+                }
                 _ => Val::Null,
             },
             Self::Substring(text, from, len) => substring(text, from, len.as_deref(), at),
@@ -229,7 +267,7 @@ impl Scalar {
                 for part in parts {
                     if let Val::Str(part) = part.get(at) {
                         // Texts that are put together within one another would double without an end.
-                        if whole.len() + part.len() > limits::FILTER_TEXT_BYTES {
+                        if whole.len() + part.len() > limits::FILTER_TEXT_BYTES || !at.work.scan(part.len()) {
                             return Val::Null;
                         }
                         whole.push_str(&part);
@@ -262,6 +300,7 @@ impl Scalar {
                 _ => Val::Null,
             },
             Self::Chain(first, rest) => {
+                at.work.spend(rest.len() as u64);
                 rest.iter().fold(first.get(at), |left, (operator, right)| calculate(&left, *operator, &right.get(at)))
             }
             Self::If(test, yes, no) => {
@@ -287,31 +326,46 @@ impl Scalar {
 
     /// Casts; what does not convert is null.
     fn converted<'a>(&'a self, at: &Scopes<'a, '_>) -> Val<'a> {
+        let (Self::ToTime(value)
+        | Self::ToSpan(value)
+        | Self::ToNumber(value)
+        | Self::ToInteger(value)
+        | Self::ToBool(value)
+        | Self::Units(value, _)) = self
+        else {
+            return Val::Null;
+        };
+        let value = value.get(at);
+        if let Val::Str(text) = &value
+            && !at.work.convert(text.len())
+        {
+            return Val::Null;
+        }
         match self {
-            Self::ToTime(value) => match value.get(at) {
+            Self::ToTime(_) => match value {
                 Val::Str(text) => parse_time(&text).map_or(Val::Null, Val::Time),
                 Val::Time(time) => Val::Time(time),
                 _ => Val::Null,
             },
-            Self::ToSpan(value) => match value.get(at) {
+            Self::ToSpan(_) => match value {
                 Val::Str(text) => parse_span(&text).map_or(Val::Null, Val::Span),
                 Val::Span(span) => Val::Span(span),
                 _ => Val::Null,
             },
-            Self::ToNumber(value) => to_number(&value.get(at)),
-            Self::ToInteger(value) => match to_number(&value.get(at)) {
+            Self::ToNumber(_) => to_number(&value),
+            Self::ToInteger(_) => match to_number(&value) {
                 // Rounds half to even, as the public conversion does.
                 Val::Double(value) if value.abs() < 9.0e18 => Val::Int(value.round_ties_even() as i64),
                 Val::Int(value) => Val::Int(value),
                 _ => Val::Null,
             },
-            Self::ToBool(value) => match value.get(at) {
+            Self::ToBool(_) => match value {
                 Val::Str(text) => parse_bool(&text).map_or(Val::Null, Val::Bool),
                 Val::Bool(value) => Val::Bool(value),
                 Val::Int(value) => Val::Bool(value != 0),
                 _ => Val::Null,
             },
-            Self::Units(value, unit_ms) => match value.get(at) {
+            Self::Units(_, unit_ms) => match value {
                 Val::Int(value) => value.checked_mul(*unit_ms).map_or(Val::Null, Val::Span),
                 Val::Double(value) => {
                     let millis = value * *unit_ms as f64;
@@ -357,7 +411,7 @@ fn substring<'a>(text: &'a Scalar, from: &'a Scalar, len: Option<&'a Scalar>, at
         },
         Some(_) => return Val::Null,
     };
-    if from > text.chars().count() {
+    if !at.work.convert(text.len()) || from > text.chars().count() {
         return Val::Null;
     }
     Val::Str(Cow::Owned(text.chars().skip(from).take(len).collect()))
@@ -432,8 +486,9 @@ fn list_element<'a>(list: &'a List, index: &'a Scalar, member: Option<usize>, at
 }
 
 impl List {
-    /// Calls `visit` for each element until it returns false; `None` when the list is null.
+    /// Calls `visit` for each element until it returns false or the work is stopped; `None` when the list is null.
     fn each<'a>(&'a self, at: &Scopes<'a, '_>, visit: &mut dyn FnMut(Element<'a>) -> bool) -> Option<()> {
+        let mut visit = |element: Element<'a>| at.work.spend(1) && visit(element);
         match self {
             Self::Field(place) => match at.field(*place) {
                 Val::Strings(strings) => {
@@ -490,14 +545,21 @@ impl List {
     fn holds<'a>(&'a self, value: &Val<'_>, at: &Scopes<'a, '_>) -> bool {
         if let (Self::Field(place), Val::Str(text)) = (self, value) {
             return match at.field(*place) {
-                Val::Strings(strings) => strings.iter().any(|member| **member == **text),
+                Val::Strings(strings) => strings
+                    .iter()
+                    .any(|member| at.work.spend(1) && at.work.scan(member.len().min(text.len())) && **member == **text),
                 _ => false,
             };
         }
         let mut found = false;
         self.each(at, &mut |element| {
             found = match &element {
-                Element::Scalar(element) => compare(element, Comparison::Eq, value),
+                Element::Scalar(element) => {
+                    if let (Val::Str(left), Val::Str(right)) = (element, value) {
+                        at.work.scan(left.len().min(right.len()));
+                    }
+                    compare(element, Comparison::Eq, value)
+                }
                 Element::Row(_) | Element::Pair(..) => false,
             };
             !found

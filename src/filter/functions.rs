@@ -237,7 +237,7 @@ impl<'c> Checker<'c> {
         match self.typed(arg)? {
             Typed::Scalar(Value { scalar: Scalar::Const(Constant::Text(text)), .. }) => {
                 let offset = self.source.get(..arg.span.from).unwrap_or_default().chars().count();
-                self.searches.push(TextSearch { text: text.into(), offset });
+                self.searches.push(TextSearch { text: text.as_ref().to_owned(), offset });
                 Ok(Typed::Test(Test::Search(self.searches.len() - 1)))
             }
             other => {

@@ -1,8 +1,8 @@
 //! The one filter language: expression text to a typed condition that is evaluated over records.
 //!
 //! [`compile`] reads the text, checks every name, type and value against a [`Schema`], and answers faults with their
-//! kind and position. A [`Filter`] evaluates without failing and with two truth values, prints itself in canonical
-//! form, and tells a planner the [`Condition`]s that every match satisfies. Nothing here reads records or knows a
+//! kind and position. A [`Filter`] evaluates with two truth values, within the work that a [`Work`] allows, prints
+//! itself in canonical form, and tells a planner the [`Condition`]s that every match satisfies. Nothing here reads records or knows a
 //! resource; whoever has them hands in rows.
 //!
 //! What must hold: a filter's answer depends on the row, the constants and the reference time alone; conditions are
@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::error::Result;
-use crate::value::{FieldDecl, Row, Val, limits};
+use crate::value::{FieldDecl, Row, Val, Work, limits};
 
 pub use condition::{Condition, Fold};
 pub use constant::{Constant, Times};
@@ -83,23 +83,33 @@ pub struct Filter {
 ///
 /// # Errors
 /// `InvalidArgument`, with the name `StationDb.Filter.<Kind>`, the offset in characters, and the kind and the
-/// offending text as arguments.
+/// offending text as arguments; at `substitutions` for too many of them.
 pub fn compile(
     text: Option<&str>,
     substitutions: &[serde_json::Value],
     schema: &Schema<'_>,
     times: &Times,
 ) -> Result<Option<Filter>> {
+    check_substitutions(substitutions)?;
     let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
         return Ok(None);
     };
     build(text, substitutions, schema, times).map(Some).map_err(|fault| fault.into_error(text))
 }
 
-fn build(text: &str, values: &[serde_json::Value], schema: &Schema<'_>, times: &Times) -> Checked<Filter> {
-    if values.len() > limits::FILTER_SUBSTITUTIONS {
-        return Err(Fault::limit(Span::new(0, 0), "substitutions", limits::FILTER_SUBSTITUTIONS));
+/// Refuses more substitutions than a filter may have.
+///
+/// # Errors
+/// `InvalidArgument` at `substitutions`.
+pub fn check_substitutions(values: &[serde_json::Value]) -> Result<()> {
+    if values.len() <= limits::FILTER_SUBSTITUTIONS {
+        return Ok(());
     }
+    let message = format!("{} values; FILTER_SUBSTITUTIONS allows {}", values.len(), limits::FILTER_SUBSTITUTIONS);
+    Err(Fault::new(FaultKind::TooComplex, Span::new(0, 0), message).into_error("").at_member("substitutions"))
+}
+
+fn build(text: &str, values: &[serde_json::Value], schema: &Schema<'_>, times: &Times) -> Checked<Filter> {
     let syntax = parse::parse(text, schema.accept_brackets)?;
     let mut checker = Checker::new(text, schema, values, times);
     let test = checker.test(&syntax)?;
@@ -118,17 +128,22 @@ fn build(text: &str, values: &[serde_json::Value], schema: &Schema<'_>, times: &
 }
 
 impl Filter {
-    /// Whether the filter matches a row. Text searches find nothing here; see [`Filter::matches_with`].
+    /// Whether the filter matches a row; `search` tells whether the n-th of [`Filter::searches`] finds it. The answer
+    /// counts only when `work` finishes without an error.
     #[must_use]
-    pub fn matches(&self, row: &dyn Row) -> bool {
-        self.matches_with(row, &|_| false)
+    pub fn matches_with(&self, row: &dyn Row, search: &dyn Fn(usize) -> bool, work: &Work<'_>) -> bool {
+        let record = Element::Row(row);
+        self.test.holds(&Scopes { number: tree::RECORD, element: record, around: None, search, work })
     }
 
-    /// Whether the filter matches a row; `search` tells whether the n-th of [`Filter::searches`] finds it.
+    /// Whether the filter matches a row that no text search finds, for tests: no deadline, and no match where the work
+    /// is too much.
+    #[cfg(any(test, fuzzing))]
     #[must_use]
-    pub fn matches_with(&self, row: &dyn Row, search: &dyn Fn(usize) -> bool) -> bool {
-        let record = Element::Row(row);
-        self.test.holds(&Scopes { number: tree::RECORD, element: record, around: None, search })
+    pub fn matches(&self, row: &dyn Row) -> bool {
+        let work = Work::new(&|| Ok(()));
+        let is_match = self.matches_with(row, &|_| false, &work);
+        work.finish().is_ok() && is_match
     }
 
     /// The conditions that are joined by `and`; every match satisfies all of them.

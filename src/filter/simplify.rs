@@ -7,7 +7,7 @@ use super::eval::{Element, Scopes, compare as compare_values};
 use super::syntax::Comparison;
 use super::tree::{How, RECORD, Scalar, Test};
 use super::types::Value;
-use crate::value::Val;
+use crate::value::{Val, Work};
 
 pub(super) fn not(test: Test) -> Test {
     match test {
@@ -112,7 +112,10 @@ pub(super) fn folded(value: Value) -> Value {
     if !constant {
         return value;
     }
-    let scopes = Scopes { number: RECORD, element: Element::Scalar(Val::Null), around: None, search: &|_| false };
+    // Constants are as long as the filter and its substitutions at most.
+    let work = Work::with_limit(u64::MAX, &|| Ok(()));
+    let element = Element::Scalar(Val::Null);
+    let scopes = Scopes { number: RECORD, element, around: None, search: &|_| false, work: &work };
     let constant = match value.scalar.get(&scopes) {
         Val::Bool(value) => Constant::Bool(value),
         Val::Int(value) => Constant::Int(value),

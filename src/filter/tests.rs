@@ -157,7 +157,11 @@ fn limits_are_errors_with_a_position() {
     let list = format!("name in ({})", vec!["\"a\""; limits::FILTER_LIST].join(","));
     assert!(work_item(&list, &[]).is_ok());
     let values = vec![json!("a"); limits::FILTER_SUBSTITUTIONS + 1];
-    assert_eq!(fault(&work_item("name = @0", &values).unwrap_err()).0, "too_complex");
+    let error = work_item("name = @0", &values).unwrap_err();
+    assert_eq!(error.place(), Some(&Place::Member("substitutions".to_owned())));
+    assert_eq!(error.api_error().args[0], "too_complex");
+    assert!(error.message().contains("FILTER_SUBSTITUTIONS allows 10000"), "{error}");
+    assert!(compile(None, &values, &Schema::default(), &times()).is_err(), "also where there is no filter");
 }
 
 #[test]
@@ -293,7 +297,8 @@ fn text_searches_are_answered_by_the_caller() {
     let filter = compile(Some("name = 'a' and search(\"amplifier\")"), &[], &schema, &times()).unwrap().unwrap();
     assert_eq!(filter.searches(), [TextSearch { text: "amplifier".to_owned(), offset: 22 }]);
     let row = JsonRow::new(&fields, &schemas::sources("workItem"), &json!({"name": "a"}));
-    assert!(filter.matches_with(&row, &|number| number == 0));
+    let work = crate::value::Work::new(&|| Ok(()));
+    assert!(filter.matches_with(&row, &|number| number == 0, &work));
     assert!(!filter.matches(&row));
     assert_eq!(fault(&work_item("search(\"a\")", &[]).unwrap_err()).0, "unknown_function");
 }

@@ -4,6 +4,7 @@
 //! subtree means the same wherever it is moved.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use memchr::memmem::Finder;
 
@@ -168,7 +169,7 @@ pub(super) struct Set {
 
 #[derive(Clone, Debug)]
 pub(super) enum Members {
-    Texts(Vec<Box<str>>, Option<HashSet<Box<str>>>),
+    Texts(Vec<Arc<str>>, Option<HashSet<Arc<str>>>),
     /// Integers, times and spans.
     Ints(Vec<i64>, Option<HashSet<i64>>),
     Doubles(Vec<f64>),
@@ -178,7 +179,7 @@ impl Set {
     /// Up to this many members, comparing with each in turn is faster than hashing.
     const SMALL: usize = 8;
 
-    pub(super) fn texts(mut texts: Vec<Box<str>>, has_null: bool) -> Self {
+    pub(super) fn texts(mut texts: Vec<Arc<str>>, has_null: bool) -> Self {
         texts.sort_unstable();
         texts.dedup();
         let hashed = (texts.len() > Self::SMALL).then(|| texts.iter().cloned().collect());

@@ -147,9 +147,10 @@ record! {
 
     /// What `get_table_data` returns of a table.
     wire pub struct GetTableDataRequest {
-        /// Columns to return, in this order; all when absent or empty.
+        /// Columns to return, in this order, each once; all when absent or empty. At most 10,000 entries.
         pub columns: Option<Vec<String>>,
-        /// Columns to sort by; later ones break ties. The order of the index when absent or empty.
+        /// Columns to sort by; later ones break ties, and one that is there again decides nothing. The order of the index
+        /// when absent or empty. At most 10,000 entries.
         pub order_by: Option<Vec<String>>,
         /// Largest first, for every column of `order_by`.
         pub order_by_descending: bool,
@@ -161,11 +162,12 @@ record! {
 
     /// What `query_table_data` returns of a table.
     wire pub struct QueryTableDataRequest {
-        /// Columns to return, in this order; all when absent or empty.
+        /// Columns to return, in this order, each once; all when absent or empty. At most 10,000 entries.
         pub columns: Option<Vec<String>>,
-        /// Tests that a row must pass, all of them.
+        /// Tests that a row must pass, all of them; at most 10,000.
         pub filters: Option<Vec<ColumnFilter>>,
-        /// Columns to sort by; later ones break ties. The order of the index when absent or empty.
+        /// Columns to sort by; later ones break ties, and one that is there again decides nothing. The order of the index
+        /// when absent or empty. At most 10,000 entries.
         pub order_by: Option<Vec<ColumnOrderBy>>,
         /// Rows of a page; 500 when absent, at most 10,000.
         pub take: Option<i64>,
@@ -199,11 +201,12 @@ wire_enum! {
 record! {
     /// What `export_table_data` writes of a table.
     wire pub struct ExportTableDataRequest requires(response_format) {
-        /// Columns to write, in this order; all when absent or empty.
+        /// Columns to write, in this order, each once; all when absent or empty. At most 10,000 entries.
         pub columns: Option<Vec<String>>,
-        /// Tests that a row must pass, all of them.
+        /// Tests that a row must pass, all of them; at most 10,000.
         pub filters: Option<Vec<ColumnFilter>>,
-        /// Columns to sort by; later ones break ties. The order of the index when absent or empty.
+        /// Columns to sort by; later ones break ties, and one that is there again decides nothing. The order of the index
+        /// when absent or empty. At most 10,000 entries.
         pub order_by: Option<Vec<ColumnOrderBy>>,
         /// Largest number of rows; all when absent.
         pub take: Option<i64>,
@@ -215,11 +218,12 @@ record! {
 
     /// What `scan` streams of a table.
     wire pub struct ScanRequest {
-        /// Columns to return, in this order; all when absent or empty.
+        /// Columns to return, in this order, each once; all when absent or empty. At most 10,000 entries.
         pub columns: Option<Vec<String>>,
-        /// Tests that a row must pass, all of them.
+        /// Tests that a row must pass, all of them; at most 10,000.
         pub filters: Option<Vec<ColumnFilter>>,
-        /// Columns to sort by; later ones break ties. The order of the index when absent or empty.
+        /// Columns to sort by; later ones break ties, and one that is there again decides nothing. The order of the index
+        /// when absent or empty. At most 10,000 entries.
         pub order_by: Option<Vec<ColumnOrderBy>>,
         /// Largest number of rows; all when absent.
         pub take: Option<i64>,
@@ -253,7 +257,8 @@ record! {
     wire pub struct DecimationOptions {
         /// Column of the axis; the index column when absent. Numeric types only.
         pub x_column: Option<String>,
-        /// Columns whose extremes are kept; required for all methods but LOSSY. Numeric types only.
+        /// Columns whose extremes are kept; required for all methods but LOSSY. Numeric types only. One that is there again
+        /// changes nothing; at most 10,000 entries.
         pub y_columns: Option<Vec<String>>,
         /// Number of intervals; 1000 when absent.
         pub intervals: Option<i64>,
@@ -265,9 +270,9 @@ record! {
 
     /// What `query_decimated_data` returns of a table.
     wire pub struct QueryDecimatedDataRequest {
-        /// Columns to return, in this order; all when absent or empty.
+        /// Columns to return, in this order, each once; all when absent or empty. At most 10,000 entries.
         pub columns: Option<Vec<String>>,
-        /// Tests that a row must pass before it takes part, all of them.
+        /// Tests that a row must pass before it takes part, all of them; at most 10,000.
         pub filters: Option<Vec<ColumnFilter>>,
         /// How rows are thinned out; LOSSY, 1000 intervals over the index when absent.
         pub decimation: Option<DecimationOptions>,

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 
 use super::asset_store;
 use super::batch::{self, Umbrella};
+use super::lists;
 use super::utilization;
 use crate::error::{Error, Result};
 use crate::model::{
@@ -212,11 +213,11 @@ impl<A: Access> AssetService for A {
 
     fn query_assets(&self, query: QueryAssetsRequest) -> Result<QueryAssetsResponse> {
         let plan = to_query(&query, self.context().settings())?;
+        let projection = lists::distinct("projection", query.projection.as_deref().unwrap_or_default())?;
         self.read(|view| {
             let page = view.query::<Asset>(&plan)?;
-            let projection = query.projection.as_deref().unwrap_or_default();
             let env = view.env();
-            let show = |asset: Asset| asset.read_at(&env).project(projection);
+            let show = |asset: Asset| asset.read_at(&env).project(&projection);
             Ok(QueryAssetsResponse {
                 assets: Some(page.items.into_iter().map(show).collect()),
                 total_count: page.total_count,
@@ -358,6 +359,7 @@ pub(super) fn vendor_names(settings: &Settings) -> Vec<(String, &'static str)> {
 }
 
 fn to_query<'q>(request: &'q QueryAssetsRequest, settings: &Settings) -> Result<Query<'q>> {
+    lists::check("projection", request.projection.as_ref().map_or(0, Vec::len))?;
     let take = request.take.filter(|take| *take != -1).unwrap_or(limits::ASSETS_TAKE);
     if !(0..=limits::ASSETS_TAKE).contains(&take) {
         return Err(Error::invalid(format!("take is {take}; it has to be -1 or from 0 to {}", limits::ASSETS_TAKE))

@@ -1,6 +1,9 @@
 //! Listing files: order, page, and the two queries that are no filter expressions.
 
+use std::collections::HashSet;
+
 use super::file_search::Search;
+use super::lists;
 use crate::error::{Error, Result};
 use crate::model::file::extension;
 use crate::model::{
@@ -9,7 +12,7 @@ use crate::model::{
 };
 use crate::session::{OrderTerm, Page, View};
 use crate::value::id::RecordKey;
-use crate::value::{key, limits, time};
+use crate::value::{Work, key, limits, time};
 
 /// A checked page: skip and take.
 pub(super) fn page(skip: Option<i64>, take: Option<i64>, zero_is_default: bool, max: usize) -> Result<(usize, usize)> {
@@ -54,22 +57,28 @@ pub(super) fn linq_response(page: &Page<FileRecord>) -> FileLinqQueryResponse {
     }
 }
 
-/// One page of the files for which `matches` says so, in the order of `term`, ties by id.
+/// One page of the files for which `matches` says so, in the order of `term`, ties by id. `matches` counts its steps.
 ///
 /// Only sort keys are held for all matches; the records of the page are read again.
+///
+/// # Errors
+/// `DeadlineExceeded` and `Cancelled`, also in the middle of one file; `LimitExceeded` for a file that takes more than
+/// [`limits::FILTER_WORK`].
 pub(super) fn scan(
     view: &View<'_>,
     term: OrderTerm,
     (skip, take): (usize, usize),
-    matches: impl Fn(&FileRecord) -> bool,
+    matches: impl Fn(&FileRecord, &Work<'_>) -> bool,
 ) -> Result<Page<FileRecord>> {
     let field = FileRecord::fields().iter().find(|field| field.decl.path == term.path);
     let env = view.env();
     let mut hits: Vec<(Vec<u8>, RecordKey)> = Vec::new();
+    let check = || view.context().check_deadline();
     view.for_each::<FileRecord>(|file| {
-        if matches(&file)
-            && let Some(record_key) = file.key()
-        {
+        let work = Work::new(&check);
+        let is_match = matches(&file, &work);
+        work.finish().map_err(|error| error.with_resource(FileRecord::KIND.name, file.id.as_str()))?;
+        if is_match && let Some(record_key) = file.key() {
             let mut sort = Vec::new();
             if let Some(field) = field {
                 key::push_val(&mut sort, &(field.get)(&file, &env));
@@ -97,61 +106,79 @@ pub(super) fn search(
     term: OrderTerm,
     page: (usize, usize),
 ) -> Result<Page<FileRecord>> {
-    scan(view, term, page, |file| search.matches(file))
+    scan(view, term, page, |file, work| search.matches(file, work))
 }
 
-/// A structured query, checked: which operations each part knows.
-pub(super) fn check_structured(request: &QueryFilesRequest) -> Result<()> {
-    use FileQueryOperation as Op;
-    let equality = [Op::Equal, Op::NotEqual];
-    let comparison =
-        [Op::Equal, Op::NotEqual, Op::GreaterThan, Op::GreaterThanOrEqual, Op::LessThan, Op::LessThanOrEqual];
-    let property = [Op::Equal, Op::NotEqual, Op::Contains, Op::NotContains];
-    let check = |operation: Option<Op>, known: &[Op], member: &str| match operation {
-        Some(operation) if !known.contains(&operation) => {
-            Err(Error::invalid(format!("{operation} cannot be used here")).at_member(format!("{member}.operation")))
-        }
-        _ => Ok(()),
-    };
-    check(request.ids_query.as_ref().map(|query| query.operation), &equality, "idsQuery")?;
-    check(request.id_query.as_ref().map(|query| query.operation), &equality, "idQuery")?;
-    check(request.extension_query.as_ref().map(|query| query.operation), &equality, "extensionQuery")?;
-    check(request.size_min_query.as_ref().map(|query| query.operation), &comparison, "sizeMinQuery")?;
-    check(request.size_max_query.as_ref().map(|query| query.operation), &comparison, "sizeMaxQuery")?;
-    check(request.created_query.as_ref().map(|query| query.operation), &comparison, "createdQuery")?;
-    for (index, query) in request.properties_query.iter().enumerate() {
-        check(Some(query.operation), &property, &format!("propertiesQuery[{index}]"))?;
-    }
-    Ok(())
+/// A structured query, checked.
+pub(super) struct Structured<'q> {
+    request: &'q QueryFilesRequest,
+    /// The ids of its `idsQuery`, in lower case.
+    ids: HashSet<String>,
 }
 
-/// Whether a file matches every part of a structured query.
-pub(super) fn matches_structured(request: &QueryFilesRequest, file: &FileRecord) -> bool {
-    use FileQueryOperation as Op;
-    let id = |id: &String| id.eq_ignore_ascii_case(file.id.as_str());
-    let size = i64::try_from(file.content.size()).unwrap_or(i64::MAX);
-    request.workspace.as_ref().is_none_or(|workspace| *workspace == file.workspace)
-        && request.ids_query.as_ref().is_none_or(|query| query.ids.iter().any(id) == (query.operation == Op::Equal))
-        && request.id_query.as_ref().is_none_or(|query| id(&query.value) == (query.operation == Op::Equal))
-        && request
-            .extension_query
-            .as_ref()
-            .is_none_or(|query| compare(query.operation, extension(file.display_name()), query.value.as_str()))
-        && request.size_min_query.as_ref().is_none_or(|query| compare(query.operation, size, query.value))
-        && request.size_max_query.as_ref().is_none_or(|query| compare(query.operation, size, query.value))
-        && request
-            .created_query
-            .as_ref()
-            .is_none_or(|query| compare(query.operation, file.created, time::truncate(query.value)))
-        && request.properties_query.iter().all(|query| {
-            let value = file.properties.get(&query.key);
-            match query.operation {
-                Op::Contains => value.is_some_and(|value| value.contains(&query.value)),
-                Op::NotContains => value.is_none_or(|value| !value.contains(&query.value)),
-                Op::NotEqual => value != Some(&query.value),
-                _ => value == Some(&query.value),
+impl<'q> Structured<'q> {
+    /// Checks which operations each part knows, and how many conditions there are on properties.
+    ///
+    /// # Errors
+    /// `InvalidArgument` at a part with an operation that it does not know; `LimitExceeded` at `propertiesQuery`.
+    pub(super) fn new(request: &'q QueryFilesRequest) -> Result<Self> {
+        use FileQueryOperation as Op;
+        lists::check("propertiesQuery", request.properties_query.len())?;
+        let equality = [Op::Equal, Op::NotEqual];
+        let comparison =
+            [Op::Equal, Op::NotEqual, Op::GreaterThan, Op::GreaterThanOrEqual, Op::LessThan, Op::LessThanOrEqual];
+        let property = [Op::Equal, Op::NotEqual, Op::Contains, Op::NotContains];
+        let check = |operation: Option<Op>, known: &[Op], member: &str| match operation {
+            Some(operation) if !known.contains(&operation) => {
+                Err(Error::invalid(format!("{operation} cannot be used here")).at_member(format!("{member}.operation")))
             }
-        })
+            _ => Ok(()),
+        };
+        check(request.ids_query.as_ref().map(|query| query.operation), &equality, "idsQuery")?;
+        check(request.id_query.as_ref().map(|query| query.operation), &equality, "idQuery")?;
+        check(request.extension_query.as_ref().map(|query| query.operation), &equality, "extensionQuery")?;
+        check(request.size_min_query.as_ref().map(|query| query.operation), &comparison, "sizeMinQuery")?;
+        check(request.size_max_query.as_ref().map(|query| query.operation), &comparison, "sizeMaxQuery")?;
+        check(request.created_query.as_ref().map(|query| query.operation), &comparison, "createdQuery")?;
+        for (index, query) in request.properties_query.iter().enumerate() {
+            check(Some(query.operation), &property, &format!("propertiesQuery[{index}]"))?;
+        }
+        let ids = request.ids_query.iter().flat_map(|query| &query.ids).map(|id| id.to_ascii_lowercase()).collect();
+        Ok(Self { request, ids })
+    }
+
+    /// Whether a file matches every part.
+    pub(super) fn matches(&self, file: &FileRecord, work: &Work<'_>) -> bool {
+        use FileQueryOperation as Op;
+        let request = self.request;
+        let is_among = || self.ids.contains(&file.id.as_str().to_ascii_lowercase());
+        let is_id = |id: &String| id.eq_ignore_ascii_case(file.id.as_str());
+        let size = i64::try_from(file.content.size()).unwrap_or(i64::MAX);
+        request.workspace.as_ref().is_none_or(|workspace| *workspace == file.workspace)
+            && request.ids_query.as_ref().is_none_or(|query| is_among() == (query.operation == Op::Equal))
+            && request.id_query.as_ref().is_none_or(|query| is_id(&query.value) == (query.operation == Op::Equal))
+            && request
+                .extension_query
+                .as_ref()
+                .is_none_or(|query| compare(query.operation, extension(file.display_name()), query.value.as_str()))
+            && request.size_min_query.as_ref().is_none_or(|query| compare(query.operation, size, query.value))
+            && request.size_max_query.as_ref().is_none_or(|query| compare(query.operation, size, query.value))
+            && request
+                .created_query
+                .as_ref()
+                .is_none_or(|query| compare(query.operation, file.created, time::truncate(query.value)))
+            && request.properties_query.iter().all(|query| {
+                let value = file.properties.get(&query.key);
+                work.spend(1)
+                    && work.scan(query.key.len().saturating_add(value.map_or(0, String::len)))
+                    && match query.operation {
+                        Op::Contains => value.is_some_and(|value| value.contains(&query.value)),
+                        Op::NotContains => value.is_none_or(|value| !value.contains(&query.value)),
+                        Op::NotEqual => value != Some(&query.value),
+                        _ => value == Some(&query.value),
+                    }
+            })
+    }
 }
 
 fn compare<T: PartialOrd>(operation: FileQueryOperation, left: T, right: T) -> bool {

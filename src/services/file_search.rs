@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Place, Result};
 use crate::model::FileRecord;
-use crate::value::limits;
+use crate::value::{Work, limits};
 
 /// A parsed expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,23 +61,28 @@ impl Search {
         }
     }
 
-    /// Whether a file matches.
-    pub(super) fn matches(&self, file: &FileRecord) -> bool {
+    /// Whether a file matches. The answer counts only when `work` finishes without an error.
+    pub(super) fn matches(&self, file: &FileRecord, work: &Work<'_>) -> bool {
+        if !work.spend(1) {
+            return false;
+        }
+        // Folding a text makes another one; finding its pieces looks through it.
+        let fits = |pattern: &Pattern, text: &str| work.convert(text.len()) && pattern.fits(&fold(text));
         match self {
             Self::All => true,
-            Self::And(parts) => parts.iter().all(|part| part.matches(file)),
-            Self::Or(parts) => parts.iter().any(|part| part.matches(file)),
-            Self::Not(part) => !part.matches(file),
+            Self::And(parts) => parts.iter().all(|part| part.matches(file, work)),
+            Self::Or(parts) => parts.iter().any(|part| part.matches(file, work)),
+            Self::Not(part) => !part.matches(file, work),
             Self::Size { from, to } => {
                 let size = i64::try_from(file.content.size()).unwrap_or(i64::MAX);
                 (*from..=*to).contains(&size)
             }
             Self::Text { field, pattern } => match field {
-                TextField::Name => pattern.fits(&fold(file.display_name())),
-                TextField::Extension => pattern.fits(&fold(crate::model::file::extension(file.display_name()))),
-                TextField::Id => pattern.fits(&fold(&file.id)),
-                TextField::Workspace => pattern.fits(&file.workspace),
-                TextField::Property(key) => file.properties.get(key).is_some_and(|value| pattern.fits(&fold(value))),
+                TextField::Name => fits(pattern, file.display_name()),
+                TextField::Extension => fits(pattern, crate::model::file::extension(file.display_name())),
+                TextField::Id => fits(pattern, &file.id),
+                TextField::Workspace => work.scan(file.workspace.len()) && pattern.fits(&file.workspace),
+                TextField::Property(key) => file.properties.get(key).is_some_and(|value| fits(pattern, value)),
             },
         }
     }
@@ -390,7 +395,9 @@ mod tests {
     }
 
     fn matches(text: &str) -> bool {
-        Search::parse(Some(text)).unwrap_or_else(|error| panic!("{text}: {error}")).matches(&file())
+        Search::parse(Some(text))
+            .unwrap_or_else(|error| panic!("{text}: {error}"))
+            .matches(&file(), &Work::new(&|| Ok(())))
     }
 
     #[test]
@@ -514,6 +521,6 @@ mod tests {
         let long = |bytes: usize| format!("name:{}", "x".repeat(bytes - 5));
         limits::holds_at(limits::FILE_SEARCH_BYTES, above, |bytes| Search::parse(Some(&long(bytes))));
         let hostile = format!("name:\"{}b\"", "*a".repeat(10_000));
-        assert!(!Search::parse(Some(&hostile)).unwrap().matches(&file()));
+        assert!(!Search::parse(Some(&hostile)).unwrap().matches(&file(), &Work::new(&|| Ok(()))));
     }
 }

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 
 use super::batch::{Umbrella, distinct, is_item_error};
 use super::content;
-use super::file_query::{check_structured, linq_order, linq_response, matches_structured, page, scan, search};
+use super::file_query::{Structured, linq_order, linq_response, page, scan, search};
 use super::file_search::Search;
 use super::file_sessions;
 use crate::blobs::ContentReader;
@@ -316,9 +316,9 @@ impl<A: Access> FileService for A {
 
     fn query_files(&self, request: QueryFilesRequest) -> Result<FileQueryResponse> {
         let page = page(request.skip, request.take, true, limits::FILES_TAKE_DEFAULT)?;
-        check_structured(&request)?;
+        let query = Structured::new(&request)?;
         let term = OrderTerm { path: "created", descending: false };
-        Ok(response(&self.read(|view| scan(view, term, page, |file| matches_structured(&request, file)))?))
+        Ok(response(&self.read(|view| scan(view, term, page, |file, work| query.matches(file, work)))?))
     }
 
     fn query_files_linq(&self, request: FileLinqQueryRequest) -> Result<FileLinqQueryResponse> {

@@ -6,6 +6,7 @@ pub(crate) mod batch;
 #[cfg(test)]
 mod client_end_tests;
 mod lab;
+mod lists;
 mod search;
 mod table_append;
 #[cfg(test)]

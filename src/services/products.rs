@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::batch::{self, Umbrella};
+use super::lists;
 use crate::error::{Error, Result};
+use crate::filter::check_substitutions;
 use crate::model::product::product_index;
 use crate::model::{
     CreateProductRequest, CreateProductsPartialSuccess, DeleteProductsPartialSuccess, Operation, PagedProducts,
@@ -169,11 +171,12 @@ impl<A: Access> ProductService for A {
     }
 
     fn query_products(&self, query: QueryProductsRequest) -> Result<PagedProducts> {
+        let plan = to_query(&query)?;
+        let projection = lists::distinct("projection", query.projection.as_deref().unwrap_or_default())?;
         self.read(|view| {
-            let page = view.query::<Product>(&to_query(&query))?;
-            let projection = query.projection.as_deref().unwrap_or_default();
+            let page = view.query::<Product>(&plan)?;
             Ok(PagedProducts {
-                products: page.items.into_iter().map(|product| product.project(projection)).collect(),
+                products: page.items.into_iter().map(|product| product.project(&projection)).collect(),
                 continuation_token: page.continuation_token,
                 total_count: page.total_count,
             })
@@ -181,13 +184,15 @@ impl<A: Access> ProductService for A {
     }
 
     fn explain_query_products(&self, query: QueryProductsRequest) -> Result<Plan> {
-        self.read(|view| Ok(view.query_with_plan::<Product>(&to_query(&query))?.1))
+        let plan = to_query(&query)?;
+        self.read(|view| Ok(view.query_with_plan::<Product>(&plan)?.1))
     }
 
     fn query_product_values(&self, query: QueryProductValuesRequest) -> Result<Vec<String>> {
         let field = query
             .field
             .ok_or_else(|| Error::invalid("the field whose values to list is missing").at_member("field"))?;
+        check_substitutions(query.substitutions.as_deref().unwrap_or_default())?;
         let prefix = query.starts_with.as_deref().unwrap_or_default();
         let is_unfiltered = query.filter.as_deref().is_none_or(|filter| filter.trim().is_empty());
         self.read(|view| {
@@ -257,7 +262,8 @@ fn create(draft: &mut Draft<'_>, request: CreateProductRequest) -> Result<Produc
     Ok(product)
 }
 
-fn to_query(request: &QueryProductsRequest) -> Query<'_> {
+fn to_query(request: &QueryProductsRequest) -> Result<Query<'_>> {
+    lists::check("projection", request.projection.as_ref().map_or(0, Vec::len))?;
     let descending = request.descending.unwrap_or_default();
     let path = match request.order_by.unwrap_or_default() {
         ProductOrderBy::Id => "id",
@@ -266,7 +272,7 @@ fn to_query(request: &QueryProductsRequest) -> Query<'_> {
         ProductOrderBy::Name => "name",
         ProductOrderBy::UpdatedAt => "updatedAt",
     };
-    Query {
+    Ok(Query {
         filter: request.filter.as_deref(),
         substitutions: request.substitutions.as_deref().unwrap_or_default(),
         order: vec![OrderTerm { path, descending: descending && request.order_by.is_some() }],
@@ -275,7 +281,7 @@ fn to_query(request: &QueryProductsRequest) -> Query<'_> {
         continuation_token: request.continuation_token.as_deref(),
         return_count: request.return_count.unwrap_or_default(),
         ..Query::default()
-    }
+    })
 }
 
 fn filtered_values(

@@ -1,5 +1,7 @@
 //! Full-text search over every kind of resource.
 
+use super::batch::distinct;
+use super::lists;
 use crate::error::{Error, Result};
 use crate::session::{self, Access, TextAnswer, TextSearch};
 use crate::value::limits::SEARCH_TAKE_DEFAULT;
@@ -15,7 +17,8 @@ record! {
     wire pub struct SearchRequest {
         /// The query; everything when absent or blank.
         pub text: Option<String>,
-        /// Kinds to search, by the names of change events; all when empty.
+        /// Kinds to search, by the names of change events; all when empty. This list and the next two have at most
+        /// 10,000 entries; one that is there again changes nothing.
         pub kinds: Vec<String>,
         /// Ids of the workspaces to search; all that the caller may read when empty.
         pub workspaces: Vec<String>,
@@ -135,10 +138,15 @@ impl<A: Access> SearchService for A {
             Some(take) => usize::try_from(take)
                 .map_err(|_| Error::invalid(format!("take is {take}; it must not be negative")).at_member("take"))?,
         };
+        for (member, list) in
+            [("kinds", &request.kinds), ("workspaces", &request.workspaces), ("fields", &request.fields)]
+        {
+            lists::check(member, list.len())?;
+        }
         let ask = TextSearch {
             text: request.text.unwrap_or_default(),
             kinds: request.kinds,
-            workspaces: request.workspaces,
+            workspaces: distinct(request.workspaces),
             fields: request.fields,
             take,
             continuation_token: request.continuation_token,

@@ -1,6 +1,7 @@
 //! Specifications: limits and conditions of products, with optimistic versions.
 
 use super::batch::{self, Umbrella};
+use super::lists;
 use crate::error::{Error, Result};
 use crate::model::specification::specification_index;
 use crate::model::{
@@ -132,11 +133,11 @@ impl<A: Access> SpecificationService for A {
 
     fn query_specs(&self, query: QuerySpecificationsRequest) -> Result<PagedSpecifications> {
         let plan = to_query(&query)?;
+        let projection = lists::distinct("projection", query.projection.as_deref().unwrap_or_default())?;
         self.read(|view| {
             let page = view.query::<Specification>(&plan)?;
-            let projection = query.projection.as_deref().unwrap_or_default();
             Ok(PagedSpecifications {
-                specs: Some(page.items.into_iter().map(|spec| spec.project(projection)).collect()),
+                specs: Some(page.items.into_iter().map(|spec| spec.project(&projection)).collect()),
                 continuation_token: page.continuation_token,
             })
         })
@@ -228,6 +229,8 @@ fn to_query(request: &QuerySpecificationsRequest) -> Result<Query<'_>> {
     if request.product_ids.is_empty() {
         return Err(Error::invalid("a specification query needs at least one product").at_member("productIds"));
     }
+    lists::check("productIds", request.product_ids.len())?;
+    lists::check("projection", request.projection.as_ref().map_or(0, Vec::len))?;
     let path = match request.order_by.unwrap_or_default() {
         SpecificationOrderBy::Id => "id",
         SpecificationOrderBy::SpecId => "specId",

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::batch::{self, Umbrella, distinct};
+use super::lists;
 use crate::columnar::TableSchema;
 use crate::error::{Error, Result};
 use crate::model::Resource;
@@ -115,6 +116,7 @@ fn order(order_by: Option<TableOrderBy>, descending: bool) -> Vec<OrderTerm> {
 
 pub(super) fn list(view: &View<'_>, request: &ListTablesRequest) -> Result<PagedTables> {
     let workspaces = request.workspace.clone().filter(|list| !list.is_empty());
+    lists::check("workspace", workspaces.as_ref().map_or(0, Vec::len))?;
     let page = view.query::<TableMetadata>(&Query {
         order: order(request.order_by, request.order_by_descending),
         take: check_take(request.take)?,
@@ -137,7 +139,8 @@ pub(super) fn query(view: &View<'_>, request: &QueryTablesRequest) -> Result<(Pa
             })
         })
         .transpose()?;
-    if let (Some(projection), Some(order_by)) = (&request.projection, request.order_by) {
+    let projection = request.projection.as_deref().map(|list| lists::distinct("projection", list)).transpose()?;
+    if let (Some(projection), Some(order_by)) = (&projection, request.order_by) {
         let needed = match order_by {
             TableOrderBy::CreatedAt => TableProjection::CreatedAt,
             TableOrderBy::MetadataModifiedAt => TableProjection::MetadataModifiedAt,
@@ -160,7 +163,7 @@ pub(super) fn query(view: &View<'_>, request: &QueryTablesRequest) -> Result<(Pa
         requires: &[("columns", "testResultId")],
         ..Query::default()
     })?;
-    let tables = match &request.projection {
+    let tables = match &projection {
         None => page.items,
         Some(projection) => page.items.into_iter().map(|table| project(table, projection)).collect(),
     };

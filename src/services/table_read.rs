@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
+use super::lists;
 use super::table_metadata::found;
 use super::table_rows::{PagedTableRows, Rows, TablePlan, TableRows};
 use crate::columnar::{
@@ -53,16 +54,21 @@ fn check_query(
     filters: Option<&[ColumnFilter]>,
     order_by: Option<&[ColumnOrderBy]>,
 ) -> Result<RowQuery> {
-    let order = order_by
-        .unwrap_or_default()
-        .iter()
-        .enumerate()
-        .map(|(at, term)| {
-            let column =
-                schema.position(&term.column).map_err(|error| error.at_member(format!("orderBy[{at}].column")))?;
-            Ok(OrderColumn { column, descending: term.descending })
-        })
-        .collect::<Result<_>>()?;
+    // Clients test each column twice and bound a range; a wide table may have more columns than lists have entries.
+    let most = limits::QUERY_LIST.max(schema.len().saturating_mul(4));
+    lists::check_within("columns", columns.map_or(0, <[String]>::len), most)?;
+    lists::check_within("filters", filters.map_or(0, <[ColumnFilter]>::len), most)?;
+    lists::check_within("orderBy", order_by.map_or(0, <[ColumnOrderBy]>::len), most)?;
+    let mut order: Vec<OrderColumn> = Vec::new();
+    let mut is_ordered = vec![false; schema.len()];
+    for (at, term) in order_by.unwrap_or_default().iter().enumerate() {
+        let column = schema.position(&term.column).map_err(|error| error.at_member(format!("orderBy[{at}].column")))?;
+        // Rows that are equal in a column are equal in it again, so only its first place decides.
+        if let Some(is_ordered) = is_ordered.get_mut(column).filter(|is_ordered| !**is_ordered) {
+            *is_ordered = true;
+            order.push(OrderColumn { column, descending: term.descending });
+        }
+    }
     Ok(RowQuery {
         columns: schema.projection(columns, "columns")?,
         predicates: Arc::new(Predicates::new(schema, filters.unwrap_or_default())?),
@@ -139,9 +145,11 @@ pub(super) fn explain<A: Access>(access: &A, id: &str, request: &QueryTableDataR
     )?;
     let order = match view.overlapping_runs() {
         _ if !query.is_index_order(&view) => {
-            let term =
-                |term: &ColumnOrderBy| format!("{}{}", term.column, if term.descending { " descending" } else { "" });
-            let terms: Vec<String> = request.order_by.iter().flatten().map(term).collect();
+            let term = |term: &OrderColumn| {
+                let name = &view.schema.column(term.column)?.name;
+                Ok(format!("{name}{}", if term.descending { " descending" } else { "" }))
+            };
+            let terms: Vec<String> = query.order.iter().map(term).collect::<Result<_>>()?;
             format!("first {} by {}", take.saturating_add(1), terms.join(", "))
         }
         0 => "in the order of the index".to_owned(),
@@ -199,20 +207,24 @@ pub(super) fn decimated<A: Access>(access: &A, id: &str, request: &QueryDecimate
         Some(name) => axis(schema, name, "decimation.xColumn")?,
         None => schema.index(),
     };
-    let y = options
-        .y_columns
-        .iter()
-        .flatten()
-        .enumerate()
-        .map(|(at, name)| {
-            let member = format!("decimation.yColumns[{at}]");
-            match options.method {
-                // Ignored, so only the name matters.
-                DecimationMethod::Lossy => schema.position(name).map_err(|error| error.at_member(member)),
-                _ => axis(schema, name, &member),
-            }
-        })
-        .collect::<Result<Vec<_>>>()?;
+    let names = options.y_columns.as_deref().unwrap_or_default();
+    let most = limits::QUERY_LIST.max(schema.len().saturating_mul(4));
+    lists::check_within("decimation.yColumns", names.len(), most)?;
+    let mut y: Vec<usize> = Vec::new();
+    let mut is_taken = vec![false; schema.len()];
+    for (at, name) in names.iter().enumerate() {
+        let member = format!("decimation.yColumns[{at}]");
+        let column = match options.method {
+            // Ignored, so only the name matters.
+            DecimationMethod::Lossy => schema.position(name).map_err(|error| error.at_member(member))?,
+            _ => axis(schema, name, &member)?,
+        };
+        // The rows of its extremes are kept once, however often it is named.
+        if let Some(is_taken) = is_taken.get_mut(column).filter(|is_taken| !**is_taken) {
+            *is_taken = true;
+            y.push(column);
+        }
+    }
     if options.method != DecimationMethod::Lossy && y.is_empty() {
         return Err(Error::invalid(format!("{} needs y columns, whose extremes it keeps", options.method))
             .at_member("decimation.yColumns"));

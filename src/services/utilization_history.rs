@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::filter::{self, Condition, Filter, Schema, Times};
 use crate::model::utilization::{class_ranges, utilization_index};
 use crate::model::{
@@ -22,7 +22,7 @@ use crate::records::Cursor;
 use crate::session::token::{self, Fingerprint};
 use crate::session::{Plan, Query, View, split_index_key};
 use crate::value::id::RecordKey;
-use crate::value::{Env, FieldDecl, Row, Val, key, limits, time};
+use crate::value::{Env, FieldDecl, Row, Val, Work, key, limits, time};
 
 const DEFAULT_TAKE: i64 = 1000;
 const DEFAULT_DAYS: i64 = 90;
@@ -69,7 +69,10 @@ pub(super) fn query(
         let Some(record) = view.by_key::<Utilization>(record_key)? else { continue };
         let env = view.env();
         let is_match = record.meets(range.from, range.to, view.now())
-            && condition.as_ref().is_none_or(|filter| filter.matches(&UtilizationRow { record: &record, env }));
+            && match &condition {
+                None => true,
+                Some(filter) => fulfils(view, filter, &UtilizationRow { record: &record, env })?,
+            };
         if !is_match {
             continue;
         }
@@ -86,6 +89,18 @@ pub(super) fn query(
     };
     plan.set_cost(&view.visibility(Utilization::KIND), view.records_touched(), walk.entries_touched);
     Ok((AssetUtilizationHistoryResponse { asset_utilizations: items, continuation_token }, plan))
+}
+
+/// Whether a record matches the filter, within the work that one record may take.
+fn fulfils(view: &View<'_>, filter: &Filter, row: &UtilizationRow<'_>) -> Result<bool> {
+    let check = || view.context().check_deadline();
+    let work = Work::new(&check);
+    let is_match = filter.matches_with(row, &|_| false, &work);
+    work.finish().map_err(|error| match error.kind() {
+        ErrorKind::LimitExceeded => error.at_member("utilizationFilter"),
+        _ => error,
+    })?;
+    Ok(is_match)
 }
 
 fn fingerprint(request: &QueryAssetUtilizationHistoryRequest, descending: bool) -> Fingerprint {

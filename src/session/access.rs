@@ -14,7 +14,7 @@ use super::view::View;
 use super::write_path;
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::{Finished, Source, Turn, WriteTransaction};
-use crate::value::guarded;
+use crate::value::{Control, guarded};
 
 /// What a service needs from its caller's handle. Implemented by [`Session`] and [`Transaction`] alone.
 pub trait Access {
@@ -55,7 +55,7 @@ pub struct Session {
 
 impl Session {
     pub(crate) fn new(engine: Arc<Engine>, identity: Identity) -> Self {
-        Self { context: Arc::new(Context { engine, identity, default_workspace: None, deadline: None }) }
+        Self { context: Arc::new(Context { engine, identity, default_workspace: None, control: None }) }
     }
 
     /// The same session with another workspace for what is created without one.
@@ -69,8 +69,34 @@ impl Session {
     /// write. A call whose commit has begun is answered by what comes of it.
     #[must_use]
     pub fn with_deadline(&self, deadline: Instant) -> Self {
-        let context = Context { deadline: Some(deadline), ..(*self.context).clone() };
-        Self { context: Arc::new(context) }
+        let control = Some(self.context.control.clone().unwrap_or_default().with_deadline(deadline));
+        Self { context: Arc::new(Context { control, ..(*self.context).clone() }) }
+    }
+
+    /// The same session, whose calls end with the deadline of `control`, and with `Cancelled` after
+    /// [`Control::cancel`]. Reads look at both while they work, a write before it begins; a call that waits for
+    /// its turn to write looks at the cancel flag when its turn comes.
+    ///
+    /// ```
+    /// # fn main() -> stationdb::Result<()> {
+    /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
+    /// use stationdb::prelude::*;
+    /// use stationdb::{Control, ErrorKind, Identity, QueryProductsRequest, Store};
+    ///
+    /// let store = Store::open(dir.path())?;
+    /// let control = Control::default();
+    /// let session = store.session(Identity::user("ada")).with_control(&control);
+    /// session.query_products(QueryProductsRequest::default())?;
+    /// control.cancel(); // usually from another thread, while a call works
+    /// let error = session.query_products(QueryProductsRequest::default()).unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Cancelled);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_control(&self, control: &Control) -> Self {
+        let control = Some(control.without_progress());
+        Self { context: Arc::new(Context { control, ..(*self.context).clone() }) }
     }
 
     /// Who this session acts for.

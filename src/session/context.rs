@@ -1,4 +1,4 @@
-//! What one session knows besides the engine: who calls, the default workspace, the deadline.
+//! What one session knows besides the engine: who calls, the default workspace, the deadline and cancel flag.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,7 +15,8 @@ pub struct Context {
     pub(crate) engine: Arc<Engine>,
     pub(crate) identity: Identity,
     pub(crate) default_workspace: Option<String>,
-    pub(crate) deadline: Option<Instant>,
+    /// Deadline and cancel flag of every call; `None` when nobody set any.
+    pub(crate) control: Option<Control>,
 }
 
 impl Context {
@@ -60,22 +61,19 @@ impl Context {
         ))
     }
 
-    /// The caller's control, with the deadline of the session where it has none.
+    /// The caller's control, which also ends when that of the session does.
     #[must_use]
     pub fn control(&self, control: &Control) -> Control {
-        match (control.deadline(), self.deadline) {
-            (None, Some(deadline)) => control.clone().with_deadline(deadline),
-            _ => control.clone(),
-        }
+        self.control.as_ref().map_or_else(|| control.clone(), |outer| control.within(outer))
     }
 
-    /// Refuses when the deadline of the session has passed.
+    /// The deadline of every call.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.control.as_ref().and_then(Control::deadline)
+    }
+
+    /// Refuses when the deadline of the session has passed or its calls were cancelled.
     pub fn check_deadline(&self) -> Result<()> {
-        match self.deadline {
-            Some(deadline) if Instant::now() >= deadline => {
-                Err(Error::new(ErrorKind::DeadlineExceeded, "the session's deadline has passed"))
-            }
-            _ => Ok(()),
-        }
+        self.control.as_ref().map_or(Ok(()), Control::check)
     }
 }

@@ -164,7 +164,7 @@ impl SearchOutbox {
     pub(super) fn feeding(&self, context: &Context) -> Result<MutexGuard<'_, ()>> {
         /// Between two looks.
         const PAUSE: Duration = Duration::from_millis(1);
-        if context.deadline.is_none() {
+        if context.control.is_none() {
             return Ok(lock(&self.feeding));
         }
         loop {

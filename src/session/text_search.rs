@@ -119,7 +119,14 @@ fn prepare(view: &View<'_>, index: &Index, ask: &TextSearch) -> Result<(Request,
                     .at_member(format!("fields[{at}]"))
             })
         };
-        request.fields = Some(ask.fields.iter().enumerate().map(place).collect::<Result<_>>()?);
+        let mut fields: Vec<usize> = Vec::new();
+        for found in ask.fields.iter().enumerate().map(place) {
+            let field = found?;
+            if !fields.contains(&field) {
+                fields.push(field);
+            }
+        }
+        request.fields = Some(fields);
     }
     request.scopes = scopes(view, shape, ask)?;
     request.fixed_statistics = shape.kinds.iter().any(|kind| view.visibility(*kind) != Visibility::All);
@@ -139,11 +146,14 @@ fn prepare(view: &View<'_>, index: &Index, ask: &TextSearch) -> Result<(Request,
 fn scopes(view: &View<'_>, shape: &Shape, ask: &TextSearch) -> Result<Option<Vec<Scope>>> {
     let mut wanted = Vec::new();
     for (at, name) in ask.kinds.iter().enumerate() {
-        wanted.push(shape.kind(name).ok_or_else(|| {
+        let kind = shape.kind(name).ok_or_else(|| {
             let known: Vec<&str> = shape.kinds.iter().map(|kind| kind.name).collect();
             Error::invalid(format!("there is no kind {name:?} with text; expected one of {}", known.join(", ")))
                 .at_member(format!("kinds[{at}]"))
-        })?);
+        })?;
+        if !wanted.contains(&kind) {
+            wanted.push(kind);
+        }
     }
     let mut scopes: Vec<Scope> = Vec::new();
     let mut is_everything = ask.workspaces.is_empty();

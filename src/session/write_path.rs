@@ -50,7 +50,7 @@ pub(super) fn submit<T: Send + 'static>(
     let engine = &context.engine;
     let plan = Box::new(move |draft: &mut Draft<'_>| plan(draft).map(|value| Box::new(value) as Answer));
     let planned = Planned { context: context.clone(), plan };
-    let answer = engine.write_path.turns.submit(planned, context.deadline, |group, committing| {
+    let answer = engine.write_path.turns.submit(planned, context.deadline(), |group, committing| {
         guarded("writing", || run_group(engine, group, committing))
     })?;
     answer.downcast::<T>().map(|value| *value).map_err(|_| Error::corrupt("a write answered with another type"))
@@ -142,7 +142,7 @@ pub(super) fn log_row(engine: &Engine, context: &Context, sequence: u64, events:
 pub(super) fn exclusive<T>(context: &Arc<Context>, f: impl FnOnce() -> Result<T>) -> Result<T> {
     context.engine.check_process()?;
     context.check_deadline()?;
-    context.engine.write_path.turns.exclusive(context.deadline, f)
+    context.engine.write_path.turns.exclusive(context.deadline(), f)
 }
 
 /// Goes on merging the runs of the indexes in a turn of its own, `entries` of them at each level; whether there is more.

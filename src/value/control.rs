@@ -35,6 +35,8 @@ type Callback = Arc<dyn Fn(Progress) + Send + Sync>;
 pub struct Control {
     deadline: Option<Instant>,
     cancelled: Arc<AtomicBool>,
+    /// The flag of the work that this is a part of.
+    outer: Option<Arc<AtomicBool>>,
     progress: Option<Callback>,
 }
 
@@ -59,6 +61,13 @@ impl Control {
         Self { progress: None, ..self.clone() }
     }
 
+    /// A part of the work that `outer` controls: it ends when either says so. Its own deadline wins, if it has one.
+    #[must_use]
+    pub(crate) fn within(&self, outer: &Self) -> Self {
+        let deadline = self.deadline.or(outer.deadline);
+        Self { deadline, outer: Some(outer.cancelled.clone()), ..self.clone() }
+    }
+
     /// Asks the work to stop; it fails with [`ErrorKind::Cancelled`] at its next check.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
@@ -67,7 +76,7 @@ impl Control {
     /// Whether [`Control::cancel`] was called.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
+        self.cancelled.load(Ordering::Relaxed) || self.outer.as_ref().is_some_and(|outer| outer.load(Ordering::Relaxed))
     }
 
     /// The moment after which the work fails.

@@ -15,6 +15,15 @@ pub const FILTER_SUBSTITUTIONS: usize = 10_000;
 pub const FILTER_LIST: usize = 10_000;
 /// Bytes of a text that a filter puts together from others; a longer one counts as null.
 pub const FILTER_TEXT_BYTES: usize = RECORD_BYTES;
+/// Bytes of the texts that substitutions bring into one filter, each counted as often as it occurs.
+pub const FILTER_SUBSTITUTED_BYTES: usize = RECORD_BYTES;
+/// Steps of testing one record against one filter: a condition, an element of a list, 64 bytes of a text that
+/// is looked through, or 8 bytes of a text that is converted. About a second of optimised evaluation.
+pub const FILTER_WORK: u64 = 100_000_000;
+
+/// Entries of one list that steers a query: columns, filters, orders, projections, y columns, workspaces, kinds.
+/// Of the rows of a table whose columns are more than a quarter of this: four for each column.
+pub const QUERY_LIST: usize = 10_000;
 
 /// Bytes of a text query.
 pub const TEXT_QUERY_BYTES: usize = 16 * 1024;

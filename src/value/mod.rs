@@ -17,6 +17,7 @@ pub mod stored;
 pub mod time;
 pub mod val;
 pub mod wire;
+pub mod work;
 
 pub use access::{Action, Service};
 pub use clock::{Clock, ManualClock, SystemClock};
@@ -28,3 +29,4 @@ pub use number::Number;
 pub use patch::Patch;
 pub use stored::Stored;
 pub use val::{Row, Val};
+pub use work::Work;

@@ -19,6 +19,10 @@ use crate::value::Control;
 const SPANS_MAX: u64 = 100_000;
 /// Intervals that are looked at together. Few in tests, whose tables have few.
 const INTERVALS_TOGETHER: usize = if cfg!(test) { 5 } else { 64 * 1024 };
+/// Intervals that are looked at together in any case.
+const INTERVALS_LEAST: usize = 4;
+/// Memory of what is known of a y column in an interval: its extremes, and the edges that are to be read.
+const BEST_BYTES: usize = 512;
 
 /// A part of a run in the sequence of ranks.
 struct Part {
@@ -82,7 +86,8 @@ pub(super) fn keep(
     let Some(intervals) = cut(view, decimation, &parts, row_count, control)? else { return Ok(None) };
     let mut kept = Vec::new();
     // A part of the intervals at a time: there may be as many as rows.
-    for intervals in intervals.chunks(INTERVALS_TOGETHER) {
+    let fits = decimation.memory_bytes / (BEST_BYTES * decimation.y.len().max(1));
+    for intervals in intervals.chunks(fits.clamp(INTERVALS_LEAST, INTERVALS_TOGETHER)) {
         keep_part(view, decimation, &parts, intervals, &mut kept, control)?;
     }
     Ok(Some(kept))

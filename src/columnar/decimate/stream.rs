@@ -21,6 +21,10 @@ use crate::value::Control;
 
 /// Memory of one row of a sorted selection.
 const SORTED_ROW_BYTES: usize = 128;
+/// Memory of one value of a row that is fetched: while it is decoded, and in its place.
+const VALUE_BYTES: usize = 32;
+/// Rows that are fetched together in any case.
+const LEAST_TOGETHER: usize = 1024;
 
 /// The kept rows in order of x.
 pub(super) fn keep(
@@ -56,13 +60,17 @@ pub(super) fn keep(
     } else {
         let order = [OrderColumn { column: decimation.x, descending: false }];
         let at_once = (decimation.memory_bytes / SORTED_ROW_BYTES).max(64 * 1024);
+        let together = (decimation.memory_bytes / (VALUE_BYTES * columns.len().max(1))).max(LEAST_TOGETHER);
         let mut after = None;
         loop {
             let selected = select_rows(view, &predicates, &order, after, (at_once, usize::MAX), control)?;
             let locators: Vec<Locator> = selected.rows.iter().map(|row| row.locator).collect();
             after = selected.rows.last().map(|row| row.ordinal);
-            let batch = fetch_rows(view, &locators, &columns, control)?;
-            keeper.take(&batch, &locators)?;
+            // Many columns of as many rows as could be sorted would be more than memory holds.
+            for part in locators.chunks(together) {
+                let batch = fetch_rows(view, part, &columns, control)?;
+                keeper.take(&batch, part)?;
+            }
             if selected.is_all {
                 break;
             }
@@ -91,7 +99,7 @@ pub(super) fn bounds(
     let units = all_units(view);
     let found = in_parallel(&units, view.row_count() as usize, control, |(run, rows)| {
         let run = view.run(*run)?;
-        let picked = unit::pick(run, &view.schema, predicates, rows.clone(), &[x])?;
+        let picked = unit::pick(run, &view.schema, predicates, rows.clone(), &[x], control)?;
         if unit::row_count(&picked.ranges) == 0 {
             return Ok(None);
         }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::LabRecord;
 use crate::error::Result;
+use crate::services::lists;
 use crate::session::{Access, OrderTerm, Page, Plan, Query};
 use crate::value::limits;
 
@@ -17,10 +18,13 @@ pub(crate) struct Ask<'q> {
     pub(crate) order_by: Option<&'static str>,
     pub(crate) descending: bool,
     pub(crate) return_count: bool,
+    /// Entries of the projection.
+    pub(crate) projection_len: usize,
 }
 
 impl<'q> Ask<'q> {
     fn query(&self) -> Result<Query<'q>> {
+        lists::check("projection", self.projection_len)?;
         let take = match self.take {
             None => limits::LAB_TAKE,
             Some(take) => usize::try_from(take)
@@ -42,7 +46,7 @@ impl<'q> Ask<'q> {
 
 /// The page, each record with its computed members and then reduced to the parts that were asked for: all of it without
 /// a projection.
-pub(crate) fn page<R: LabRecord, F>(
+pub(crate) fn page<R: LabRecord, F: Copy + PartialEq>(
     access: &impl Access,
     ask: &Ask<'_>,
     projection: Option<&Vec<F>>,
@@ -52,7 +56,8 @@ pub(crate) fn page<R: LabRecord, F>(
     let mut page = access.read(|view| view.query::<R>(&query))?;
     page.items.iter_mut().for_each(LabRecord::finish);
     if let Some(fields) = projection.filter(|fields| !fields.is_empty()) {
-        page.items.iter_mut().for_each(|record| *record = project(record, fields));
+        let fields = lists::distinct("projection", fields)?;
+        page.items.iter_mut().for_each(|record| *record = project(record, &fields));
     }
     Ok(page)
 }

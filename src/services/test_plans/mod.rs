@@ -231,6 +231,7 @@ fn plan_ask(request: &QueryTestPlansRequest) -> Ask<'_> {
         }),
         descending: request.descending.unwrap_or_default(),
         return_count: request.return_count.unwrap_or_default(),
+        projection_len: request.projection.as_ref().map_or(0, Vec::len),
     }
 }
 
@@ -249,5 +250,6 @@ fn template_ask(request: &QueryTestPlanTemplatesRequest) -> Ask<'_> {
         }),
         descending: request.descending.unwrap_or_default(),
         return_count: false,
+        projection_len: request.projection.as_ref().map_or(0, Vec::len),
     }
 }

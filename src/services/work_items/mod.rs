@@ -290,6 +290,7 @@ fn item_ask(request: &QueryWorkItemsRequest) -> Ask<'_> {
         }),
         descending: request.descending.unwrap_or_default(),
         return_count: request.return_count.unwrap_or_default(),
+        projection_len: request.projection.as_ref().map_or(0, Vec::len),
     }
 }
 
@@ -308,5 +309,6 @@ fn template_ask(request: &QueryWorkItemTemplatesRequest) -> Ask<'_> {
         }),
         descending: request.descending.unwrap_or_default(),
         return_count: false,
+        projection_len: request.projection.as_ref().map_or(0, Vec::len),
     }
 }

@@ -5,7 +5,7 @@
 //! small multiple of what the smallest range costs anyway, and there are no statistics that could be stale.
 
 use super::predicate::Predicate;
-use super::scan::{OrderedScan, Scan, ordered, scans, whole};
+use super::scan::{OrderedScan, SPAN_BYTES, Scan, ordered, scans, whole};
 use super::{Query, cells, text, walk};
 use crate::error::Result;
 use crate::filter::Condition;
@@ -199,14 +199,20 @@ fn groups<R: Resource>(conditions: &[Condition]) -> Vec<Group> {
         .collect();
     for (number, condition) in conditions.iter().enumerate() {
         let Condition::AnyOf(branches) = condition else { continue };
-        let mut union = Vec::with_capacity(branches.len());
+        let mut union: Vec<Scan> = Vec::new();
         let mut is_exact = true;
+        let mut bytes = 0;
         for branch in branches {
             // Points are tried before ranges, so the scan that answers most comes first.
             let Some(scan) = scans::<R>(branch).into_iter().max_by_key(|scan| scan.answers.len()) else {
                 union.clear();
                 break;
             };
+            bytes += scan.span_bytes();
+            if bytes > SPAN_BYTES {
+                union.clear();
+                break;
+            }
             is_exact &= scan.answers.len() == branch.len();
             union.push(scan);
         }

@@ -107,8 +107,9 @@ pub(super) fn count<R: Resource>(
                 return Ok(None);
             };
             for key in unsettled {
-                let record = view.any_by_key::<R>(key)?;
-                found += u64::from(record.is_some_and(|record| predicate.matches(key, &record)));
+                if let Some(record) = view.any_by_key::<R>(key)? {
+                    found += u64::from(predicate.matches(key, &record)?);
+                }
             }
             Ok(Some((found, 0)))
         }

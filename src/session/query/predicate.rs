@@ -1,14 +1,15 @@
 //! What every candidate is tested for: the filter, the restrictions and the access policy.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::{Query, text};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::filter::{self, Condition, Constant, Filter, Schema, Times};
 use crate::model::Resource;
-use crate::session::Visibility;
 use crate::session::view::View;
-use crate::value::{Env, FieldDecl, FieldType, RecordKey, Row, Val};
+use crate::session::{Context, Visibility};
+use crate::value::{Env, FieldDecl, FieldType, RecordKey, Row, Val, Work};
 
 /// A record as filters see it.
 #[derive(Debug)]
@@ -32,10 +33,9 @@ pub(super) fn field_index<R: Resource>(path: &str) -> Result<usize> {
 }
 
 /// A restriction as a condition.
-fn restriction(fields: &[FieldDecl], field: usize, values: &[String]) -> Condition {
-    let mut values: Vec<Box<str>> = values.iter().map(|value| value.as_str().into()).collect();
+fn restriction(fields: &[FieldDecl], field: usize, values: &HashSet<String>) -> Condition {
+    let mut values: Vec<Arc<str>> = values.iter().map(|value| value.as_str().into()).collect();
     values.sort_unstable();
-    values.dedup();
     match fields.get(field).map(|decl| decl.ty) {
         _ if values.is_empty() => Condition::Never,
         Some(FieldType::String | FieldType::DecimalId | FieldType::Enum(_)) => {
@@ -52,10 +52,11 @@ pub(super) struct Predicate {
     /// What filter and restrictions ask for, as far as indexes can use it.
     pub(super) conditions: Vec<Condition>,
     pub(super) visibility: Visibility,
-    pub(super) restrict: Vec<(usize, Vec<String>)>,
+    pub(super) restrict: Vec<(usize, HashSet<String>)>,
     pub(super) env: Env,
     /// What each `search("...")` of the filter finds.
-    pub(super) searches: Vec<HashSet<RecordKey>>,
+    pub(super) searches: Vec<Arc<HashSet<RecordKey>>>,
+    context: Arc<Context>,
 }
 
 impl Predicate {
@@ -63,7 +64,7 @@ impl Predicate {
         let restrict = query
             .restrict
             .iter()
-            .map(|(path, values)| Ok((field_index::<R>(path)?, values.clone())))
+            .map(|(path, values)| Ok((field_index::<R>(path)?, values.iter().cloned().collect())))
             .collect::<Result<Vec<_>>>()?;
         let fields: Vec<FieldDecl> = R::fields().iter().map(|field| field.decl).collect();
         let schema = Schema {
@@ -80,21 +81,35 @@ impl Predicate {
         let mut conditions: Vec<Condition> =
             restrict.iter().map(|(field, values)| restriction(&fields, *field, values)).collect();
         conditions.extend(filter.iter().flat_map(|filter| filter.conjuncts().iter().cloned()));
-        Ok(Self { filter, conditions, visibility: view.visibility(R::KIND), restrict, env: view.env(), searches })
+        let (visibility, env, context) = (view.visibility(R::KIND), view.env(), view.context().clone());
+        Ok(Self { filter, conditions, visibility, restrict, env, searches, context })
     }
 
     /// Whether a record is a match; only the members that [`Predicate::reads`] names need be there.
-    pub(super) fn matches<R: Resource>(&self, key: RecordKey, record: &R) -> bool {
+    ///
+    /// # Errors
+    /// `DeadlineExceeded` and `Cancelled`, also in the middle of one record; `LimitExceeded` at `filter` for a record
+    /// that takes more than [`limits::FILTER_WORK`](crate::value::limits::FILTER_WORK).
+    pub(super) fn matches<R: Resource>(&self, key: RecordKey, record: &R) -> Result<bool> {
         if !self.visibility.allows(record.workspace()) {
-            return false;
+            return Ok(false);
         }
         let row = RecordRow { record, env: self.env };
-        let finds = |number: usize| self.searches.get(number).is_some_and(|found| found.contains(&key));
-        self.restrict.iter().all(|(index, values)| match row.val(*index) {
-            Val::Str(text) => values.iter().any(|value| *value == text),
+        let is_admitted = self.restrict.iter().all(|(index, values)| match row.val(*index) {
+            Val::Str(text) => values.contains(&*text),
             Val::Strings(items) => items.iter().any(|item| values.contains(item)),
             _ => false,
-        }) && self.filter.as_ref().is_none_or(|filter| filter.matches_with(&row, &finds))
+        });
+        let Some(filter) = self.filter.as_ref().filter(|_| is_admitted) else { return Ok(is_admitted) };
+        let finds = |number: usize| self.searches.get(number).is_some_and(|found| found.contains(&key));
+        let check = || self.context.check_deadline();
+        let work = Work::new(&check);
+        let is_match = filter.matches_with(&row, &finds, &work);
+        work.finish().map_err(|error| match error.kind() {
+            ErrorKind::LimitExceeded => error.with_resource(R::KIND.name, key.to_id(R::KIND.id)).at_member("filter"),
+            _ => error,
+        })?;
+        Ok(is_match)
     }
 
     /// The positions of the fields that are tested.

@@ -28,18 +28,23 @@ pub(super) struct Scan {
 pub(super) struct Test {
     /// Place among the included fields.
     place: usize,
-    /// It must be one of these encodings.
+    /// It must be one of these encodings, in ascending order.
     points: Vec<Vec<u8>>,
 }
 
 impl Scan {
+    /// Bytes of its spans.
+    pub(super) fn span_bytes(&self) -> usize {
+        self.spans.iter().map(|(from, to)| from.len() + to.len()).sum()
+    }
+
     /// The workspace of an entry, unless what stands beside it shows that its record is no match.
     pub(super) fn admits<'v>(&self, value: &'v [u8]) -> Option<&'v [u8]> {
         let (included, workspace) = split_entry_value(value);
         let fits = |test: &Test| {
             let value = included.and_then(|included| value_at(included, test.place));
             // What was too long to be included is tested on the record.
-            value.is_none_or(|value| test.points.iter().any(|point| point == value))
+            value.is_none_or(|value| test.points.binary_search_by(|point| point.as_slice().cmp(value)).is_ok())
         };
         self.tests.iter().all(fits).then_some(workspace)
     }
@@ -58,7 +63,9 @@ fn tests<R: Resource>(index: &Index<R>, conditions: &[Condition], answers: &[usi
     for (place, path) in index.include.iter().enumerate() {
         let Some(position) = position::<R>(path).filter(|position| is_scalar::<R>(*position)) else { continue };
         for (number, condition) in conditions.iter().enumerate() {
-            if let (false, Some((Step::Points(points), _))) = (answers.contains(&number), step(condition, position)) {
+            if let (false, Some((Step::Points(mut points), _))) = (answers.contains(&number), step(condition, position))
+            {
+                points.sort_unstable();
                 tests.push(Test { place, points });
             }
         }
@@ -81,6 +88,8 @@ pub(super) struct OrderedScan {
 
 /// More spans than this are not worth planning with.
 const SPANS: usize = 20_000;
+/// Nor are spans of more bytes: a text of the filter stands in each span of which it is a bound.
+pub(super) const SPAN_BYTES: usize = 16 * 1024 * 1024;
 
 /// What a condition asks of one field of an entry.
 enum Step {
@@ -205,7 +214,10 @@ fn name<R>(index: &Index<R>) -> String {
 fn product(prefixes: &[Vec<u8>], mut points: Vec<Vec<u8>>) -> Option<Vec<Vec<u8>>> {
     points.sort_unstable();
     points.dedup();
-    if prefixes.len().saturating_mul(points.len()) > SPANS {
+    let bytes = |list: &[Vec<u8>]| list.iter().fold(0usize, |bytes, one| bytes.saturating_add(one.len()));
+    let all_bytes =
+        bytes(prefixes).saturating_mul(points.len()).saturating_add(bytes(&points).saturating_mul(prefixes.len()));
+    if prefixes.len().saturating_mul(points.len()) > SPANS || all_bytes > SPAN_BYTES {
         return None;
     }
     Some(

@@ -1,6 +1,7 @@
 //! What the text index adds to a query: the answers of `search("...")`, and candidates for parts of texts.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use crate::error::{Error, Place, Result};
 use crate::filter::{Condition, Filter, Fold};
@@ -8,22 +9,48 @@ use crate::model::Resource;
 use crate::session::view::View;
 use crate::value::RecordKey;
 
-/// What each `search("...")` of the filter finds, by its number.
-pub(super) fn searches<R: Resource>(view: &View<'_>, filter: Option<&Filter>) -> Result<Vec<HashSet<RecordKey>>> {
-    let search = |search: &crate::filter::TextSearch| {
-        let found = view.context().engine.search.matching(view, R::KIND, &search.text);
-        found.map_err(|error| in_filter(error, search.offset))
-    };
-    filter.iter().flat_map(|filter| filter.searches()).map(search).collect()
+/// What each `search("...")` of the filter finds, by its number. Searches for the same text share what they find.
+///
+/// # Errors
+/// `InvalidArgument` for a faulty text, `LimitExceeded` where what is found takes more than a query may;
+/// `DeadlineExceeded` and `Cancelled`.
+pub(super) fn searches<R: Resource>(view: &View<'_>, filter: Option<&Filter>) -> Result<Vec<Arc<HashSet<RecordKey>>>> {
+    let most = view.context().settings().query_memory_bytes;
+    let mut known: HashMap<&str, Arc<HashSet<RecordKey>>> = HashMap::new();
+    let mut bytes = 0usize;
+    let mut found = Vec::new();
+    for search in filter.iter().flat_map(|filter| filter.searches()) {
+        let keys = match known.get(search.text.as_str()) {
+            Some(keys) => keys.clone(),
+            None => {
+                view.context().check_deadline()?;
+                let keys = view.context().engine.search.matching(view, R::KIND, &search.text);
+                let keys = Arc::new(keys.map_err(|error| in_filter(error, search.offset))?);
+                bytes = bytes.saturating_add(keys.capacity() * size_of::<RecordKey>());
+                if bytes > most && known.len() > 1 {
+                    return Err(Error::limit(format!(
+                        "what the {} searches of the filter find takes more than the {most} bytes that \
+                         `query_memory_bytes` allows one query; search for fewer texts, or for rarer words",
+                        known.len() + 1
+                    ))
+                    .at_member("filter"));
+                }
+                known.insert(&search.text, keys.clone());
+                keys
+            }
+        };
+        found.push(keys);
+    }
+    Ok(found)
 }
 
 /// The keys that the searches find which every match satisfies; `None` without such a search.
-pub(super) fn searched(conditions: &[Condition], searches: &[HashSet<RecordKey>]) -> Option<Vec<RecordKey>> {
+pub(super) fn searched(conditions: &[Condition], searches: &[Arc<HashSet<RecordKey>>]) -> Option<Vec<RecordKey>> {
     let found = conditions.iter().filter_map(|condition| match condition {
         Condition::Search(number) => searches.get(*number),
         _ => None,
     });
-    let mut all: Vec<&HashSet<RecordKey>> = found.collect();
+    let mut all: Vec<&HashSet<RecordKey>> = found.map(|keys| &**keys).collect();
     all.sort_by_key(|keys| keys.len());
     let (first, others) = all.split_first()?;
     Some(first.iter().copied().filter(|key| others.iter().all(|keys| keys.contains(key))).collect())

@@ -18,6 +18,7 @@ const BETWEEN_CHECKS: u64 = 4096;
 fn each_entry(view: &View<'_>, kind: Kind, scan: &Scan, mut f: impl FnMut(RecordKey, &[u8]) -> bool) -> Result<u64> {
     let mut entries = 0;
     for (from, to) in &scan.spans {
+        view.context().check_deadline()?;
         let mut cursor = view.index_range(kind, scan.index, from, to)?;
         while let Some(go_on) = cursor.visit(false, |bytes, value| {
             let Some(workspace) = scan.admits(value) else { return true };
@@ -39,6 +40,7 @@ fn each_entry(view: &View<'_>, kind: Kind, scan: &Scan, mut f: impl FnMut(Record
 fn size(view: &View<'_>, kind: Kind, scan: &Scan, most: u64) -> Result<u64> {
     let mut size = 0u64;
     for (from, to) in &scan.spans {
+        view.context().check_deadline()?;
         size += view.count_entries(kind, scan.index, from, to, most.saturating_sub(size))?;
         if size > most {
             break;

@@ -1,0 +1,540 @@
+//! What each list of a request is, and how one of a given length is asked.
+
+use stationdb::ErrorKind::{InvalidArgument, LimitExceeded, PartialFailure};
+use stationdb::prelude::*;
+use stationdb::*;
+
+/// Entries of a batch.
+pub const BATCH: usize = 100_000;
+
+/// What a list of a request is.
+pub enum Class {
+    /// Decides how a query is carried out: has a bound, and the error that refuses names bound and member.
+    Steers {
+        member: &'static str,
+        kind: ErrorKind,
+        /// Whether an entry may be there twice.
+        repeats: bool,
+    },
+    /// Records or ids to work on, bounded by bytes and memory, or by the reference; with the error that a batch of
+    /// entries that name nothing gets, if any.
+    Batch(Option<ErrorKind>),
+    /// A part of what is stored, bounded by the bytes of a record.
+    Stored,
+}
+
+use Class::{Batch, Stored};
+
+const fn steers(member: &'static str) -> Class {
+    Class::Steers { member, kind: LimitExceeded, repeats: true }
+}
+
+const SUBSTITUTIONS: Class = Class::Steers { member: "substitutions", kind: InvalidArgument, repeats: true };
+const COLUMNS: Class = Class::Steers { member: "columns", kind: LimitExceeded, repeats: false };
+
+/// Every list of every request.
+pub const LISTS: &[(&str, Class)] = &[
+    ("AssetService::create_assets(assets)", Batch(Some(LimitExceeded))),
+    ("AssetService::delete_assets(ids)", Batch(Some(LimitExceeded))),
+    ("AssetService::end_utilization(ids)", Batch(None)),
+    ("AssetService::link_files(file_ids)", Batch(Some(LimitExceeded))),
+    ("AssetService::update_assets(assets)", Batch(Some(LimitExceeded))),
+    ("AssetService::utilization_heartbeat(ids)", Batch(None)),
+    ("CreateSpecificationsRequest.specs", Batch(None)),
+    ("DataFrame.columns", Batch(Some(InvalidArgument))),
+    ("DataFrame.data", Batch(None)),
+    ("DecimationOptions.y_columns", steers("decimation.yColumns")),
+    ("ExportTableDataRequest.columns", COLUMNS),
+    ("ExportTableDataRequest.filters", steers("filters")),
+    ("ExportTableDataRequest.order_by", steers("orderBy")),
+    ("FeedService::delete_packages(package_ids)", Batch(Some(PartialFailure))),
+    ("FileService::delete_files(ids)", Batch(Some(PartialFailure))),
+    ("GetFilesRequest.ids", Batch(None)),
+    ("GetTableDataRequest.columns", COLUMNS),
+    ("GetTableDataRequest.order_by", steers("orderBy")),
+    ("IdsQuery.ids", Batch(None)),
+    ("ListTablesRequest.id", Batch(None)),
+    ("ListTablesRequest.workspace", steers("workspace")),
+    ("ModifyTableRequest.columns", Batch(Some(InvalidArgument))),
+    ("ModifyTablesRequest.tables", Batch(None)),
+    ("ProductService::create_products(products)", Batch(None)),
+    ("ProductService::delete_products(ids)", Batch(None)),
+    ("ProductService::update_products(products)", Batch(None)),
+    ("QueryAssetsRequest.projection", steers("projection")),
+    ("QueryDecimatedDataRequest.columns", COLUMNS),
+    ("QueryDecimatedDataRequest.filters", steers("filters")),
+    ("QueryFilesRequest.properties_query", steers("propertiesQuery")),
+    ("QueryProductValuesRequest.substitutions", SUBSTITUTIONS),
+    ("QueryProductsRequest.projection", steers("projection")),
+    ("QueryProductsRequest.substitutions", SUBSTITUTIONS),
+    ("QuerySpecificationsRequest.product_ids", steers("productIds")),
+    ("QuerySpecificationsRequest.projection", steers("projection")),
+    ("QueryTableDataRequest.columns", COLUMNS),
+    ("QueryTableDataRequest.filters", steers("filters")),
+    ("QueryTableDataRequest.order_by", steers("orderBy")),
+    ("QueryTablesRequest.projection", steers("projection")),
+    ("QueryTablesRequest.substitutions", SUBSTITUTIONS),
+    ("QueryTestPlanTemplatesRequest.projection", steers("projection")),
+    ("QueryTestPlanTemplatesRequest.substitutions", SUBSTITUTIONS),
+    ("QueryTestPlansRequest.projection", steers("projection")),
+    ("QueryTestPlansRequest.substitutions", SUBSTITUTIONS),
+    ("QueryWorkItemTemplatesRequest.projection", steers("projection")),
+    ("QueryWorkItemTemplatesRequest.substitutions", SUBSTITUTIONS),
+    ("QueryWorkItemsRequest.projection", steers("projection")),
+    ("QueryWorkItemsRequest.substitutions", SUBSTITUTIONS),
+    ("ScanRequest.columns", COLUMNS),
+    ("ScanRequest.filters", steers("filters")),
+    ("ScanRequest.order_by", steers("orderBy")),
+    ("ScheduleTestPlansRequest.test_plans", Batch(None)),
+    ("ScheduleWorkItemsRequest.work_items", Batch(None)),
+    ("SearchRequest.fields", steers("fields")),
+    ("SearchRequest.kinds", steers("kinds")),
+    ("SearchRequest.workspaces", steers("workspaces")),
+    ("SpecificationService::delete_specs(ids)", Batch(None)),
+    ("StartUtilizationRequest.asset_identifications", Batch(Some(LimitExceeded))),
+    ("TableService::delete_tables(ids)", Batch(None)),
+    ("TestPlanService::create_test_plan_templates(test_plan_templates)", Batch(None)),
+    ("TestPlanService::create_test_plans(test_plans)", Batch(None)),
+    ("TestPlanService::delete_test_plan_templates(ids)", Batch(None)),
+    ("TestPlanService::delete_test_plans(ids)", Batch(None)),
+    ("UpdateSpecificationsRequest.specs", Batch(None)),
+    ("UpdateTestPlansRequest.test_plans", Batch(None)),
+    ("UpdateWorkItemTemplatesRequest.work_item_templates", Batch(None)),
+    ("UpdateWorkItemsRequest.work_items", Batch(None)),
+    ("WorkItemService::create_work_item_templates(work_item_templates)", Batch(None)),
+    ("WorkItemService::create_work_items(work_items)", Batch(None)),
+    ("WorkItemService::delete_work_item_templates(ids)", Batch(None)),
+    ("WorkItemService::delete_work_items(ids)", Batch(None)),
+    // The columns of a new table are bounded by TABLE_COLUMNS.
+    ("CreateTableRequest.columns", Stored),
+    ("Column.properties", Stored),
+    ("ColumnMetadataPatch.properties", Stored),
+    ("CreateAssetRequest.file_ids", Stored),
+    ("CreateAssetRequest.keywords", Stored),
+    ("CreateAssetRequest.properties", Stored),
+    ("CreateAssetRequest.temperature_sensors", Stored),
+    ("CreateProductRequest.file_ids", Stored),
+    ("CreateProductRequest.keywords", Stored),
+    ("CreateProductRequest.properties", Stored),
+    ("CreateSpecificationRequest.conditions", Stored),
+    ("CreateSpecificationRequest.keywords", Stored),
+    ("CreateSpecificationRequest.properties", Stored),
+    ("CreateTableRequest.properties", Stored),
+    ("CreateTestPlanRequest.execution_actions", Stored),
+    ("CreateTestPlanRequest.file_ids_from_template", Stored),
+    ("CreateTestPlanRequest.properties", Stored),
+    ("CreateTestPlanTemplateRequest.execution_actions", Stored),
+    ("CreateTestPlanTemplateRequest.file_ids", Stored),
+    ("CreateTestPlanTemplateRequest.part_numbers", Stored),
+    ("CreateTestPlanTemplateRequest.product_families", Stored),
+    ("CreateTestPlanTemplateRequest.properties", Stored),
+    ("CreateWorkItemRequest.execution_actions", Stored),
+    ("CreateWorkItemRequest.file_ids_from_template", Stored),
+    ("CreateWorkItemRequest.properties", Stored),
+    ("CreateWorkItemTemplateRequest.execution_actions", Stored),
+    ("CreateWorkItemTemplateRequest.file_ids", Stored),
+    ("CreateWorkItemTemplateRequest.part_numbers", Stored),
+    ("CreateWorkItemTemplateRequest.product_families", Stored),
+    ("CreateWorkItemTemplateRequest.properties", Stored),
+    ("Dashboard.variables", Stored),
+    ("DashboardPatch.variables", Stored),
+    ("ExternalCalibration.temperature_sensors", Stored),
+    ("FileService::finish_upload_session(properties)", Stored),
+    ("Job.arguments", Stored),
+    ("Job.functions", Stored),
+    ("Job.metadata", Stored),
+    ("JobExecution.jobs", Stored),
+    ("ModifyTableRequest.properties", Stored),
+    ("NotebookExecution.parameters", Stored),
+    ("NumericConditionValue.discrete", Stored),
+    ("NumericConditionValue.range", Stored),
+    ("ResourceDefinition.selections", Stored),
+    ("ResourcePatch.selections", Stored),
+    ("ScheduleResourceDefinition.selections", Stored),
+    ("ScheduleSystemResourceDefinition.selections", Stored),
+    ("ScheduleTestPlanRequest.fixture_ids", Stored),
+    ("SelfCalibration.temperature_sensors", Stored),
+    ("StringConditionValue.discrete", Stored),
+    ("SystemResourceDefinition.selections", Stored),
+    ("SystemResourcePatch.selections", Stored),
+    ("TableMetadataModification.properties", Stored),
+    ("UpdateAssetRequest.file_ids", Stored),
+    ("UpdateAssetRequest.keywords", Stored),
+    ("UpdateAssetRequest.properties", Stored),
+    ("UpdateAssetRequest.temperature_sensors", Stored),
+    ("UpdateMetadataRequest.properties", Stored),
+    ("UpdateProductRequest.file_ids", Stored),
+    ("UpdateProductRequest.keywords", Stored),
+    ("UpdateProductRequest.properties", Stored),
+    ("UpdateSpecificationRequest.conditions", Stored),
+    ("UpdateSpecificationRequest.keywords", Stored),
+    ("UpdateSpecificationRequest.properties", Stored),
+    ("UpdateTestPlanRequest.execution_actions", Stored),
+    ("UpdateTestPlanRequest.file_ids_from_template", Stored),
+    ("UpdateTestPlanRequest.properties", Stored),
+    ("UpdateWorkItemRequest.execution_actions", Stored),
+    ("UpdateWorkItemRequest.file_ids_from_template", Stored),
+    ("UpdateWorkItemRequest.properties", Stored),
+    ("UpdateWorkItemTemplateRequest.execution_actions", Stored),
+    ("UpdateWorkItemTemplateRequest.file_ids", Stored),
+    ("UpdateWorkItemTemplateRequest.part_numbers", Stored),
+    ("UpdateWorkItemTemplateRequest.product_families", Stored),
+    ("UpdateWorkItemTemplateRequest.properties", Stored),
+    ("UploadFileRequest.metadata", Stored),
+];
+
+/// A store with a table and an asset.
+pub struct World {
+    pub session: Session,
+    pub table: String,
+    pub asset: String,
+    _store: Store,
+    _directory: tempfile::TempDir,
+}
+
+/// Rows of the table: as many as a sort looks at together.
+const ROWS: usize = 8_192;
+
+impl World {
+    pub fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        let session = store.session(Identity::user("ada"));
+        let index = Column {
+            name: "i".to_owned(),
+            data_type: DataType::Int64,
+            column_type: ColumnType::Index,
+            ..Column::default()
+        };
+        let value = Column { name: "v".to_owned(), data_type: DataType::Float64, ..Column::default() };
+        let request = CreateTableRequest { columns: vec![index, value], ..CreateTableRequest::default() };
+        let table = session.create_table(request).unwrap().to_string();
+        let data = (0..ROWS).map(|row| vec![Some(row.to_string()), Some((row % 7).to_string())]).collect();
+        append(&session, &table, DataFrame { columns: None, data }).unwrap();
+        let asset = serde_json::json!([{
+            "name": "DMM", "modelName": "PXI-4071", "vendorName": "A", "serialNumber": "1", "busType": "PCI_PXI",
+            "location": {"minionId": "station-1", "state": {"assetPresence": "PRESENT"}},
+        }]);
+        let made = session.create_assets(serde_json::from_value(asset).unwrap()).unwrap();
+        let asset = made.assets.iter().flatten().next().and_then(|asset| asset.id.clone());
+        let asset = asset.unwrap_or_else(|| panic!("{made:?}")).to_string();
+        Self { session, table, asset, _store: store, _directory: directory }
+    }
+}
+
+fn append(session: &Session, table: &str, frame: DataFrame) -> Result<()> {
+    session.append_table_data(table, AppendTableDataRequest { frame: Some(frame), end_of_data: None })
+}
+
+fn substitutions(len: usize) -> Option<Vec<serde_json::Value>> {
+    Some(vec![serde_json::Value::from("a"); len])
+}
+
+/// Ids of work items, plans and their templates.
+fn numbers(len: usize) -> Vec<String> {
+    (0..len).map(|at| (1_000_000 + at).to_string()).collect()
+}
+
+fn names(len: usize) -> Vec<String> {
+    (0..len).map(|at| format!("nothing-{at}")).collect()
+}
+
+/// Ids of tables and files.
+fn hexes(len: usize) -> Vec<String> {
+    (0..len).map(|at| format!("{at:024x}")).collect()
+}
+
+/// A request whose list has `len` entries.
+pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
+    let World { session, table, asset, .. } = world;
+    let columns = || Some(["i", "v"].iter().cycle().take(len).map(|name| (*name).to_owned()).collect::<Vec<_>>());
+    let filters = || {
+        let filter =
+            ColumnFilter { column: "v".to_owned(), operation: FilterOperation::NotEquals, value: Some("3".to_owned()) };
+        Some(vec![filter; len])
+    };
+    let order_by = || {
+        let term =
+            |at: usize| ColumnOrderBy { column: if at % 2 == 0 { "v" } else { "i" }.to_owned(), descending: false };
+        Some((0..len).map(term).collect::<Vec<_>>())
+    };
+    let sink = &mut Vec::new();
+    let control = Control::default();
+    let decimated = |request: QueryDecimatedDataRequest| session.query_decimated_data(table, request).map(drop);
+    let rows = |request: QueryTableDataRequest| session.query_table_data(table, request).map(drop);
+    let scan = |request: ScanRequest| session.scan(table, request, &control)?.try_for_each(|batch| batch.map(drop));
+    let text = |request: SearchRequest| match session.search(request) {
+        // In a build without it.
+        Err(error) if error.kind() == ErrorKind::Unsupported => Ok(()),
+        outcome => outcome.map(drop),
+    };
+    match list {
+        "AssetService::create_assets(assets)" => {
+            session.create_assets(vec![CreateAssetRequest::default(); len]).map(drop)
+        }
+        "AssetService::delete_assets(ids)" => session.delete_assets(names(len)).map(drop),
+        "AssetService::end_utilization(ids)" => session.end_utilization(names(len), None).map(drop),
+        "AssetService::link_files(file_ids)" => session.link_files(asset, names(len)).map(drop),
+        "AssetService::update_assets(assets)" => {
+            session.update_assets(vec![UpdateAssetRequest::default(); len]).map(drop)
+        }
+        "AssetService::utilization_heartbeat(ids)" => session.utilization_heartbeat(names(len), None).map(drop),
+        "StartUtilizationRequest.asset_identifications" => session
+            .start_utilization(StartUtilizationRequest {
+                asset_identifications: vec![AssetIdentification::default(); len],
+                ..StartUtilizationRequest::default()
+            })
+            .map(drop),
+        "QueryAssetsRequest.projection" => session
+            .query_assets(QueryAssetsRequest {
+                projection: Some(vec![AssetField::default(); len]),
+                ..QueryAssetsRequest::default()
+            })
+            .map(drop),
+
+        "DataFrame.columns" => append(session, table, DataFrame { columns: columns(), data: Vec::new() }),
+        "DataFrame.data" => {
+            let data = (0..len).map(|row| vec![Some(row.to_string()), Some("1".to_owned())]).collect();
+            append(session, table, DataFrame { columns: None, data })
+        }
+        "DecimationOptions.y_columns" => decimated(QueryDecimatedDataRequest {
+            decimation: Some(DecimationOptions {
+                y_columns: Some(vec!["v".to_owned(); len]),
+                method: DecimationMethod::MaxMin,
+                ..DecimationOptions::default()
+            }),
+            ..QueryDecimatedDataRequest::default()
+        }),
+        "QueryDecimatedDataRequest.columns" => {
+            decimated(QueryDecimatedDataRequest { columns: columns(), ..QueryDecimatedDataRequest::default() })
+        }
+        "QueryDecimatedDataRequest.filters" => {
+            decimated(QueryDecimatedDataRequest { filters: filters(), ..QueryDecimatedDataRequest::default() })
+        }
+        "ExportTableDataRequest.columns" | "ExportTableDataRequest.filters" | "ExportTableDataRequest.order_by" => {
+            let mut request = ExportTableDataRequest::default();
+            match list.rsplit('.').next() {
+                Some("columns") => request.columns = columns(),
+                Some("filters") => request.filters = filters(),
+                _ => request.order_by = order_by(),
+            }
+            session.export_table_data(table, request, sink, &control).map(drop)
+        }
+        "GetTableDataRequest.columns" => session
+            .get_table_data(table, GetTableDataRequest { columns: columns(), ..GetTableDataRequest::default() })
+            .map(drop),
+        "GetTableDataRequest.order_by" => {
+            let order_by = order_by().map(|terms| terms.into_iter().map(|term| term.column).collect());
+            session.get_table_data(table, GetTableDataRequest { order_by, ..GetTableDataRequest::default() }).map(drop)
+        }
+        "QueryTableDataRequest.columns" => {
+            rows(QueryTableDataRequest { columns: columns(), ..QueryTableDataRequest::default() })
+        }
+        "QueryTableDataRequest.filters" => {
+            rows(QueryTableDataRequest { filters: filters(), ..QueryTableDataRequest::default() })
+        }
+        "QueryTableDataRequest.order_by" => {
+            rows(QueryTableDataRequest { order_by: order_by(), ..QueryTableDataRequest::default() })
+        }
+        "ScanRequest.columns" => scan(ScanRequest { columns: columns(), ..ScanRequest::default() }),
+        "ScanRequest.filters" => scan(ScanRequest { filters: filters(), ..ScanRequest::default() }),
+        "ScanRequest.order_by" => scan(ScanRequest { order_by: order_by(), ..ScanRequest::default() }),
+        "ListTablesRequest.id" => {
+            session.list_tables(ListTablesRequest { id: Some(hexes(len)), ..ListTablesRequest::default() }).map(drop)
+        }
+        "ListTablesRequest.workspace" => session
+            .list_tables(ListTablesRequest { workspace: Some(names(len)), ..ListTablesRequest::default() })
+            .map(drop),
+        "ModifyTableRequest.columns" => {
+            let patch = |name: String| ColumnMetadataPatch { name, ..ColumnMetadataPatch::default() };
+            let columns = names(len).into_iter().map(patch).collect();
+            let request = ModifyTableRequest { columns: Patch::Value(columns), ..ModifyTableRequest::default() };
+            session.modify_table(table, request)
+        }
+        "ModifyTablesRequest.tables" => {
+            let change = |id: String| TableMetadataModification { id, ..TableMetadataModification::default() };
+            let tables = hexes(len).into_iter().map(change).collect();
+            session.modify_tables(ModifyTablesRequest { tables, ..ModifyTablesRequest::default() }).map(drop)
+        }
+        "TableService::delete_tables(ids)" => session.delete_tables(hexes(len)).map(drop),
+        "QueryTablesRequest.projection" => session
+            .query_tables(QueryTablesRequest {
+                projection: Some(vec![TableProjection::default(); len]),
+                ..QueryTablesRequest::default()
+            })
+            .map(drop),
+        "QueryTablesRequest.substitutions" => session
+            .query_tables(QueryTablesRequest { substitutions: substitutions(len), ..QueryTablesRequest::default() })
+            .map(drop),
+
+        "FeedService::delete_packages(package_ids)" => session.delete_packages(names(len)),
+        "FileService::delete_files(ids)" => session.delete_files(hexes(len)),
+        "GetFilesRequest.ids" => {
+            session.get_files(GetFilesRequest { ids: hexes(len), ..GetFilesRequest::default() }).map(drop)
+        }
+        "IdsQuery.ids" => {
+            let ids_query = Some(IdsQuery { operation: FileQueryOperation::Equal, ids: hexes(len) });
+            session.query_files(QueryFilesRequest { ids_query, ..QueryFilesRequest::default() }).map(drop)
+        }
+        "QueryFilesRequest.properties_query" => {
+            let one = PropertyQuery { operation: FileQueryOperation::Equal, ..PropertyQuery::default() };
+            let properties_query = vec![one; len];
+            session.query_files(QueryFilesRequest { properties_query, ..QueryFilesRequest::default() }).map(drop)
+        }
+
+        "ProductService::create_products(products)" => {
+            session.create_products(vec![CreateProductRequest::default(); len]).map(drop)
+        }
+        "ProductService::delete_products(ids)" => session.delete_products(names(len)).map(drop),
+        "ProductService::update_products(products)" => {
+            session.update_products(vec![UpdateProductRequest::default(); len], false).map(drop)
+        }
+        "QueryProductsRequest.projection" => session
+            .query_products(QueryProductsRequest {
+                projection: Some(vec![ProductProjection::default(); len]),
+                ..QueryProductsRequest::default()
+            })
+            .map(drop),
+        "QueryProductsRequest.substitutions" => session
+            .query_products(QueryProductsRequest { substitutions: substitutions(len), ..Default::default() })
+            .map(drop),
+        "QueryProductValuesRequest.substitutions" => session
+            .query_product_values(QueryProductValuesRequest {
+                field: Some(ProductField::Name),
+                substitutions: substitutions(len),
+                ..QueryProductValuesRequest::default()
+            })
+            .map(drop),
+
+        "CreateSpecificationsRequest.specs" => {
+            let specs = Some(vec![CreateSpecificationRequest::default(); len]);
+            session.create_specs(CreateSpecificationsRequest { specs }).map(drop)
+        }
+        "UpdateSpecificationsRequest.specs" => {
+            let specs = Some(vec![UpdateSpecificationRequest::default(); len]);
+            session.update_specs(UpdateSpecificationsRequest { specs }).map(drop)
+        }
+        "SpecificationService::delete_specs(ids)" => session.delete_specs(names(len)).map(drop),
+        "QuerySpecificationsRequest.product_ids" => {
+            session.query_specs(QuerySpecificationsRequest { product_ids: names(len), ..Default::default() }).map(drop)
+        }
+        "QuerySpecificationsRequest.projection" => session
+            .query_specs(QuerySpecificationsRequest {
+                product_ids: names(1),
+                projection: Some(vec![SpecificationProjection::default(); len]),
+                ..QuerySpecificationsRequest::default()
+            })
+            .map(drop),
+
+        "SearchRequest.fields" => {
+            text(SearchRequest { fields: vec!["name".to_owned(); len], ..SearchRequest::default() })
+        }
+        "SearchRequest.kinds" => {
+            text(SearchRequest { kinds: vec!["product".to_owned(); len], ..SearchRequest::default() })
+        }
+        "SearchRequest.workspaces" => text(SearchRequest { workspaces: names(len), ..SearchRequest::default() }),
+        _ => lab(session, list, len),
+    }
+}
+
+/// Work items, test plans and their templates.
+fn lab(session: &Session, list: &str, len: usize) -> Result<()> {
+    let nonsense = Some("nonsense".to_owned());
+    match list {
+        "WorkItemService::create_work_items(work_items)" => {
+            let item = CreateWorkItemRequest { state: nonsense, ..CreateWorkItemRequest::default() };
+            session.create_work_items(vec![item; len]).map(drop)
+        }
+        "TestPlanService::create_test_plans(test_plans)" => {
+            let plan = CreateTestPlanRequest { state: nonsense, ..CreateTestPlanRequest::default() };
+            session.create_test_plans(vec![plan; len]).map(drop)
+        }
+        "WorkItemService::create_work_item_templates(work_item_templates)" => {
+            session.create_work_item_templates(vec![CreateWorkItemTemplateRequest::default(); len]).map(drop)
+        }
+        "TestPlanService::create_test_plan_templates(test_plan_templates)" => {
+            session.create_test_plan_templates(vec![CreateTestPlanTemplateRequest::default(); len]).map(drop)
+        }
+        "UpdateWorkItemsRequest.work_items" => session
+            .update_work_items(UpdateWorkItemsRequest {
+                work_items: vec![UpdateWorkItemRequest::default(); len],
+                ..UpdateWorkItemsRequest::default()
+            })
+            .map(drop),
+        "UpdateTestPlansRequest.test_plans" => session
+            .update_test_plans(UpdateTestPlansRequest {
+                test_plans: vec![UpdateTestPlanRequest::default(); len],
+                ..UpdateTestPlansRequest::default()
+            })
+            .map(drop),
+        "UpdateWorkItemTemplatesRequest.work_item_templates" => session
+            .update_work_item_templates(UpdateWorkItemTemplatesRequest {
+                work_item_templates: vec![UpdateWorkItemTemplateRequest::default(); len],
+                ..UpdateWorkItemTemplatesRequest::default()
+            })
+            .map(drop),
+        "ScheduleWorkItemsRequest.work_items" => session
+            .schedule_work_items(ScheduleWorkItemsRequest {
+                work_items: vec![ScheduleWorkItemRequest::default(); len],
+                ..ScheduleWorkItemsRequest::default()
+            })
+            .map(drop),
+        "ScheduleTestPlansRequest.test_plans" => session
+            .schedule_test_plans(ScheduleTestPlansRequest {
+                test_plans: vec![ScheduleTestPlanRequest::default(); len],
+                ..ScheduleTestPlansRequest::default()
+            })
+            .map(drop),
+        "WorkItemService::delete_work_items(ids)" => session.delete_work_items(numbers(len)).map(drop),
+        "WorkItemService::delete_work_item_templates(ids)" => {
+            session.delete_work_item_templates(numbers(len)).map(drop)
+        }
+        "TestPlanService::delete_test_plans(ids)" => session.delete_test_plans(numbers(len)).map(drop),
+        "TestPlanService::delete_test_plan_templates(ids)" => {
+            session.delete_test_plan_templates(numbers(len)).map(drop)
+        }
+        "QueryWorkItemsRequest.projection" => session
+            .query_work_items(QueryWorkItemsRequest {
+                projection: Some(vec![WorkItemField::default(); len]),
+                ..QueryWorkItemsRequest::default()
+            })
+            .map(drop),
+        "QueryWorkItemsRequest.substitutions" => session
+            .query_work_items(QueryWorkItemsRequest { substitutions: substitutions(len), ..Default::default() })
+            .map(drop),
+        "QueryWorkItemTemplatesRequest.projection" => session
+            .query_work_item_templates(QueryWorkItemTemplatesRequest {
+                projection: Some(vec![WorkItemTemplateField::default(); len]),
+                ..QueryWorkItemTemplatesRequest::default()
+            })
+            .map(drop),
+        "QueryWorkItemTemplatesRequest.substitutions" => session
+            .query_work_item_templates(QueryWorkItemTemplatesRequest {
+                substitutions: substitutions(len),
+                ..QueryWorkItemTemplatesRequest::default()
+            })
+            .map(drop),
+        "QueryTestPlansRequest.projection" => session
+            .query_test_plans(QueryTestPlansRequest {
+                projection: Some(vec![TestPlanField::default(); len]),
+                ..QueryTestPlansRequest::default()
+            })
+            .map(drop),
+        "QueryTestPlansRequest.substitutions" => session
+            .query_test_plans(QueryTestPlansRequest { substitutions: substitutions(len), ..Default::default() })
+            .map(drop),
+        "QueryTestPlanTemplatesRequest.projection" => session
+            .query_test_plan_templates(QueryTestPlanTemplatesRequest {
+                projection: Some(vec![TestPlanTemplateField::default(); len]),
+                ..QueryTestPlanTemplatesRequest::default()
+            })
+            .map(drop),
+        "QueryTestPlanTemplatesRequest.substitutions" => session
+            .query_test_plan_templates(QueryTestPlanTemplatesRequest {
+                substitutions: substitutions(len),
+                ..QueryTestPlanTemplatesRequest::default()
+            })
+            .map(drop),
+        _ => panic!("{list} has no probe"),
+    }
+}

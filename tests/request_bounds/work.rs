@@ -1,0 +1,188 @@
+//! A deadline, a cancellation and the bound on work end a filter inside one record.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use stationdb::prelude::*;
+use stationdb::*;
+
+/// How long after its deadline a call may answer here, on a machine that builds besides and without optimisation.
+const SLACK: Duration = Duration::from_secs(4);
+/// Elements of a list: a filter that looks at each three times over takes minutes.
+const ELEMENTS: usize = 900;
+
+struct World {
+    session: Session,
+    _store: Store,
+    _directory: tempfile::TempDir,
+}
+
+fn long_text(start: &str) -> String {
+    format!("{start}{}", "0123456789abcdef".repeat(110_000))
+}
+
+/// One product with a long list and two long texts, and one file with a long property.
+fn world() -> World {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let texts: BTreeMap<String, String> =
+        [("a", "x"), ("b", "y")].into_iter().map(|(key, start)| (key.to_owned(), long_text(start))).collect();
+    let product = CreateProductRequest {
+        part_number: "P".to_owned(),
+        keywords: Some((0..ELEMENTS).map(|at| format!("k{at}")).collect()),
+        properties: Some(texts.clone()),
+        ..CreateProductRequest::default()
+    };
+    let made = session.create_products(vec![product]).unwrap();
+    assert_eq!(made.error, None);
+    let file = UploadFileRequest { metadata: texts, ..UploadFileRequest::default() };
+    session.upload_file(&mut std::io::empty(), file, &Control::default()).unwrap();
+    World { session, _store: store, _directory: directory }
+}
+
+fn nested() -> String {
+    "keywords.Any(a => keywords.Any(b => keywords.Any(c => a + b + c = \"no\")))".to_owned()
+}
+
+fn products(session: &Session, filter: String) -> Result<usize> {
+    let query = QueryProductsRequest { filter: Some(filter), ..QueryProductsRequest::default() };
+    session.query_products(query).map(|page| page.products.len())
+}
+
+/// What looks at one record for very long.
+fn hostile(session: &Session, name: &str) -> Result<usize> {
+    let many = |one: &dyn Fn(usize) -> String, by: &str| (0..3_000).map(one).collect::<Vec<_>>().join(by);
+    match name {
+        "nested lists" => products(session, nested()),
+        "parts of long texts" => {
+            products(session, many(&|at| format!("properties[\"a\"].ToLower().Contains(\"no{at}\")"), " or "))
+        }
+        "a search of files" => {
+            let filter = many(&|at| format!("properties.a:(\"*no{at}*\")"), " OR ");
+            let request = SearchFilesRequest { filter: Some(filter), ..SearchFilesRequest::default() };
+            session.search_files(request).map(|found| found.available_files.len())
+        }
+        "properties of files" => {
+            let one = |at: usize| PropertyQuery {
+                key: "a".to_owned(),
+                operation: FileQueryOperation::NotContains,
+                value: format!("{}no{at}", "0123456789abcdef".repeat(50)),
+            };
+            let properties_query = (0..9_000).map(one).collect();
+            let request = QueryFilesRequest { properties_query, ..QueryFilesRequest::default() };
+            session.query_files(request).map(|found| found.available_files.len())
+        }
+        _ => panic!("no hostile call is named {name}"),
+    }
+}
+
+const HOSTILE: [&str; 4] = ["nested lists", "parts of long texts", "a search of files", "properties of files"];
+
+#[test]
+fn a_deadline_is_looked_at_inside_one_record() {
+    let world = world();
+    for name in HOSTILE {
+        let started = Instant::now();
+        let session = world.session.with_deadline(started + Duration::from_millis(200));
+        let error = hostile(&session, name).unwrap_err();
+        let elapsed = started.elapsed();
+        assert_eq!(error.kind(), ErrorKind::DeadlineExceeded, "{name}: {error}");
+        assert!(elapsed < Duration::from_millis(200) + SLACK, "{name} took {elapsed:?}");
+        println!("{name}: {elapsed:?}");
+    }
+}
+
+#[test]
+fn a_cancellation_ends_a_filter_inside_one_record() {
+    let world = world();
+    for name in HOSTILE {
+        let control = Control::default();
+        let session = world.session.with_control(&control);
+        let started = Instant::now();
+        let error = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(100));
+                control.cancel();
+            });
+            hostile(&session, name).unwrap_err()
+        });
+        assert_eq!(error.kind(), ErrorKind::Cancelled, "{name}: {error}");
+        assert!(started.elapsed() < SLACK, "{name} took {:?}", started.elapsed());
+    }
+    // A session keeps its own flag beside the control of a call.
+    let control = Control::default();
+    let session = world.session.with_control(&control);
+    control.cancel();
+    let mut out = Vec::new();
+    let id = world.session.get_files(GetFilesRequest::default()).unwrap().available_files[0].id.to_string();
+    let error = session.download_file(&id, &mut out, &Control::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
+}
+
+#[test]
+fn the_bound_on_the_work_of_one_record_is_an_error_of_its_own() {
+    let world = world();
+    // Each comparison counts as looking through both texts, whose first letters differ.
+    let filter = vec!["properties[\"a\"] = properties[\"b\"]"; 4_000].join(" or ");
+    let error = products(&world.session, filter.clone()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
+    assert_eq!(error.place(), Some(&Place::Member("filter".to_owned())));
+    assert!(error.message().contains("FILTER_WORK"), "{error}");
+    assert_eq!(error.resource().map(|(kind, _)| kind), Some("Product"));
+    // Its half is within the bound, and a record that others hide is not looked at.
+    let half = filter.split(" or ").take(2_000).collect::<Vec<_>>().join(" or ");
+    assert_eq!(products(&world.session, half).unwrap(), 0);
+}
+
+#[test]
+fn a_long_text_that_a_filter_names_often_is_not_copied_for_each() {
+    if !crate::is_child("work::a_long_text_that_a_filter_names_often_is_not_copied_for_each") {
+        return;
+    }
+    let world = world();
+    let started = Instant::now();
+    // As a constant beside 9,000 fields, in one list.
+    let long = "x".repeat(180_000);
+    let fields = ["id", "partNumber", "name", "family"].iter().cycle().take(9_000);
+    let filter = format!("\"{long}\" in ({})", fields.copied().collect::<Vec<_>>().join(","));
+    assert!(filter.len() < 256 * 1024);
+    assert_eq!(products(&world.session, filter).unwrap(), 0);
+    // As a substitution that stands there 10,000 times.
+    let query = QueryProductsRequest {
+        filter: Some(vec!["name.Contains(@0)"; 10_000].join(" or ")),
+        substitutions: Some(vec![serde_json::Value::from(long)]),
+        ..QueryProductsRequest::default()
+    };
+    let error = world.session.query_products(query).unwrap_err();
+    assert!(error.message().contains("FILTER_SUBSTITUTED_BYTES"), "{error}");
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
+}
+
+#[test]
+fn a_deadline_is_looked_at_between_the_tests_of_rows() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let index =
+        Column { name: "i".into(), data_type: DataType::Int64, column_type: ColumnType::Index, ..Column::default() };
+    let text = Column { name: "s".into(), data_type: DataType::String, ..Column::default() };
+    let table = CreateTableRequest { columns: vec![index, text], ..CreateTableRequest::default() };
+    let table = session.create_table(table).unwrap().to_string();
+    let long = "0123456789abcdef".repeat(256);
+    let data = (0..4_000).map(|row| vec![Some(row.to_string()), Some(long.clone())]).collect();
+    let frame = Some(DataFrame { columns: None, data });
+    session.append_table_data(&table, AppendTableDataRequest { frame, end_of_data: None }).unwrap();
+    let test = |at: usize| ColumnFilter {
+        column: "s".to_owned(),
+        operation: FilterOperation::NotContains,
+        value: Some(format!("fedcba{at}")),
+    };
+    let filters = Some((0..10_000).map(test).collect::<Vec<_>>());
+    let started = Instant::now();
+    let session = session.with_deadline(started + Duration::from_millis(200));
+    let query = QueryTableDataRequest { filters, ..QueryTableDataRequest::default() };
+    let error = session.query_table_data(&table, query).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::DeadlineExceeded, "{error}");
+    assert!(started.elapsed() < SLACK, "{:?}", started.elapsed());
+}
