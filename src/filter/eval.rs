@@ -263,6 +263,9 @@ impl Scalar {
             },
             Self::Substring(text, from, len) => substring(text, from, len.as_deref(), at),
             Self::Concat(parts) => {
+                if !at.work.spend(parts.len() as u64) {
+                    return Val::Null;
+                }
                 let mut whole = String::new();
                 for part in parts {
                     if let Val::Str(part) = part.get(at) {

@@ -40,9 +40,9 @@ const REGION: u8 = 3;
 /// # Errors
 /// `Corrupt` when a page is not what its parent says; the disk's errors.
 pub(super) fn check(file: &dyn DiskFile) -> Result<Option<u64>> {
-    let mut free = None;
-    walk(file, &|_| true, &mut |_, _| (), &mut |leaf| add_free_pages(leaf, &mut free))?;
-    Ok(free.map(|pages| pages * PAGE_BYTES))
+    let mut told = None;
+    walk(file, &|_| true, &mut |_, _| (), &mut |leaf| add_pages(leaf, &mut told))?;
+    told.map(|told| bytes_within(file, told)).transpose()
 }
 
 /// The bytes of the free pages after a commit that told them; `None` when the last one did not.
@@ -50,18 +50,35 @@ pub(super) fn check(file: &dyn DiskFile) -> Result<Option<u64>> {
 /// # Errors
 /// As [`check`].
 pub(super) fn free_bytes(file: &dyn DiskFile) -> Result<Option<u64>> {
-    let mut free = None;
-    walk(file, &|table| table == ALLOCATOR, &mut |_, _| (), &mut |leaf| add_free_pages(leaf, &mut free))?;
-    Ok(free.map(|pages| pages * PAGE_BYTES))
+    let mut told = None;
+    walk(file, &|table| table == ALLOCATOR, &mut |_, _| (), &mut |leaf| add_pages(leaf, &mut told))?;
+    told.map(|told| bytes_within(file, told)).transpose()
 }
 
-/// Adds the pages that a leaf of the allocator's table tells to be free.
-fn add_free_pages(leaf: &Node<'_>, free: &mut Option<u64>) {
+/// What the allocator's table tells.
+#[derive(Clone, Copy, Default)]
+struct Pages {
+    free: u64,
+    all: u64,
+}
+
+/// Adds the pages of the regions that a leaf of the allocator's table tells of.
+fn add_pages(leaf: &Node<'_>, told: &mut Option<Pages>) {
     for (key, value) in (0..leaf.count()).filter_map(|n| leaf.entry(n)) {
         if key.first() == Some(&REGION) {
-            *free = free.unwrap_or(0).checked_add(free_pages(value).unwrap_or(0));
+            let pages = told.get_or_insert_default();
+            pages.free = pages.free.saturating_add(free_pages(value).unwrap_or(0));
+            pages.all = pages.all.saturating_add(le_u32(value, 4).unwrap_or(0));
         }
     }
+}
+
+/// Bytes of the free pages that lie in the file. redb stores which pages are free before it cuts free
+/// ones off the end of the file, and those are the disk's.
+fn bytes_within(file: &dyn DiskFile, told: Pages) -> Result<u64> {
+    let len = file.len().map_err(|error| Error::io("reading the length of records.redb", error))?;
+    let cut_off = told.all.saturating_sub(len / PAGE_BYTES);
+    Ok(told.free.saturating_sub(cut_off).saturating_mul(PAGE_BYTES))
 }
 
 /// The free pages of a region: for each order a tree of bits, whose last level has a bit for each

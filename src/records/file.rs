@@ -237,9 +237,10 @@ impl RecordFile {
     /// # Errors
     /// As [`Self::begin`] and [`Self::commit`].
     pub(crate) fn count_free_bytes(&self, free_bytes: u64) -> Result<()> {
-        let len = self.medium.file().len().map_err(|error| Error::io("reading the length of records.redb", error))?;
-        // A commit that finds no room would latch.
-        if free_bytes.max(self.free_bytes()) < FreeSpace::count_bytes(len) {
+        // Nothing was begun: whoever needs room is refused.
+        let Ok(len) = self.medium.file().len() else { return Ok(()) };
+        // A commit that finds no room would latch, and what is free within may be too scattered for a region's state.
+        if free_bytes < FreeSpace::count_bytes(len) {
             return Ok(());
         }
         let mut transaction = self.begin()?;
@@ -251,7 +252,11 @@ impl RecordFile {
         Ok(())
     }
 
-    fn check_writable(&self) -> Result<()> {
+    /// Refuses once a write has failed.
+    ///
+    /// # Errors
+    /// `Latched`.
+    pub(crate) fn check_writable(&self) -> Result<()> {
         self.medium.check().map_err(|cause| {
             let text = format!("an earlier write failed ({}); close and reopen the store", cause.message());
             Error::new(ErrorKind::Latched, text).with_source(cause)
@@ -308,7 +313,7 @@ impl RecordFile {
         let closed = self.closed();
         let database = self.database.as_mut().ok_or(closed)?;
         self.medium.set_strict(true);
-        let outcome = f(database).map_err(|error| from_redb(attempt, redb::Error::from(error)));
+        let outcome = guarded(attempt, || f(database).map_err(|error| from_redb(attempt, redb::Error::from(error))));
         self.medium.set_strict(false);
         let outcome = outcome.and_then(|done| self.medium.check().map(|()| done));
         // Counted again where it matters.

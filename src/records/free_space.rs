@@ -45,7 +45,10 @@ impl FreeSpace {
     /// Bytes that can be written without taking more of the disk.
     pub(super) fn bytes(&self, medium: &Medium) -> u64 {
         let counted = *self.counted();
-        counted.free_bytes.saturating_sub(medium.written_bytes() - counted.written_bytes)
+        let written = medium.written_bytes() - counted.written_bytes;
+        // What redb has cut off since then is the disk's again.
+        let cut = counted.len.saturating_sub(medium.known_len());
+        counted.free_bytes.saturating_sub(written.saturating_add(cut))
     }
 
     /// Tells that a commit removed or replaced values of so many bytes.

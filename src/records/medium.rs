@@ -145,6 +145,11 @@ impl Medium {
         self.written_bytes.load(Ordering::Relaxed)
     }
 
+    /// The file's length when redb last asked for it or set it.
+    pub(super) fn known_len(&self) -> u64 {
+        self.state().len
+    }
+
     pub(super) fn len(&self) -> io::Result<u64> {
         if self.has_failed() {
             let state = self.state();

@@ -7,6 +7,7 @@
 use tantivy::columnar::{Column, StrColumn};
 use tantivy::postings::Postings;
 use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::tokenizer::MAX_TOKEN_LEN;
 use tantivy::{DocSet, SegmentReader, TERMINATED, Term};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -136,7 +137,10 @@ fn sum_of(fields: &Fields, document: &Document) -> u64 {
         Term::from_field_u64(fields.kind, u64::from(document.key.kind)),
         Term::from_field_text(fields.workspace, &document.workspace),
     ] {
-        add(term.field(), term.serialized_value_bytes(), 0);
+        // The engine leaves out a longer one.
+        if term.serialized_value_bytes().len() <= MAX_TOKEN_LEN {
+            add(term.field(), term.serialized_value_bytes(), 0);
+        }
     }
     let mut next = vec![0u32; fields.texts.len()];
     for (at, text) in &document.texts {

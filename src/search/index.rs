@@ -219,7 +219,12 @@ impl Index {
                 state.uncommitted_changes = 0;
                 state.is_loading = false;
             }
-            Err(_) => *state = self.place.anew(&self.shape)?,
+            Err(_) => {
+                // An empty index may not be made either, and the next attempt must not go on from here.
+                state.disown();
+                self.publish(state);
+                *state = self.place.anew(&self.shape)?;
+            }
         }
         self.publish(state);
         outcome
@@ -237,7 +242,8 @@ impl Index {
             let outcome = guarded("committing", || state.commit(&self.place));
             self.recover(&mut state, outcome)?;
         }
-        if state.unsaved_changes == 0 {
+        // What is complete up to nothing is no place to go on from.
+        if state.unsaved_changes == 0 || state.committed == 0 {
             return Ok(None);
         }
         let sequence = state.committed;
@@ -282,7 +288,8 @@ impl Index {
     /// When an empty index cannot be made.
     pub fn start_anew(&self) -> Result<()> {
         let mut state = self.state();
-        state.writer = None;
+        state.disown();
+        self.publish(&state);
         self.walks.lock().unwrap_or_else(PoisonError::into_inner).views.clear();
         *state = self.place.anew(&self.shape)?;
         self.publish(&state);

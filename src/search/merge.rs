@@ -10,6 +10,7 @@ use tantivy::index::SegmentId;
 use tantivy::indexer::{MergeCandidate, MergePolicy};
 use tantivy::{Index, SegmentMeta, SegmentReader};
 
+use super::failure::{failed, guarded};
 use super::schema::{KeyNumbers, Keys};
 
 /// Segments of like size are merged four at a time; above [`MOST_SEGMENTS`] the smallest go first, whatever their size.
@@ -67,8 +68,12 @@ fn in_key_order(index: &Index, segments: &[&SegmentMeta]) -> Vec<SegmentId> {
 
 /// Nothing where it cannot be read: then the merge itself tells why.
 fn least_key(index: &Index, segment: &SegmentMeta) -> Option<KeyNumbers> {
-    let reader = SegmentReader::open(&index.segment(segment.clone())).ok()?;
-    Keys::of(&reader).ok().map(|keys| keys.least())
+    // On a thread of the engine, where a panic would end the process.
+    let least = guarded("looking at a segment", || {
+        let reader = SegmentReader::open(&index.segment(segment.clone())).map_err(failed)?;
+        Keys::of(&reader).map(|keys| keys.least()).map_err(failed)
+    });
+    least.ok()
 }
 
 /// As many of the segments, smallest first, as one merge may read; two at least.

@@ -76,6 +76,18 @@ impl State {
         })
     }
 
+    /// Claims nothing of what the index holds, because changes that it was given are lost. The changes that count as
+    /// not saved make whoever feeds it begin anew first, and no checkpoint is made of it.
+    pub fn disown(&mut self) {
+        self.writer = None;
+        self.overlay = Overlay::default();
+        self.committed = 0;
+        self.applied = 0;
+        self.unsaved_changes = self.unsaved_changes.max(1);
+        self.uncommitted_changes = 0;
+        self.is_loading = false;
+    }
+
     /// What searches see from now on.
     pub fn view(&self, shape: &Arc<Shape>) -> View {
         View {

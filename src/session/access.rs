@@ -95,8 +95,11 @@ impl Session {
     /// ```
     #[must_use]
     pub fn with_control(&self, control: &Control) -> Self {
-        let control = Some(control.without_progress());
-        Self { context: Arc::new(Context { control, ..(*self.context).clone() }) }
+        let mut control = control.without_progress();
+        if let (None, Some(deadline)) = (control.deadline(), self.context.deadline()) {
+            control = control.with_deadline(deadline);
+        }
+        Self { context: Arc::new(Context { control: Some(control), ..(*self.context).clone() }) }
     }
 
     /// Who this session acts for.

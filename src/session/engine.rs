@@ -210,6 +210,8 @@ impl Engine {
     }
 
     fn without_readers<T>(&mut self, f: impl FnOnce(&mut RecordFile) -> Result<T>) -> Result<T> {
+        // After a failed write the published snapshot is all that there is to read.
+        self.records.check_writable()?;
         let sequence = self.sequence.load(Ordering::SeqCst);
         // The published snapshot is a reader too: it makes room, and a new one is published after.
         let held = self.published.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -244,7 +246,12 @@ impl Engine {
     /// `Locked` in a forked process; `Latched` when the files are lost; `Io` when that cannot be found out.
     pub(crate) fn check_place(&self) -> Result<()> {
         self.check_process()?;
-        self.records.check_name(&self.disk).inspect_err(|error| self.set_latch(error))
+        self.records.check_name(&self.disk).inspect_err(|error| {
+            // That it could not be found out is no loss.
+            if error.kind() == ErrorKind::Latched {
+                self.set_latch(error);
+            }
+        })
     }
 
     /// Refuses when the disk is almost full. What is left then belongs to deletes and maintenance.

@@ -249,7 +249,7 @@ impl SearchOutbox {
         match outcome {
             Ok(state) if state.sequence() > 0 && state.sequence() == snapshot.sequence => Ok(Some((state, snapshot))),
             Ok(_) => Ok(None),
-            Err(error) if error.kind() == ErrorKind::DeadlineExceeded => Err(error),
+            Err(error) if matches!(error.kind(), ErrorKind::DeadlineExceeded | ErrorKind::Cancelled) => Err(error),
             // A search begins such an index again; a full disk, for example, keeps it from being written.
             Err(_) => Ok(None),
         }
@@ -413,7 +413,8 @@ impl SearchOutbox {
         Err(Error::new(ErrorKind::Io, "the text index fails again and again; look at the disk of its directory"))
     }
 
-    /// The keys of the records of a kind that a text query finds, whoever asks.
+    /// The keys of the records of a kind that a text query finds, among those that the caller may see: what it takes
+    /// tells nothing of the others.
     ///
     /// # Errors
     /// As [`super::text_search::search`].
@@ -423,7 +424,12 @@ impl SearchOutbox {
             let beginnings = self.beginnings();
             let (index, state) = self.state_at(view)?;
             let mut request = Request::new(search::parse(text, index.shape())?, 0);
-            request.scopes = Some(vec![Scope { kinds: vec![kind.code], workspaces: None }]);
+            let workspaces: Option<Arc<[String]>> = match view.visibility(kind) {
+                Visibility::All => None,
+                Visibility::None => return Ok(HashSet::new()),
+                Visibility::Workspaces(ids) => Some(ids.iter().cloned().collect()),
+            };
+            request.scopes = Some(vec![Scope { kinds: vec![kind.code], workspaces }]);
             match state.matching(&request) {
                 Ok(keys) => return Ok(keys.into_iter().map(|found| found.key).collect()),
                 Err(error) if !is_rebuilt && matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) => {

@@ -102,10 +102,10 @@ pub(crate) fn verify(
 /// What `control` says, and what reading the records answers.
 pub(crate) fn compare(engine: &Arc<Engine>, control: &Control, mut found: impl FnMut(&str, &str)) -> Result<()> {
     let session = Session::new(engine.clone(), Identity::user("stationdb"));
-    let session = control.deadline().map_or_else(|| session.clone(), |deadline| session.with_deadline(deadline));
+    let session = session.with_control(control);
     let outbox = &engine.search;
-    let beginnings = outbox.beginnings();
     let Some((state, snapshot)) = outbox.settled(session.context())? else { return Ok(()) };
+    let beginnings = outbox.beginnings();
     let source = Source::Snapshot(&snapshot);
     let mut work = Work { outbox, shape: &outbox.shape(), source, control, differences: 0, found: &mut found };
     work.documents(&state)?;

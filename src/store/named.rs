@@ -61,12 +61,14 @@ pub(super) fn present(
         let name = file.path.rsplit('/').next().unwrap_or_default();
         match listed.get(name) {
             None => tell_missing(&file.path, lacking),
-            Some(&len) => {
-                if let Some(expected) = file.len.filter(|expected| *expected != len) {
-                    lacking.find(&file.path, "its end", format!("it has {len} bytes instead of {expected}"), RESTORE);
+            Some(&len) => match file.len.filter(|expected| *expected != len) {
+                // It is not copied: a copy that an earlier run made may be the last one.
+                Some(expected) => {
+                    let problem = format!("it has {len} bytes instead of {expected}");
+                    lacking.find(&file.path, "its end", problem, RESTORE);
                 }
-                present.push((file.path.clone(), len));
-            }
+                None => present.push((file.path.clone(), len)),
+            },
         }
     }
     Ok(present)

@@ -25,6 +25,7 @@ pub const READ_NOTHING: &[&str] = &[
     "Session::changes",
     "Session::identity",
     "Session::position",
+    "Session::with_control",
     "Session::with_deadline",
     "Session::with_default_workspace",
     "Store::changes",
@@ -177,6 +178,12 @@ pub fn probes() -> Vec<(&'static str, Run)> {
         ("Session::position", |w, d| {
             d.begin();
             let _ = w.session("ada").position();
+            d.disarm();
+            Ok(())
+        }),
+        ("Session::with_control", |w, d| {
+            d.begin();
+            let _ = w.session("ada").with_control(&Control::default());
             d.disarm();
             Ok(())
         }),

@@ -21,6 +21,7 @@ const BOUND: usize = 10_000;
 #[cfg(target_os = "linux")]
 const MEMORY_KIB: usize = 1_536 * 1024;
 /// Tells the child that it is the child.
+#[cfg(target_os = "linux")]
 const CHILD: &str = "STATIONDB_REQUEST_BOUNDS_CHILD";
 
 #[test]

@@ -31,7 +31,7 @@ fn world() -> World {
     let product = CreateProductRequest {
         part_number: "P".to_owned(),
         keywords: Some((0..ELEMENTS).map(|at| format!("k{at}")).collect()),
-        properties: Some(texts.clone()),
+        properties: Some(texts.iter().map(|(key, text)| (key.clone(), Some(text.clone()))).collect()),
         ..CreateProductRequest::default()
     };
     let made = session.create_products(vec![product]).unwrap();

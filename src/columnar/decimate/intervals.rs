@@ -228,6 +228,7 @@ impl Pass {
 
     /// Keeps the rows of the current interval.
     pub(super) fn close(&mut self) {
+        let from = self.kept.len();
         if let Some((first, last)) = self.ends.take() {
             self.kept.extend([first, last]);
         }
@@ -235,5 +236,10 @@ impl Pass {
             self.kept.extend(best.min.iter().chain(&best.max).map(|(_, rank, ())| *rank));
             *best = Best { min: None, max: None };
         }
+        // A row counts once, however many columns keep it: there may be as many intervals as rows.
+        let mut rows = self.kept.split_off(from);
+        rows.sort_unstable();
+        rows.dedup();
+        self.kept.append(&mut rows);
     }
 }

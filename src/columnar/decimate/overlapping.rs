@@ -71,13 +71,14 @@ pub(super) fn keep(
         }
         pass.close();
         kept.append(&mut pass.kept);
+        // Stable: two sorted runs are merged, and no more than the rows of the table are held.
+        kept.sort();
+        kept.dedup();
         from = to;
         if from >= y.len() {
             break;
         }
     }
-    kept.sort_unstable();
-    kept.dedup();
     Ok(kept.into_iter().map(|(_, locator)| locator).collect())
 }
 
@@ -178,7 +179,7 @@ fn read_ahead(
     let pieces = in_parallel(&looks, rows, control, |(at, rows)| {
         let run_at = run_of(*at);
         let run = view.run(run_at)?;
-        let picked = unit::pick(run, &view.schema, predicates, rows.clone(), &wanted)?;
+        let picked = unit::pick(run, &view.schema, predicates, rows.clone(), &wanted, control)?;
         if unit::row_count(&picked.ranges) == 0 {
             return Ok(None);
         }

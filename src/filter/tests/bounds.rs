@@ -112,6 +112,10 @@ fn whatever_a_filter_loops_over_counts() {
         let (_, spent) = steps(text, &record);
         assert!((least..3 * least).contains(&spent), "{text} counts {spent} steps, not about {least}");
     }
+    // Each part counts, however short it is, and also where it is null.
+    let text = format!("(type{}) = \"no\"", " + substate".repeat(2_000));
+    let (_, spent) = steps(&text, &record);
+    assert!((2_000..6_000).contains(&spent), "2,000 parts count {spent} steps");
 }
 
 #[test]

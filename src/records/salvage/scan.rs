@@ -1,6 +1,6 @@
 //! Leaves that nothing names any more, and entries of leaves that are damaged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::commit::sequence_in;
@@ -92,6 +92,9 @@ pub(super) fn scan(
     for (number, part) in partial.iter().enumerate() {
         rivals.insert((part.space, part.key.clone()), number);
     }
+    // Pages that the commit names with another checksum: what stands there may be of an earlier commit.
+    let gaps = tables.iter().flat_map(|(_, walked)| &walked.gaps);
+    let foreign: BTreeSet<u64> = gaps.filter_map(|gap| source.place(gap.page?)).map(|place| place.start).collect();
     let mut candidates = Vec::new();
     let mut at = PAGE_BYTES;
     while at + PAGE_BYTES <= source.len() {
@@ -116,9 +119,10 @@ pub(super) fn scan(
                 }
             }
         }
-        let is_live = live.is_some_and(|live| live.contains(at));
+        let is_used = live.is_some_and(|live| live.contains(at));
+        let is_live = is_used && !foreign.contains(&at);
         // Where it is known which pages are in use, the others are of commits long past.
-        if live.is_none() || is_live {
+        if live.is_none() || is_used {
             candidates.extend(tables.iter().filter_map(|(table, walked)| {
                 candidate(&node, *table, walked, check).map(|(parts, sums)| Candidate {
                     table: *table,
@@ -130,7 +134,7 @@ pub(super) fn scan(
             }));
         }
         // The inside of a page in use is no page.
-        at += if is_live { span(page.len() as u64) } else { PAGE_BYTES };
+        at += if is_used { span(page.len() as u64) } else { PAGE_BYTES };
     }
     Ok(candidates)
 }

@@ -27,7 +27,7 @@ pub(super) fn searches<R: Resource>(view: &View<'_>, filter: Option<&Filter>) ->
                 let keys = view.context().engine.search.matching(view, R::KIND, &search.text);
                 let keys = Arc::new(keys.map_err(|error| in_filter(error, search.offset))?);
                 bytes = bytes.saturating_add(keys.capacity() * size_of::<RecordKey>());
-                if bytes > most && known.len() > 1 {
+                if bytes > most && !known.is_empty() {
                     return Err(Error::limit(format!(
                         "what the {} searches of the filter find takes more than the {most} bytes that \
                          `query_memory_bytes` allows one query; search for fewer texts, or for rarer words",
