@@ -126,6 +126,8 @@ fn a_backup_of_a_store_that_lost_files_is_an_error_that_names_them() {
                     .unwrap()
                     .iter()
                     .filter(|(path, _)| !path.contains("search") && path.contains('/'))
+                    // What has another length than its record says is not copied.
+                    .filter(|(found, _)| what != "the end of one" || *found != path)
                     .count()
             });
 

@@ -133,6 +133,11 @@ pub(super) fn choose(source: &PageSource<'_>, control: &Control) -> Result<Chose
         if newest_extent.damaged.iter().all(is_shared) {
             return Ok(Chosen { commit: Some(*newest), doubt: None });
         }
+        if before_extent.named.is_empty() && !newest_extent.named.is_empty() {
+            // Nothing of the commit before is left, so what is whole of the last one is all that there is.
+            let doubt = "the store was not closed, the last commit is not whole, and the one before it is lost";
+            return Ok(Chosen { commit: Some(*newest), doubt: Some(doubt) });
+        }
         let doubt = "the store was not closed, and the last commit is not whole: a power cut may have torn it";
         return Ok(Chosen { commit: Some(*before), doubt: Some(doubt) });
     }
