@@ -14,6 +14,7 @@ use crate::packages;
 use crate::records::envelope;
 use crate::search::{self, Shape};
 use crate::session::{LogEntry, token};
+use crate::value::stored::{Format, Payload};
 use crate::value::{FieldDecl, RecordKey, Val, key, stored, time, wire};
 
 /// Every target: its name, as the directory of its corpus has it, and its body.
@@ -182,9 +183,13 @@ pub fn fuzz_record_envelope(data: &[u8]) {
         let code = registered.kind.code;
         let _ = envelope::open(b"key", code, data);
         let sealed = envelope::seal(b"key", code, data);
-        assert_eq!(envelope::open(b"key", code, &sealed).ok(), Some(data));
-        let _ = (registered.entries)(data);
-        let _ = (registered.document)(data);
+        assert_eq!(envelope::open(b"key", code, &sealed).ok(), Some(Payload::current(data)));
+        for format in 0..=u8::MAX {
+            let Some(format) = Format::from_number(format) else { continue };
+            let payload = Payload { format, bytes: data };
+            let _ = (registered.entries)(payload);
+            let _ = (registered.document)(payload);
+        }
     }
     fuzz_round_trip::<Product>(data);
     fuzz_round_trip::<Specification>(data);

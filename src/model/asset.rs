@@ -246,6 +246,7 @@ fn identity_of(asset: &Asset) -> Option<Identity<'_>> {
 static INDEXES: [Index<Asset>; 10] = [
     Index {
         number: asset_index::IDENTITY,
+        since: 1,
         fields: &[],
         unique: true,
         include: &[],
@@ -253,6 +254,7 @@ static INDEXES: [Index<Asset>; 10] = [
     },
     Index {
         number: asset_index::CANDIDATES,
+        since: 1,
         fields: &[],
         unique: false,
         include: &[],

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::value::stored::{DecodeResult, Decoder, EncodeResult, Encoder, bad};
+use crate::value::stored::{DecodeResult, Decoder, EncodeResult, Encoder, Format, bad};
 use crate::value::wire::{record, wire_enum};
 use crate::value::{FieldDecl, FieldType, Number, Row, Stored, Val, limits};
 
@@ -169,7 +169,7 @@ impl Stored for ConditionValue {
         }
     }
 
-    fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
+    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
         match u8::take(input)? {
             0 => NumericConditionValue::take(input).map(Self::Numeric),
             1 => StringConditionValue::take(input).map(Self::String),

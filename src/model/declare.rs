@@ -11,12 +11,12 @@ pub const fn field<R: 'static>(decl: FieldDecl, get: for<'a> fn(&'a R, &Env) -> 
 
 /// An index on the values of `fields`.
 pub const fn index<R: 'static>(number: u8, fields: &'static [&'static str]) -> Index<R> {
-    Index { number, fields, unique: false, include: &[], on: None }
+    Index { number, since: 1, fields, unique: false, include: &[], on: None }
 }
 
 /// An index on the values of `fields` in which no entry occurs twice.
 pub const fn unique_index<R: 'static>(number: u8, fields: &'static [&'static str]) -> Index<R> {
-    Index { number, fields, unique: true, include: &[], on: None }
+    Index { number, since: 1, fields, unique: true, include: &[], on: None }
 }
 
 /// Appends words of a text field, apart from those that stand before them.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::state::State;
 use crate::error::ApiError;
 use crate::value::Stored;
-use crate::value::stored::{DecodeResult, Decoder, EncodeResult, Encoder};
+use crate::value::stored::{DecodeResult, Decoder, EncodeResult, Encoder, Format};
 use crate::value::wire::{record, wire_enum};
 use flat::EventRecord;
 
@@ -168,7 +168,7 @@ impl Stored for ExecutionEvent {
     fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
         EventRecord::from(self.clone()).put(out)
     }
-    fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
+    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
         EventRecord::take(input).map(Self::from)
     }
 }

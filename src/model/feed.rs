@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::package::Package;
 use super::{Field, Resource, TextField};
 use crate::value::id::{IdForm, Kind, id_type};
-use crate::value::stored::{DecodeResult, Decoder, EncodeResult, Encoder};
+use crate::value::stored::{DecodeResult, Decoder, EncodeResult, Encoder, Format};
 use crate::value::wire::record;
 use crate::value::{FieldDecl, FieldType, Service, Stored, Val};
 
@@ -69,7 +69,7 @@ impl Stored for Platform {
     fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
         self.0.put(out)
     }
-    fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
+    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
         String::take(input).map(Self)
     }
 }

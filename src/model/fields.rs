@@ -19,6 +19,7 @@ macro_rules! index {
     ($number:literal, $($path:literal),+; include $($beside:literal),*) => {
         $crate::model::Index {
             number: $number,
+since: 1,
             fields: &[$($path),+],
             unique: false,
             include: &[$($beside),*],

@@ -225,12 +225,14 @@ impl Resource for FileRecord {
     }
 
     fn indexes() -> &'static [Index<Self>] {
-        static INDEXES: [Index<FileRecord>; 5] = [
-            Index { number: 1, fields: &["created"], unique: false, include: &[], on: None },
-            Index { number: 2, fields: &["updated"], unique: false, include: &[], on: None },
-            Index { number: 3, fields: &["name"], unique: false, include: &[], on: None },
-            Index { number: 4, fields: &["extension"], unique: false, include: &[], on: None },
-            Index { number: 5, fields: &["properties"], unique: false, include: &[], on: None },
+        static INDEXES: [Index<FileRecord>; 7] = [
+            Index { number: 1, since: 1, fields: &["created"], unique: false, include: &[], on: None },
+            Index { number: 2, since: 1, fields: &["updated"], unique: false, include: &[], on: None },
+            Index { number: 3, since: 1, fields: &["name"], unique: false, include: &[], on: None },
+            Index { number: 4, since: 1, fields: &["extension"], unique: false, include: &[], on: None },
+            Index { number: 5, since: 1, fields: &["properties"], unique: false, include: &[], on: None },
+            Index { number: 6, since: 2, fields: &["size"], unique: false, include: &[], on: None },
+            Index { number: 7, since: 2, fields: &["workspace"], unique: false, include: &[], on: None },
         ];
         &INDEXES
     }

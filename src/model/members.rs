@@ -93,7 +93,7 @@ mod tests {
         let wanted = members_of::<WorkItem>(["type", "timeline.dueDateTime"].map(place));
         let part_of = |bytes: &[u8], wanted| {
             let mut part = WorkItem::default();
-            stored::fill_from_bytes(&mut part, bytes, wanted).map(|()| part)
+            stored::fill(&mut part, stored::Payload::current(bytes), wanted).map(|()| part)
         };
         let part = part_of(&bytes, wanted).unwrap();
         let expected = WorkItem {

@@ -203,9 +203,10 @@ impl Resource for PackageRecord {
 
     fn indexes() -> &'static [Index<Self>] {
         static INDEXES: [Index<PackageRecord>; 3] = [
-            Index { number: BY_FEED, fields: &["feedId"], unique: false, include: &[], on: None },
+            Index { number: BY_FEED, since: 1, fields: &["feedId"], unique: false, include: &[], on: None },
             Index {
                 number: BY_FILE_NAME,
+                since: 1,
                 fields: &["feedId", "fileName"],
                 unique: true,
                 include: &[],
@@ -215,6 +216,7 @@ impl Resource for PackageRecord {
             },
             Index {
                 number: BY_IDENTITY,
+                since: 1,
                 fields: &["feedId", "packageName", "version", "architecture"],
                 unique: true,
                 include: &[],

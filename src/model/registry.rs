@@ -2,10 +2,10 @@
 
 use super::entries::{entries, entry_value};
 use super::members::summary_members;
-use super::resource::{Field, Resource};
+use super::resource::{Field, Index, Resource};
 use crate::error::Result;
 use crate::value::id::Kind;
-use crate::value::stored::Members;
+use crate::value::stored::{Members, Payload};
 use crate::value::{Env, FieldType, Val, stored};
 
 /// What full-text search reads of one record.
@@ -32,6 +32,29 @@ pub enum Scalar {
     Float(f64),
 }
 
+/// An index with the type of its resource erased.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(test), allow(dead_code, reason = "what is stored is compared with a committed list"))]
+pub struct IndexForm {
+    /// Number of the index within the resource.
+    pub number: u8,
+    /// The format that it came with.
+    pub since: u8,
+    /// Paths of the fields, in key order.
+    pub fields: &'static [&'static str],
+    /// Paths of the fields whose values stand beside each entry.
+    pub include: &'static [&'static str],
+    /// Whether two records may not have the same entry.
+    pub unique: bool,
+}
+
+impl IndexForm {
+    fn of<R: Resource>(index: &Index<R>) -> Self {
+        let Index { number, since, fields, include, unique, on: _ } = *index;
+        Self { number, since, fields, include, unique }
+    }
+}
+
 /// One kind of resource with its type erased.
 #[derive(Clone, Copy, Debug)]
 pub struct Registered {
@@ -44,14 +67,16 @@ pub struct Registered {
     /// Path of each plain field that is a number or a time, and whether it is a double.
     pub scalars: fn() -> Vec<(&'static str, bool)>,
     /// The document of a record, from the payload of its envelope.
-    pub document: fn(&[u8]) -> Result<Document>,
+    pub document: fn(Payload<'_>) -> Result<Document>,
     /// The members that a summary needs.
     pub summary_members: fn() -> Members,
     /// The document without its texts and scalars, read from these members.
-    pub summary: fn(&[u8], Members) -> Result<Document>,
+    pub summary: fn(Payload<'_>, Members) -> Result<Document>,
+    /// What is on disk of each index.
+    pub indexes: fn() -> Vec<IndexForm>,
     /// Index number, entry and what stands beside it of everything that the indexes hold of a record, from the payload of
     /// its envelope.
-    pub entries: fn(&[u8]) -> Result<Vec<(u8, Vec<u8>, Vec<u8>)>>,
+    pub entries: fn(Payload<'_>) -> Result<Vec<(u8, Vec<u8>, Vec<u8>)>>,
 }
 
 impl Registered {
@@ -70,6 +95,7 @@ impl Registered {
             document: document::<R>,
             summary_members: summary_members::<R>,
             summary: summary::<R>,
+            indexes: || R::indexes().iter().map(IndexForm::of).collect(),
             entries: all_entries::<R>,
         }
     }
@@ -93,8 +119,8 @@ fn scalars<R: Resource>(record: &R) -> Vec<(&'static str, Scalar)> {
     scalar_fields::<R>().filter_map(scalar).collect()
 }
 
-fn document<R: Resource>(payload: &[u8]) -> Result<Document> {
-    let record = stored::from_bytes::<R>(payload)?;
+fn document<R: Resource>(payload: Payload<'_>) -> Result<Document> {
+    let record = stored::read::<R>(payload)?;
     let texts = R::text()
         .iter()
         .map(|field| {
@@ -112,9 +138,9 @@ fn document<R: Resource>(payload: &[u8]) -> Result<Document> {
     })
 }
 
-fn summary<R: Resource>(payload: &[u8], members: Members) -> Result<Document> {
+fn summary<R: Resource>(payload: Payload<'_>, members: Members) -> Result<Document> {
     let mut record = R::default();
-    stored::fill_from_bytes(&mut record, payload, members)?;
+    stored::fill(&mut record, payload, members)?;
     Ok(Document {
         id: record.id().to_owned(),
         name: record.name().to_owned(),
@@ -123,8 +149,8 @@ fn summary<R: Resource>(payload: &[u8], members: Members) -> Result<Document> {
     })
 }
 
-fn all_entries<R: Resource>(payload: &[u8]) -> Result<Vec<(u8, Vec<u8>, Vec<u8>)>> {
-    let record = stored::from_bytes::<R>(payload)?;
+fn all_entries<R: Resource>(payload: Payload<'_>) -> Result<Vec<(u8, Vec<u8>, Vec<u8>)>> {
+    let record = stored::read::<R>(payload)?;
     let of_index = |index| {
         let value = entry_value(&record, index);
         entries(&record, index).into_iter().map(move |entry| (index.number, entry, value.clone()))

@@ -4,6 +4,7 @@ use std::fmt::Debug;
 
 use crate::error::Result;
 use crate::value::id::{Kind, RecordKey};
+use crate::value::stored::Payload;
 use crate::value::{Env, FieldDecl, Stored, Val};
 
 /// One field of a resource: its declaration, and how to get it from a record.
@@ -21,6 +22,9 @@ pub struct Field<R: 'static> {
 pub struct Index<R: 'static> {
     /// Stable number of the index within the resource; 1 and up, never given to another index.
     pub number: u8,
+    /// The format that the index came with. In a store of an older one it is filled step by step,
+    /// and used once it is complete. Only an index that came with its kind is read by number.
+    pub since: u8,
     /// Paths of the fields, in key order.
     pub fields: &'static [&'static str],
     /// Whether two records may not have the same entry. Null entries (a `Null` first field) are not unique.
@@ -30,6 +34,14 @@ pub struct Index<R: 'static> {
     pub include: &'static [&'static str],
     /// Computes entries that are no plain fields; `None` for an index on `fields`.
     pub on: Option<fn(&R) -> Vec<Vec<u8>>>,
+}
+
+impl<R> Index<R> {
+    /// The index, as one that came with this format.
+    #[must_use]
+    pub const fn since(self, format: u8) -> Self {
+        Self { since: format, ..self }
+    }
 }
 
 /// A field that full-text search reads.
@@ -103,7 +115,7 @@ pub trait Resource: Stored + Clone + Debug + Default + PartialEq + Send + Sync +
     ///
     /// # Errors
     /// `Corrupt` for bytes that are none.
-    fn set_state(&mut self, _state: &[u8]) -> Result<()> {
+    fn set_state(&mut self, _state: Payload<'_>) -> Result<()> {
         Ok(())
     }
 

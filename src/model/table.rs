@@ -101,7 +101,12 @@ static FIELDS: [Field<TableMetadata>; 14] = [
     field(FieldDecl::new("columns", FieldType::Rows(&COLUMN_FIELDS)), |t, _| columns(t)),
 ];
 
-static INDEXES: [Index<TableMetadata>; 2] = [index(1, &["name"]), index(2, &["testResultId"])];
+static INDEXES: [Index<TableMetadata>; 4] = [
+    index(1, &["name"]),
+    index(2, &["testResultId"]),
+    index(3, &["createdAt"]).since(2),
+    index(4, &["metadataModifiedAt"]).since(2),
+];
 
 static TEXT: [TextField<TableMetadata>; 2] = [
     TextField { name: "name", weight: 3.0, get: |t, out| add_text(out, t.name.as_deref()) },
@@ -145,8 +150,8 @@ impl Resource for TableMetadata {
         })
     }
 
-    fn set_state(&mut self, state: &[u8]) -> Result<()> {
-        let state: TableRowState = stored::from_bytes(state)?;
+    fn set_state(&mut self, state: stored::Payload<'_>) -> Result<()> {
+        let state: TableRowState = stored::read(state)?;
         self.row_count = state.row_count;
         self.rows_modified_at = state.rows_modified_at;
         self.supports_append = state.supports_append;

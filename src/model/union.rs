@@ -5,7 +5,7 @@
 /// The tag is written canonically and read in any letter case; an unknown or missing tag is an error that names `type`.
 macro_rules! wire_union {
     ($(#[$meta:meta])* pub enum $name:ident {
-        $($(#[$vmeta:meta])* $code:literal $tag:literal => $variant:ident($record:ident)),* $(,)?
+        $($(#[$vmeta:meta])* $code:literal $tag:literal => $variant:ident($record:ident) $(since $since:literal)?),* $(,)?
     }) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -56,7 +56,7 @@ macro_rules! wire_union {
             }
         })*
 
-        $crate::value::wire::stored_union!($name { $($code => $variant),* });
+        $crate::value::wire::stored_union!($name { $($code => $variant $(since $since)?),* });
     };
 }
 pub(crate) use wire_union;

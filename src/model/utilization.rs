@@ -80,6 +80,7 @@ static INDEXES: [Index<Utilization>; 3] = [
     unique_index(utilization_index::IDENTIFIER, &["utilizationIdentifier", "assetIdentifier"]),
     Index {
         number: utilization_index::ASSET_SPAN,
+        since: 1,
         fields: &[],
         unique: false,
         include: &[],
@@ -92,6 +93,7 @@ static INDEXES: [Index<Utilization>; 3] = [
     },
     Index {
         number: utilization_index::SPAN,
+        since: 1,
         fields: &[],
         unique: false,
         include: &[],

@@ -1,17 +1,22 @@
-//! The envelope of a stored record: version, kind, checksum over key and payload.
+//! The envelope of a stored record: format, kind, checksum over key and payload.
 //!
 //! redb verifies its own checksums only in repair, so a read that trusts nothing else would hand out flipped bits. The
 //! key is part of the checksum, so that a value that stands under another record's key is noticed as well.
 
 use crate::error::{Error, Result};
+use crate::value::stored::{self, Format, Payload, Stored};
 
-/// The version of the payload's layout that this build writes.
-pub(crate) const VERSION: u8 = 1;
+const CURRENT: u8 = Format::CURRENT.number();
 const HEADER: usize = 6;
 
-fn checksum(key: &[u8], version: u8, kind: u8, payload: &[u8]) -> u32 {
+/// Begins a row that was stored without an envelope in format 1. No such row began with it: they
+/// began with an integer of variable length, whose first byte is at most `fe`, or with the high byte
+/// of a sequence number.
+const MARK: u8 = 0xff;
+
+fn checksum(key: &[u8], format: u8, kind: u8, payload: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&[version, kind]);
+    hasher.update(&[format, kind]);
     hasher.update(key);
     hasher.update(payload);
     hasher.finalize()
@@ -19,11 +24,48 @@ fn checksum(key: &[u8], version: u8, kind: u8, payload: &[u8]) -> u32 {
 
 /// Puts `payload` into its envelope.
 pub(crate) fn seal(key: &[u8], kind: u8, payload: &[u8]) -> Vec<u8> {
+    seal_in(CURRENT, key, kind, payload)
+}
+
+fn seal_in(format: u8, key: &[u8], kind: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER + payload.len());
-    bytes.extend_from_slice(&[VERSION, kind]);
-    bytes.extend_from_slice(&checksum(key, VERSION, kind, payload).to_le_bytes());
+    bytes.extend_from_slice(&[format, kind]);
+    bytes.extend_from_slice(&checksum(key, format, kind, payload).to_le_bytes());
     bytes.extend_from_slice(payload);
     bytes
+}
+
+/// [`seal`] as a build of the first format did.
+#[cfg(test)]
+pub(crate) fn seal_in_first_format(key: &[u8], kind: u8, payload: &[u8]) -> Vec<u8> {
+    seal_in(Format::FIRST.number(), key, kind, payload)
+}
+
+/// The row of `value` under `key`, in a space whose rows had no envelope in format 1: a mark, and
+/// an envelope of kind 0.
+///
+/// # Errors
+/// As [`stored::to_bytes`].
+pub(crate) fn to_row<T: Stored>(key: &[u8], value: &T) -> Result<Vec<u8>> {
+    let payload = stored::to_bytes(value)?;
+    let mut row = Vec::with_capacity(1 + HEADER + payload.len());
+    row.push(MARK);
+    row.extend_from_slice(&seal(key, 0, &payload));
+    Ok(row)
+}
+
+/// The envelope in a row that [`to_row`] made; `None` for a row that a build of format 1 stored.
+pub(crate) fn in_row(row: &[u8]) -> Option<&[u8]> {
+    row.split_first().filter(|(mark, _)| **mark == MARK).map(|(_, sealed)| sealed)
+}
+
+/// The value of a row that [`to_row`] made, or that a build of format 1 stored without an envelope.
+///
+/// # Errors
+/// As [`open`] and [`stored::read`].
+pub(crate) fn from_row<T: Stored>(key: &[u8], row: &[u8]) -> Result<T> {
+    let first = Payload { format: Format::FIRST, bytes: row };
+    stored::read(in_row(row).map_or(Ok(first), |sealed| open(key, 0, sealed))?)
 }
 
 /// Puts what `write` adds behind the bytes that it is given into an envelope, in one piece of memory that at first has
@@ -38,10 +80,10 @@ pub(crate) fn seal_with(
     write: impl FnOnce(&mut Vec<u8>) -> Result<()>,
 ) -> Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(HEADER + expected);
-    bytes.extend_from_slice(&[VERSION, kind, 0, 0, 0, 0]);
+    bytes.extend_from_slice(&[CURRENT, kind, 0, 0, 0, 0]);
     write(&mut bytes)?;
     if let Some(([_, _, sum @ ..], payload)) = bytes.split_first_chunk_mut::<HEADER>() {
-        *sum = checksum(key, VERSION, kind, payload).to_le_bytes();
+        *sum = checksum(key, CURRENT, kind, payload).to_le_bytes();
     }
     Ok(bytes)
 }
@@ -49,8 +91,8 @@ pub(crate) fn seal_with(
 /// The payload of an envelope.
 ///
 /// # Errors
-/// `Corrupt` when version, kind or checksum are not those of a record under this key.
-pub(crate) fn open<'a>(key: &[u8], kind: u8, bytes: &'a [u8]) -> Result<&'a [u8]> {
+/// `Corrupt` when format, kind or checksum are not those of a record under this key.
+pub(crate) fn open<'a>(key: &[u8], kind: u8, bytes: &'a [u8]) -> Result<Payload<'a>> {
     let damaged = |what: &str| {
         Error::corrupt(format!(
             "records.redb: the record of kind {kind} under the key {} {what}; restore it from a backup",
@@ -58,17 +100,18 @@ pub(crate) fn open<'a>(key: &[u8], kind: u8, bytes: &'a [u8]) -> Result<&'a [u8]
         ))
     };
     let (header, payload) = bytes.split_first_chunk::<HEADER>().ok_or_else(|| damaged("is too short"))?;
-    let [version, stored_kind, a, b, c, d] = *header;
-    if checksum(key, version, stored_kind, payload) != u32::from_le_bytes([a, b, c, d]) {
+    let [format, stored_kind, a, b, c, d] = *header;
+    if checksum(key, format, stored_kind, payload) != u32::from_le_bytes([a, b, c, d]) {
         return Err(damaged("does not match its checksum"));
     }
-    if version != VERSION {
-        return Err(damaged(&format!("has the layout version {version}, which this build does not read")));
-    }
+    // A newer build would have raised the number in FORMAT first, and this one would not have come here.
+    let Some(format) = Format::from_number(format) else {
+        return Err(damaged(&format!("has format {format}, which no build that wrote here has")));
+    };
     if stored_kind != kind {
         return Err(damaged(&format!("is of kind {stored_kind}")));
     }
-    Ok(payload)
+    Ok(Payload { format, bytes: payload })
 }
 
 #[cfg(test)]
@@ -78,7 +121,7 @@ mod tests {
     #[test]
     fn every_flipped_bit_and_every_foreign_key_is_noticed() {
         let sealed = seal(b"key", 3, b"payload");
-        assert_eq!(open(b"key", 3, &sealed).unwrap(), b"payload");
+        assert_eq!(open(b"key", 3, &sealed).unwrap(), Payload::current(b"payload"));
         let written = seal_with(b"key", 3, 2, |out| {
             out.extend_from_slice(b"payload");
             Ok(())

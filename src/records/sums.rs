@@ -124,7 +124,7 @@ impl Sums {
 
     /// Reads the row of the sums; `None` when it is damaged.
     pub(super) fn read(row: &[u8]) -> Option<Self> {
-        let payload = envelope::open(KEY, 0, row).ok()?;
+        let payload = envelope::open(KEY, 0, row).ok()?.bytes;
         let (items, rest) = payload.as_chunks::<ITEM>();
         let mut sums = Self::default();
         for item in items {

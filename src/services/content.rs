@@ -221,7 +221,7 @@ pub(super) fn seal_chunk(key: &[u8], chunk: &UploadChunk) -> Result<Vec<u8>> {
 
 /// Reads what [`seal_chunk`] wrote.
 pub(super) fn open_chunk(key: &[u8], bytes: &[u8]) -> Result<UploadChunk> {
-    stored::from_bytes(envelope::open(key, 0, bytes)?)
+    stored::read(envelope::open(key, 0, bytes)?)
 }
 
 /// Calls `f` with every content that a record names.

@@ -66,7 +66,7 @@ pub(crate) fn read_log_row(key: &[u8], value: &[u8]) -> Result<(u64, LogEntry)> 
     let sequence = <[u8; 8]>::try_from(key)
         .map(u64::from_be_bytes)
         .map_err(|_| Error::corrupt("records.redb: a key of the change log has a wrong length"))?;
-    let entry = stored::from_bytes(envelope::open(key, 0, value)?)?;
+    let entry = stored::read(envelope::open(key, 0, value)?)?;
     Ok((sequence, entry))
 }
 

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::context::Context;
 use super::event::{Event, What};
+use super::growth::Fillings;
 use super::view::{Place, View, index_prefix, part_at, record_key, split_index_key, with_state};
 use crate::error::{Error, Result};
 use crate::model::{
@@ -32,6 +33,8 @@ pub struct Draft<'v> {
     events: Vec<Event>,
     /// How many of the events are the store's own notes.
     notes: usize,
+    /// The indexes that are not complete, once they were asked for.
+    fillings: Option<Option<Fillings>>,
     /// Where the fields of the indexes stand, by code of the kind.
     positions: BTreeMap<u8, Arc<[Positions]>>,
     scratch: Scratch,
@@ -71,6 +74,7 @@ impl<'v> Draft<'v> {
             entries: Entries::default(),
             events: Vec::new(),
             notes: 0,
+            fillings: None,
             positions: BTreeMap::new(),
             scratch: Scratch::default(),
         }
@@ -366,7 +370,7 @@ impl<'v> Draft<'v> {
             false => (self.sealed(&full_key, record)?, None),
         };
         self.check_unique(key, old.as_ref(), record)?;
-        self.put_indexes(key, old.as_ref(), Some(record));
+        self.put_indexes(key, old.as_ref(), Some(record))?;
         if let Some(state) = state {
             let state = envelope::seal(&full_key, R::KIND.code, &state);
             self.put_raw(Space::RecordState, full_key.clone(), state);
@@ -444,7 +448,23 @@ impl<'v> Draft<'v> {
         Ok(())
     }
 
-    fn put_indexes<R: Resource>(&mut self, key: RecordKey, old: Option<&R>, new: Option<&R>) {
+    /// Adds an entry to an index that had none for its record.
+    pub(super) fn put_entry(&mut self, key: &[u8], value: &[u8]) {
+        self.entries.change_key(key, false, Some(value));
+    }
+
+    /// Takes an entry from an index that has it, whatever its record asks for.
+    #[cfg(test)]
+    pub(super) fn remove_entry(&mut self, key: &[u8]) {
+        self.entries.change_key(key, true, None);
+    }
+
+    fn put_indexes<R: Resource>(&mut self, key: RecordKey, old: Option<&R>, new: Option<&R>) -> Result<()> {
+        if self.fillings.is_none() {
+            self.fillings = Some(self.view.fillings()?);
+        }
+        let fillings = self.fillings.as_ref().and_then(Option::as_ref);
+        let full_key = Place::of(R::KIND, key);
         let positions = self.positions.entry(R::KIND.code).or_insert_with(|| {
             let both = index_positions::<R>().into_iter().zip(include_positions::<R>());
             both.map(|(fields, included)| Positions { fields, included }).collect()
@@ -452,6 +472,9 @@ impl<'v> Draft<'v> {
         let positions = Arc::clone(positions);
         let Scratch { before, after, value, .. } = &mut self.scratch;
         for (index, Positions { fields, included }) in R::indexes().iter().zip(positions.iter()) {
+            if fillings.is_some_and(|fillings| !fillings.has(R::KIND.code, index.number, full_key.bytes())) {
+                continue;
+            }
             // What stands beside an entry may change where the entry does not.
             let mut is_moved = true;
             if let (Some(old), Some(new)) = (old, new) {
@@ -482,6 +505,7 @@ impl<'v> Draft<'v> {
         if let Source::Turn(turn) = self.view.source() {
             turn.expect_entries(self.entries.changes());
         }
+        Ok(())
     }
 
     /// Deletes a record, its index entries, and logs it; returns what was deleted, or `None` when there is no such
@@ -494,7 +518,7 @@ impl<'v> Draft<'v> {
             return Ok(None);
         };
         self.view.context().require(R::KIND.service, Action::Delete, record.workspace())?;
-        self.remove(&record);
+        self.remove(&record)?;
         Ok(Some(record))
     }
 
@@ -502,19 +526,20 @@ impl<'v> Draft<'v> {
     pub(crate) fn delete_by_store<R: Resource>(&mut self, key: RecordKey) -> Result<Option<R>> {
         let record = self.any_by_key::<R>(key)?;
         if let Some(record) = &record {
-            self.remove(record);
+            self.remove(record)?;
         }
         Ok(record)
     }
 
-    fn remove<R: Resource>(&mut self, record: &R) {
-        let Some(key) = record.key() else { return };
-        self.put_indexes(key, Some(record), None);
+    fn remove<R: Resource>(&mut self, record: &R) -> Result<()> {
+        let Some(key) = record.key() else { return Ok(()) };
+        self.put_indexes(key, Some(record), None)?;
         self.delete_raw(Space::Records, record_key(R::KIND, key));
         if R::HAS_STATE {
             self.delete_raw(Space::RecordState, record_key(R::KIND, key));
         }
         self.log::<R>(record, What::Deleted, None, None);
+        Ok(())
     }
 
     /// Logs an event beyond [`Draft::put`] and [`Draft::delete`].

@@ -33,6 +33,8 @@ pub(crate) struct Engine {
     pub(crate) token_key: [u8; 32],
     pub(crate) search: SearchOutbox,
     pub(crate) tables: super::table_store::TableCache,
+    /// Whether indexes are being filled.
+    pub(crate) growth: super::growth::Growth,
     published: RwLock<Arc<Snapshot>>,
     live: Mutex<VecDeque<Weak<Snapshot>>>,
     sequence: AtomicU64,
@@ -89,6 +91,7 @@ impl Engine {
             token_key,
             search: SearchOutbox::default(),
             tables: super::table_store::TableCache::default(),
+            growth: super::growth::Growth::default(),
             live: Mutex::new(VecDeque::from([Arc::downgrade(&published)])),
             published: RwLock::new(published),
             sequence: AtomicU64::new(sequence),

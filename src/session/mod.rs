@@ -8,6 +8,7 @@ mod context;
 mod draft;
 mod engine;
 mod event;
+pub(crate) mod growth;
 mod identity;
 mod latch;
 mod options;
@@ -24,6 +25,8 @@ mod turns;
 mod view;
 mod write_path;
 
+#[cfg(test)]
+mod growth_tests;
 #[cfg(all(test, feature = "search"))]
 mod search_tests;
 #[cfg(test)]
@@ -41,6 +44,7 @@ pub(crate) use engine::{Engine, lock};
 #[cfg(any(test, fuzzing))]
 pub use event::LogEntry;
 pub use event::What;
+pub(crate) use growth::Fillings;
 pub use identity::{AccessPolicy, AllowAll, Identity, Visibility};
 pub use options::Settings;
 pub use query::{OrderTerm, Page, Plan, Query};

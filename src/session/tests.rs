@@ -52,9 +52,9 @@ impl Resource for Gadget {
     }
     fn indexes() -> &'static [Index<Self>] {
         static INDEXES: [Index<Gadget>; 3] = [
-            Index { number: 1, fields: &["name"], unique: true, include: &[], on: None },
-            Index { number: 2, fields: &["rank"], unique: false, include: &[], on: None },
-            Index { number: 3, fields: &["words"], unique: false, include: &[], on: None },
+            Index { number: 1, since: 1, fields: &["name"], unique: true, include: &[], on: None },
+            Index { number: 2, since: 1, fields: &["rank"], unique: false, include: &[], on: None },
+            Index { number: 3, since: 1, fields: &["words"], unique: false, include: &[], on: None },
         ];
         &INDEXES
     }

@@ -319,6 +319,6 @@ pub(super) fn part_at<R: Resource>(place: Place, key: RecordKey, bytes: &[u8], w
 fn fill_at<R: Resource>(record: &mut R, place: Place, key: RecordKey, bytes: &[u8], wanted: Members) -> Result<()> {
     let payload = envelope::open(place.bytes(), R::KIND.code, bytes);
     payload
-        .and_then(|payload| stored::fill_from_bytes(record, payload, wanted))
+        .and_then(|payload| stored::fill(record, payload, wanted))
         .map_err(|error| error.with_resource(R::KIND.name, key.to_id(R::KIND.id)))
 }

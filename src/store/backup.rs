@@ -21,7 +21,8 @@ use crate::columnar::{DATA_SUFFIX, SUMMARY_SUFFIX};
 use crate::disk::{Disk, DiskFile, Mode, RealDisk, SharedDisk, copy_file, parent, walk};
 use crate::error::{ApiError, Error, ErrorKind, Result};
 use crate::records::{Change, Collection, RecordFile, RecordFileOptions, Snapshot, Source, Space};
-use crate::session::{Engine, guarded};
+use crate::session::growth::FILLING_KEY;
+use crate::session::{Engine, Fillings, guarded};
 use crate::value::{Control, limits};
 
 pub(super) const MARKER: &str = "BACKUP-INCOMPLETE";
@@ -116,6 +117,10 @@ impl Store {
                 copy_space(Source::Snapshot(&snapshot), &copy, space, control, &mut report)?;
             }
             report.findings = differences(&snapshot, &copy)?;
+            // The indexes of the copy are complete.
+            if !Fillings::of(Source::Snapshot(&snapshot))?.names().is_empty() {
+                copy.write(|turn| turn.apply([Change::Delete { space: Space::Meta, key: FILLING_KEY.to_vec() }]))?;
+            }
             // This file is nobody's yet: what its pages hold is read once more from the medium.
             if !copy.check_pages()? {
                 return Err(Error::corrupt("the records of the backup are not what was written; use another medium"));

@@ -5,6 +5,7 @@
 
 use crate::disk::{Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
+use crate::value::stored::Format;
 
 pub(super) const NAME: &str = "FORMAT";
 const NEW_NAME: &str = "FORMAT.new";
@@ -14,7 +15,7 @@ const MAGIC: &str = "stationdb";
 ///
 /// Raised with any change of stored bytes that an older build could not read, or that it would harm; the change then brings
 /// the upgrade of stores of the format before it. See "Versions" in `docs/format.md`.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = Format::CURRENT.number() as u32;
 /// Told stores of format 0 apart. Builds of then look for it before they refuse.
 const REVISION: u32 = 0;
 
@@ -100,6 +101,38 @@ fn check(text: &str) -> Result<()> {
         )),
         _ => Ok(()),
     }
+}
+
+/// The number of the format that FORMAT names.
+///
+/// # Errors
+/// As [`probe`].
+pub(super) fn number(disk: &SharedDisk) -> Result<u32> {
+    let text = read(disk)?;
+    check(&text)?;
+    Ok(number_in(&text))
+}
+
+fn number_in(text: &str) -> u32 {
+    let number = text.lines().find_map(|line| line.strip_prefix("format "));
+    number.and_then(|number| number.trim().parse().ok()).unwrap_or_default()
+}
+
+/// Raises the number in FORMAT to the one that this build writes, before it writes anything else: from
+/// then on an older build refuses the store.
+///
+/// # Errors
+/// As [`probe`]; `Io`. FORMAT then has the one number or the other.
+pub(super) fn raise(disk: &SharedDisk) -> Result<()> {
+    let text = read(disk)?;
+    check(&text)?;
+    let held = number_in(&text);
+    if held >= VERSION {
+        return Ok(());
+    }
+    let raised = text.replacen(&format!("\nformat {held}\n"), &format!("\nformat {VERSION}\n"), 1);
+    write_text(disk, &raised)
+        .map_err(|error| error.context(format!("raising the store from format {held} to {VERSION}")))
 }
 
 /// Checks that FORMAT is still that of the store with this seed.

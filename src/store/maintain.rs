@@ -10,7 +10,7 @@ use super::open::Store;
 use crate::disk::{Owner, parent};
 use crate::error::{Error, Result};
 use crate::records::{Source, Space};
-use crate::session::{Access, Engine, Identity, Session, changes, guarded, lock, settle_indexes};
+use crate::session::{Access, Engine, Identity, Session, changes, growth, guarded, lock, settle_indexes};
 use crate::value::Control;
 
 /// The user id under which the store itself writes.
@@ -33,6 +33,8 @@ pub struct MaintenanceReport {
     pub segments_written: u64,
     /// Entries dropped from the change log.
     pub log_entries_dropped: u64,
+    /// Entries added to indexes that came with a later format than the store's.
+    pub index_entries_added: u64,
 }
 
 impl Store {
@@ -71,6 +73,7 @@ pub(super) fn maintain(engine: &Arc<Engine>, control: &Control, is_idle: bool) -
         let position = engine.search.position(&session)?;
         session.write(move |draft| changes::trim(draft, position, TRIM_BATCH))
     }) as u64;
+    report.index_entries_added = steps.run(|| growth::fill(&session, control));
     match steps.failure {
         None => Ok(report),
         Some(error) => Err(error),

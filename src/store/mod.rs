@@ -22,6 +22,8 @@ pub use verify::{Finding, VerifyLevel, VerifyReport};
 #[cfg(test)]
 mod backup_tests;
 #[cfg(test)]
+mod format_tests;
+#[cfg(test)]
 mod salvage_tests;
 #[cfg(test)]
 mod scrub_tests;

@@ -9,9 +9,9 @@ use super::maintain::{MAINTENANCE_USER, MaintenanceThread};
 use crate::disk::{RealDisk, SharedDisk};
 use crate::error::{Error, Result};
 use crate::model::VendorPrefix;
-use crate::records::{RecordFile, RecordFileOptions};
+use crate::records::{Change, RecordFile, RecordFileOptions, Space};
 use crate::services::recover_intents;
-use crate::session::{Access, AccessPolicy, Engine, Identity, JobRunner, Session, Settings, guarded};
+use crate::session::{Access, AccessPolicy, Engine, Identity, JobRunner, Session, Settings, growth, guarded};
 use crate::value::Clock;
 
 /// An open store. Cheap to clone; closes cleanly when the last clone and the last session are dropped.
@@ -243,11 +243,13 @@ impl StoreOptions {
         if format::probe(&disk)? == Found::Empty {
             create(&disk, options, self.settings.seed)?;
         }
+        format::raise(&disk)?;
         let records = RecordFile::open(&disk, options)?;
         let engine = Arc::new(Engine::start(self.settings, disk, records, lock)?);
         crate::services::sweep_contents(&engine)?;
         crate::session::table_store::sweep(&engine)?;
         let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
+        growth::begin(&session)?;
         session.write(recover_intents)?;
         crate::services::expire_upload_sessions(&session)?;
         drop(session);
@@ -267,7 +269,9 @@ fn create(disk: &SharedDisk, options: RecordFileOptions, seed: Option<u64>) -> R
     let seed = seed.unwrap_or_else(|| seed_bytes.iter().fold(0, |seed, &byte| seed << 8 | u64::from(byte)));
     let mut key = [0; 32];
     key.iter_mut().zip(token_key).for_each(|(target, byte)| *target = *byte);
-    let first = [Engine::identity_row(seed, key)];
+    let (format_key, format_row) = growth::format_row();
+    let first =
+        [Engine::identity_row(seed, key), Change::Put { space: Space::Meta, key: format_key, value: format_row }];
     // A store whose FORMAT was lost looks like a creation that was cut short, and must not be written over.
     if RecordFile::is_used(disk, options, first.len())? {
         return Err(Error::corrupt(

@@ -12,7 +12,7 @@ use crate::disk::{RealDisk, SharedDisk, walk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::{Source, Space};
 use crate::session::guarded;
-use crate::value::Control;
+use crate::value::{Control, ManualClock, time};
 
 impl Store {
     /// Makes a store in `to` from the backup in `from`. The target is missing, empty, or what an interrupted restore left.
@@ -75,7 +75,9 @@ pub(super) fn restore_to(source: &SharedDisk, target: &SharedDisk, control: &Con
     target.sync_dir("").map_err(failed("syncing the restored store"))?;
 
     // Nothing expires here: how long upload sessions wait is the business of who opens the store later.
-    let options = StoreOptions::default().maintenance_thread(false).upload_session_days(None);
+    // What an opening writes has no later time than the records: a store's time never goes back.
+    let clock = ManualClock::new(time::from_millis(time::MIN_MS));
+    let options = StoreOptions::default().maintenance_thread(false).upload_session_days(None).clock(clock);
     let mut store = options.open_on(target.clone())?;
     {
         let snapshot = store.engine().snapshot();

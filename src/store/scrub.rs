@@ -11,9 +11,10 @@ use super::verify::{REBUILD, RECORD_FILE, RESTORE, VerifyReport};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::registry;
 use crate::records::{Collection, Snapshot, Source, Space, Sum, Sums, envelope};
-use crate::session::guarded;
+use crate::session::{Fillings, guarded};
 use crate::value::Control;
 use crate::value::id::hex;
+use crate::value::stored::Format;
 
 /// Entries between two looks at the control.
 const STEP: u64 = 1024;
@@ -32,17 +33,26 @@ pub(super) fn scrub(snapshot: &Snapshot, control: &Control, report: &mut VerifyR
     if sums.is_none() {
         tell_no_sums(report);
     }
+    let fillings = match guarded("reading the list of incomplete indexes", || Fillings::of(source)) {
+        Ok(fillings) => fillings,
+        Err(error) if is_damage(&error) => {
+            report.find(RECORD_FILE, "the list of incomplete indexes", error.message(), RESTORE);
+            Fillings::default()
+        }
+        Err(error) => return Err(error),
+    };
+    report.incomplete_indexes = fillings.names();
     let spaces = || Space::ALL.into_iter().filter(|space| *space != Space::Index);
     // For the progress alone: what is damaged here is told by the walk.
     let len = |space| guarded("counting entries", || source.len(space)).unwrap_or(0);
     let total = spaces().map(len).sum();
     let mut scrub =
-        Scrub { source, control, report, wanted: BTreeMap::new(), suspects: BTreeSet::new(), seen: 0, total };
+        Scrub { source, control, report, wanted: BTreeMap::new(), fillings, suspects: BTreeSet::new(), seen: 0, total };
     for space in spaces() {
         scrub.space(space, sums.as_ref())?;
     }
-    let Scrub { wanted, suspects, .. } = scrub;
-    scrub_indexes::compare(source, control, &wanted, &suspects, report)?;
+    let Scrub { wanted, suspects, fillings, .. } = scrub;
+    scrub_indexes::compare(source, control, &wanted, &suspects, &fillings, report)?;
     // A walk goes along the leaves; whoever looks something up goes down from the root.
     match guarded("verifying the indexes", || snapshot.lost_index_row()) {
         Ok(None) => {}
@@ -103,6 +113,8 @@ struct Scrub<'s> {
     report: &'s mut VerifyReport,
     /// The index entries that the records ask for, by kind and index.
     wanted: BTreeMap<[u8; 2], Sum>,
+    /// The indexes that are not complete.
+    fillings: Fillings,
     /// Kinds of which records are not all there, or not as they were written.
     suspects: BTreeSet<u8>,
     seen: u64,
@@ -246,6 +258,9 @@ impl Scrub<'_> {
             }
             Space::RecordState => envelope::open(key, kind_of(space, key), value).map(|_| ()),
             Space::UploadChunks => envelope::open(key, 0, value).map(|_| ()),
+            Space::Segments | Space::TableState | Space::Intents => {
+                envelope::in_row(value).map_or(Ok(()), |sealed| envelope::open(key, 0, sealed).map(|_| ()))
+            }
             Space::TableBuffer => crate::columnar::check_batch(value),
             Space::Log => {
                 self.report.log_entries += 1;
@@ -260,7 +275,11 @@ impl Scrub<'_> {
         let code = kind_of(Space::Records, key);
         let payload = envelope::open(key, code, value)?;
         let registered = registry::by_code(code).ok_or_else(|| Error::corrupt("no build knows its kind"))?;
-        for (index, entry, value) in (registered.entries)(payload)? {
+        if payload.format < Format::CURRENT {
+            self.report.older_records += 1;
+        }
+        let entries = (registered.entries)(payload)?;
+        for (index, entry, value) in entries.into_iter().filter(|(index, ..)| self.fillings.has(code, *index, key)) {
             self.wanted
                 .entry([code, index])
                 .or_default()

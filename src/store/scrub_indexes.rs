@@ -10,7 +10,7 @@ use super::verify::{REBUILD, RECORD_FILE, RESTORE, VerifyReport};
 use crate::error::{Error, Result};
 use crate::model::registry::{self, Registered};
 use crate::records::{Source, Space, Sum, envelope};
-use crate::session::guarded;
+use crate::session::{Fillings, guarded};
 use crate::value::Control;
 use crate::value::id::hex;
 use crate::value::key::after_prefix;
@@ -27,9 +27,10 @@ pub(super) fn compare(
     control: &Control,
     wanted: &BTreeMap<[u8; 2], Sum>,
     suspects: &BTreeSet<u8>,
+    fillings: &Fillings,
     report: &mut VerifyReport,
 ) -> Result<()> {
-    let mut indexes = Indexes { source, control, suspects, gone: BTreeSet::new(), report };
+    let mut indexes = Indexes { source, control, suspects, fillings, gone: BTreeSet::new(), report };
     let mut found = BTreeMap::new();
     let mut unread = BTreeSet::new();
     if let Some(error) = indexes.sum(&[], None, &mut found)? {
@@ -70,6 +71,8 @@ struct Indexes<'s> {
     source: Source<'s>,
     control: &'s Control,
     suspects: &'s BTreeSet<u8>,
+    /// The indexes that are not complete: they ask for fewer entries.
+    fillings: &'s Fillings,
     /// Keys of records that are told to be gone; each index of their kind names them again.
     gone: BTreeSet<Vec<u8>>,
     report: &'s mut VerifyReport,
@@ -116,6 +119,9 @@ impl Indexes<'_> {
             let mut records = this.source.cursor(Space::Records, &[code], after_prefix(&[code]).as_deref())?;
             while let Some((key, value)) = records.next()? {
                 this.control.check()?;
+                if !this.fillings.has(code, wanted, &key) {
+                    continue;
+                }
                 let Some(entries) = entries(&key, &value) else { continue };
                 for (index, entry, value) in entries.into_iter().filter(|(index, ..)| *index == wanted) {
                     let full = entry_key(code, index, &entry, &key);

@@ -10,7 +10,7 @@ use crate::disk::sim::{OpKind, SimDisk};
 use crate::disk::{MemoryDisk, walk};
 use crate::model::table_data::column;
 use crate::records::{Source, Space};
-use crate::value::{ManualClock, stored};
+use crate::value::ManualClock;
 use crate::*;
 
 const ROWS: i64 = 500;
@@ -44,7 +44,7 @@ impl Taken {
                 live += (key.len() + value.len()) as u64;
                 match space {
                     Space::Segments => {
-                        let meta: SegmentMeta = stored::from_bytes(&value).unwrap();
+                        let meta: SegmentMeta = crate::records::envelope::from_row(&key, &value).unwrap();
                         named += meta.data_bytes + meta.summary_bytes;
                     }
                     Space::Blobs => named += u64::from_be_bytes(value.as_slice().try_into().unwrap()),

@@ -47,6 +47,13 @@ pub struct VerifyReport {
     pub index_entries: u64,
     /// Entries of the change log that were checked.
     pub log_entries: u64,
+    /// Number of the format in `FORMAT`.
+    pub format: u32,
+    /// Records that builds of an older format wrote, and that are read as such.
+    pub older_records: u64,
+    /// Indexes that came with the format and that maintenance is still filling, as `index 6 of file`.
+    /// Queries do not use them until they are complete.
+    pub incomplete_indexes: Vec<String>,
     /// Files that were checked.
     pub files: u64,
     /// Bytes of those files.
@@ -114,6 +121,12 @@ impl Store {
                 return Err(error);
             }
             report.find(format::NAME, "the whole file", error.message(), RESTORE);
+        }
+        match format::number(&self.engine().disk) {
+            Ok(number) => report.format = number,
+            // What is wrong with it was found above.
+            Err(error) if scrub::is_damage(&error) => {}
+            Err(error) => return Err(error),
         }
         if level >= VerifyLevel::Checksums {
             // The scrub tells damage itself and goes on; what redb panics on where nothing looked for it ends the scrub alone.

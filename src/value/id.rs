@@ -257,12 +257,12 @@ macro_rules! id_type {
             fn put<E: $crate::value::stored::Encoder>(&self, out: &mut E) -> $crate::value::stored::EncodeResult {
                 self.0.put(out)
             }
-            fn take<D: $crate::value::stored::Decoder<Context = ()>>(
+            fn take<D: $crate::value::stored::Decoder<Context = $crate::value::stored::Format>>(
                 input: &mut D,
             ) -> $crate::value::stored::DecodeResult<Self> {
                 String::take(input).map(Self)
             }
-            fn skip<D: $crate::value::stored::Decoder<Context = ()>>(
+            fn skip<D: $crate::value::stored::Decoder<Context = $crate::value::stored::Format>>(
                 input: &mut D,
             ) -> $crate::value::stored::DecodeResult<()> {
                 String::skip(input)

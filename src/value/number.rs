@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::stored::{DecodeResult, Decoder, EncodeResult, Encoder, Stored};
+use super::stored::{DecodeResult, Decoder, EncodeResult, Encoder, Format, Stored};
 
 /// An integer or a float, as the caller wrote it.
 ///
@@ -90,7 +90,7 @@ impl Stored for Number {
         }
     }
 
-    fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
+    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
         match u8::take(input)? {
             0 => Ok(Self::Int(i64::take(input)?)),
             1 => Ok(Self::Float(f64::take(input)?)),

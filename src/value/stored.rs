@@ -19,6 +19,39 @@ use chrono::{DateTime, Utc};
 use super::limits;
 use crate::error::{ApiError, Error, Result};
 
+/// The number of the format that stored bytes were written in.
+///
+/// A build writes the newest one, and reads all: a member, a value of an enumeration and a variant
+/// of a union carry the number of the format that they came with (`since`), and are absent in
+/// bytes of an older one. See "How the format grows" in `docs/format.md`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Format(u8);
+
+impl Format {
+    /// The first format, whose stores every later build reads.
+    pub const FIRST: Self = Self(1);
+    /// The format that this build writes, and the newest one that it reads.
+    pub const CURRENT: Self = Self(2);
+
+    /// The format with this number, if this build reads it.
+    #[must_use]
+    pub const fn from_number(number: u8) -> Option<Self> {
+        if number >= Self::FIRST.0 && number <= Self::CURRENT.0 { Some(Self(number)) } else { None }
+    }
+
+    /// Its number.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        self.0
+    }
+
+    /// Whether bytes of this format have what came with format `since`.
+    #[must_use]
+    pub const fn has(self, since: u8) -> bool {
+        since <= self.0
+    }
+}
+
 /// What [`Stored::put`] returns.
 pub type EncodeResult = std::result::Result<(), bincode::error::EncodeError>;
 /// What [`Stored::take`] returns.
@@ -29,15 +62,15 @@ pub trait Stored: Sized {
     /// Writes the value.
     fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult;
     /// Reads a value that [`Stored::put`] wrote.
-    fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self>;
+    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self>;
 
     /// Steps over a value that [`Stored::put`] wrote.
-    fn skip<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<()> {
+    fn skip<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<()> {
         Self::take(input).map(drop)
     }
 
     /// Reads a value into this one where it lies, stepping over the members that are not wanted, which stay as they are.
-    fn fill<D: Decoder<Context = ()>>(&mut self, input: &mut D, _wanted: Members) -> DecodeResult<()> {
+    fn fill<D: Decoder<Context = Format>>(&mut self, input: &mut D, _wanted: Members) -> DecodeResult<()> {
         *self = Self::take(input)?;
         Ok(())
     }
@@ -143,32 +176,60 @@ pub fn append_within<T: Stored>(value: &T, out: &mut Vec<u8>, most: usize) -> Re
     Ok(())
 }
 
-/// Reads what [`to_bytes`] wrote.
-///
-/// # Errors
-/// `Corrupt` when the bytes are not the stored form of a `T`, or when some are left over.
-pub fn from_bytes<T: Stored>(bytes: &[u8]) -> Result<T> {
-    decode(bytes, |input| T::take(input))
+/// Stored bytes, and the format that they were written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Payload<'a> {
+    /// The format.
+    pub format: Format,
+    /// The bytes, without envelope.
+    pub bytes: &'a [u8],
 }
 
-/// Reads what [`to_bytes`] wrote into `value`, but only the members that are wanted; the others stay as they are. A large
+impl<'a> Payload<'a> {
+    /// Bytes that this build wrote.
+    #[must_use]
+    pub const fn current(bytes: &'a [u8]) -> Self {
+        Self { format: Format::CURRENT, bytes }
+    }
+}
+
+/// Reads what [`to_bytes`] of this build, or of an older one, wrote. Members that came with a later
+/// format than the payload's have their defaults.
+///
+/// # Errors
+/// `Corrupt` when the bytes are not the stored form of a `T` in the payload's format, or when some
+/// are left over.
+pub fn read<T: Stored>(payload: Payload<'_>) -> Result<T> {
+    decode(payload, |input| T::take(input))
+}
+
+/// [`read`] of what this build wrote.
+///
+/// # Errors
+/// As [`read`].
+#[cfg(any(test, fuzzing))]
+pub fn from_bytes<T: Stored>(bytes: &[u8]) -> Result<T> {
+    read(Payload::current(bytes))
+}
+
+/// Reads a payload into `value`, but only the members that are wanted; the others stay as they are. A large
 /// record is made where it shall lie.
 ///
 /// # Errors
-/// As [`from_bytes`]; what is stepped over is not looked at closely. The value is then of no use.
-pub fn fill_from_bytes<T: Stored>(value: &mut T, bytes: &[u8], wanted: Members) -> Result<()> {
-    decode(bytes, |input| value.fill(input, wanted))
+/// As [`read`]; what is stepped over is not looked at closely. The value is then of no use.
+pub fn fill<T: Stored>(value: &mut T, payload: Payload<'_>, wanted: Members) -> Result<()> {
+    decode(payload, |input| value.fill(input, wanted))
 }
 
 const LIMIT: usize = 16 * limits::RECORD_BYTES;
 type Config = Configuration<LittleEndian, Varint, Limit<LIMIT>>;
 
 fn decode<'b, T>(
-    bytes: &'b [u8],
-    take: impl FnOnce(&mut DecoderImpl<SliceReader<'b>, Config, ()>) -> DecodeResult<T>,
+    payload: Payload<'b>,
+    take: impl FnOnce(&mut DecoderImpl<SliceReader<'b>, Config, Format>) -> DecodeResult<T>,
 ) -> Result<T> {
     let config = bincode::config::standard().with_limit::<LIMIT>();
-    let mut input = DecoderImpl::new(SliceReader::new(bytes), config, ());
+    let mut input = DecoderImpl::new(SliceReader::new(payload.bytes), config, payload.format);
     let value =
         take(&mut input).map_err(|error| Error::corrupt("a stored record cannot be decoded").with_source(error))?;
     // One byte more than the rest is not there, however long it is.
@@ -184,7 +245,7 @@ macro_rules! stored_natively {
             fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
                 Encode::encode(self, out)
             }
-            fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
+            fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
                 Decode::decode(input)
             }
         }
@@ -197,7 +258,7 @@ impl Stored for String {
     fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
         self.as_str().encode(out)
     }
-    fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
+    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
         let len = take_len(input)?;
         input.claim_bytes_read(len)?;
         // Copied from where it lies: a text that is longer than what is there allocates nothing.
@@ -206,7 +267,7 @@ impl Stored for String {
         input.reader().consume(len);
         Ok(text)
     }
-    fn skip<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<()> {
+    fn skip<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<()> {
         let len = take_len(input)?;
         input.claim_bytes_read(len)?;
         input.reader().peek_read(len).ok_or_else(|| bad("text"))?;
@@ -225,14 +286,14 @@ impl<T: Stored> Stored for Option<T> {
             }
         }
     }
-    fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
+    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
         match u8::take(input)? {
             0 => Ok(None),
             1 => Ok(Some(T::take(input)?)),
             _ => Err(bad("option")),
         }
     }
-    fn skip<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<()> {
+    fn skip<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<()> {
         match u8::take(input)? {
             0 => Ok(()),
             1 => T::skip(input),
@@ -244,7 +305,7 @@ impl<T: Stored> Stored for Option<T> {
     }
 }
 
-fn take_len<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<usize> {
+fn take_len<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<usize> {
     // Each element takes at least one byte, so a forged length runs into the limit and never into an allocation.
     usize::try_from(u64::take(input)?).map_err(|_| bad("length"))
 }
@@ -254,7 +315,7 @@ impl<T: Stored> Stored for Vec<T> {
         (self.len() as u64).put(out)?;
         self.iter().try_for_each(|item| item.put(out))
     }
-    fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
+    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
         let len = take_len(input)?;
         let mut items = Vec::with_capacity(len.min(1024));
         for _ in 0..len {
@@ -262,7 +323,7 @@ impl<T: Stored> Stored for Vec<T> {
         }
         Ok(items)
     }
-    fn skip<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<()> {
+    fn skip<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<()> {
         (0..take_len(input)?).try_for_each(|_| T::skip(input))
     }
     fn settle(&mut self) {
@@ -278,7 +339,7 @@ impl<V: Stored> Stored for BTreeMap<String, V> {
             value.put(out)
         })
     }
-    fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
+    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
         let len = take_len(input)?;
         let mut map = BTreeMap::new();
         for _ in 0..len {
@@ -287,7 +348,7 @@ impl<V: Stored> Stored for BTreeMap<String, V> {
         }
         Ok(map)
     }
-    fn skip<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<()> {
+    fn skip<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<()> {
         (0..take_len(input)?).try_for_each(|_| {
             String::skip(input)?;
             V::skip(input)
@@ -302,10 +363,10 @@ impl<T: Stored> Stored for Box<T> {
     fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
         (**self).put(out)
     }
-    fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
+    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
         T::take(input).map(Box::new)
     }
-    fn skip<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<()> {
+    fn skip<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<()> {
         T::skip(input)
     }
     fn settle(&mut self) {
@@ -318,10 +379,10 @@ impl<A: Stored, B: Stored> Stored for (A, B) {
         self.0.put(out)?;
         self.1.put(out)
     }
-    fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
+    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
         Ok((A::take(input)?, B::take(input)?))
     }
-    fn skip<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<()> {
+    fn skip<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<()> {
         A::skip(input)?;
         B::skip(input)
     }
@@ -335,10 +396,10 @@ impl Stored for DateTime<Utc> {
     fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
         self.timestamp_millis().put(out)
     }
-    fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
+    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
         DateTime::from_timestamp_millis(i64::take(input)?).ok_or_else(|| bad("time"))
     }
-    fn skip<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<()> {
+    fn skip<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<()> {
         i64::skip(input)
     }
     fn settle(&mut self) {
@@ -364,10 +425,10 @@ impl Stored for serde_json::Value {
         }
         self.to_string().put(out)
     }
-    fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
+    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
         serde_json::from_str(&String::take(input)?).map_err(|_| bad("JSON value"))
     }
-    fn skip<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<()> {
+    fn skip<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<()> {
         String::skip(input)
     }
 }
@@ -377,10 +438,10 @@ impl Stored for ApiError {
         // Inner errors may nest, so the stored form is text, whose parser bounds its own depth.
         serde_json::to_string(self).unwrap_or_default().put(out)
     }
-    fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
+    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
         serde_json::from_str(&String::take(input)?).map_err(|_| bad("error record"))
     }
-    fn skip<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<()> {
+    fn skip<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<()> {
         String::skip(input)
     }
 }

@@ -492,9 +492,13 @@ impl Serializer for IsNone {
 /// `record! { pub struct … }`: absent and null mean the same; every member has a default.
 /// `record! { patch pub struct … }`: null members are handed on, for requests with [`crate::Patch`] members; not stored.
 /// `record! { wire pub struct … }`: as the first, without a stored form (requests and answers).
+/// `since(2) pub member: …`: the member came with format 2, and is the default in what older builds stored.
 /// `record! { pub struct Name requires(member, …) … }`: JSON without these members is refused.
 /// `record! { pub struct Name also("otherName" = "member", …) … }`: JSON may call a member by a further name.
 macro_rules! record {
+    // Whether the bytes have a member: all have those of the first format.
+    (@has $input:ident) => { true };
+    (@has $input:ident $since:literal) => { $crate::value::stored::Decoder::context($input).has($since) };
     (@wire $name:ident, $drop_nulls:expr, [$($required:ident),*], [$($also:literal = $member:literal),*]) => {
         impl serde::Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -521,7 +525,7 @@ macro_rules! record {
     };
     ($(#[$meta:meta])* pub struct $name:ident $(requires($($required:ident),+))?
      $(also($($also:literal = $member:literal),+))?
-     { $($(#[$fmeta:meta])* pub $field:ident: $ty:ty),* $(,)? }
+     { $($(#[$fmeta:meta])* $(since($since:literal))? pub $field:ident: $ty:ty),* $(,)? }
      $($rest:tt)*) => {
         $crate::value::wire::record!(@struct $(#[$meta])* $name { $($(#[$fmeta])* $field: $ty),* });
         $crate::value::wire::record!(@wire $name, true, [$($($required),+)?], [$($($also = $member),+)?]);
@@ -532,27 +536,37 @@ macro_rules! record {
                 let _ = out;
                 Ok(())
             }
-            fn take<D: $crate::value::stored::Decoder<Context = ()>>(
+            fn take<D: $crate::value::stored::Decoder<Context = $crate::value::stored::Format>>(
                 input: &mut D,
             ) -> $crate::value::stored::DecodeResult<Self> {
                 let _ = &input;
-                Ok(Self { $($field: $crate::value::Stored::take(input)?),* })
+                Ok(Self { $($field: if $crate::value::wire::record!(@has input $($since)?) {
+                    $crate::value::Stored::take(input)?
+                } else {
+                    Default::default()
+                }),* })
             }
-            fn skip<D: $crate::value::stored::Decoder<Context = ()>>(
+            fn skip<D: $crate::value::stored::Decoder<Context = $crate::value::stored::Format>>(
                 input: &mut D,
             ) -> $crate::value::stored::DecodeResult<()> {
                 let _ = &input;
-                $(<$ty as $crate::value::Stored>::skip(input)?;)*
+                $(if $crate::value::wire::record!(@has input $($since)?) {
+                    <$ty as $crate::value::Stored>::skip(input)?;
+                })*
                 Ok(())
             }
-            fn fill<D: $crate::value::stored::Decoder<Context = ()>>(
+            fn fill<D: $crate::value::stored::Decoder<Context = $crate::value::stored::Format>>(
                 &mut self,
                 input: &mut D,
                 wanted: $crate::value::stored::Members,
             ) -> $crate::value::stored::DecodeResult<()> {
                 let mut place = 0;
                 $(
-                    if wanted.has(place) {
+                    if !$crate::value::wire::record!(@has input $($since)?) {
+                        if wanted.has(place) {
+                            self.$field = Default::default();
+                        }
+                    } else if wanted.has(place) {
                         self.$field = $crate::value::Stored::take(input)?;
                     } else {
                         <$ty as $crate::value::Stored>::skip(input)?;
@@ -593,10 +607,11 @@ macro_rules! record {
 pub(crate) use record;
 
 /// Declares an enumeration with its wire texts: written canonically, read in any letter case and without `_`, `-` and
-/// spaces. Its stored form is its position, so variants are only ever added at the end. The default is the first.
+/// spaces. Its stored form is its position, so values are only ever added at the end, with the format that they came
+/// with: `Name = "NAME" since 2`. The default is the first.
 macro_rules! wire_enum {
     ($(#[$meta:meta])* pub enum $name:ident {
-        $($(#[$vmeta:meta])* $variant:ident = $text:literal),* $(,)?
+        $($(#[$vmeta:meta])* $variant:ident = $text:literal $(since $since:literal)?),* $(,)?
     }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -664,11 +679,16 @@ macro_rules! wire_enum {
             fn put<E: $crate::value::stored::Encoder>(&self, out: &mut E) -> $crate::value::stored::EncodeResult {
                 (*self as u8).put(out)
             }
-            fn take<D: $crate::value::stored::Decoder<Context = ()>>(
+            fn take<D: $crate::value::stored::Decoder<Context = $crate::value::stored::Format>>(
                 input: &mut D,
             ) -> $crate::value::stored::DecodeResult<Self> {
+                // The format that each value came with; no value of a later one stands in older bytes.
+                const SINCE: &[u8] = &[$(1 $(- 1 + $since)?),*];
                 let position = usize::from(u8::take(input)?);
-                Self::ALL.get(position).copied().ok_or_else(|| $crate::value::stored::bad(stringify!($name)))
+                let format = *$crate::value::stored::Decoder::context(input);
+                let known = SINCE.get(position).is_some_and(|since| format.has(*since));
+                let value = Self::ALL.get(position).copied().filter(|_| known);
+                value.ok_or_else(|| $crate::value::stored::bad(stringify!($name)))
             }
         }
 
@@ -683,7 +703,7 @@ pub(crate) use wire_enum;
 
 /// Gives an enum of newtype variants a stored form: `stored_union!(Event { 0 => Job, 1 => Manual })`.
 macro_rules! stored_union {
-    ($name:ident { $($code:literal => $variant:ident),* $(,)? }) => {
+    ($name:ident { $($code:literal => $variant:ident $(since $since:literal)?),* $(,)? }) => {
         impl $crate::value::Stored for $name {
             fn put<E: $crate::value::stored::Encoder>(&self, out: &mut E) -> $crate::value::stored::EncodeResult {
                 match self { $(Self::$variant(value) => {
@@ -692,11 +712,13 @@ macro_rules! stored_union {
                     value.put(out)
                 })* }
             }
-            fn take<D: $crate::value::stored::Decoder<Context = ()>>(
+            fn take<D: $crate::value::stored::Decoder<Context = $crate::value::stored::Format>>(
                 input: &mut D,
             ) -> $crate::value::stored::DecodeResult<Self> {
-                match <u8 as $crate::value::Stored>::take(input)? {
-                    $($code => $crate::value::Stored::take(input).map(Self::$variant),)*
+                let code = <u8 as $crate::value::Stored>::take(input)?;
+                match code {
+                    $($code $(if $crate::value::stored::Decoder::context(input).has($since))? =>
+                        $crate::value::Stored::take(input).map(Self::$variant),)*
                     _ => Err($crate::value::stored::bad(stringify!($name))),
                 }
             }

@@ -107,7 +107,7 @@ impl Manifest {
     /// Reads the manifest's row; a store without one has no runs.
     pub(in crate::records) fn read(row: Option<&[u8]>) -> Result<Self> {
         let Some(row) = row else { return Ok(Self { next_run: 1, ..Self::default() }) };
-        Reader(envelope::open(&key(), 0, row)?).manifest().ok_or_else(|| damaged("the list of runs"))
+        Reader(envelope::open(&key(), 0, row)?.bytes).manifest().ok_or_else(|| damaged("the list of runs"))
     }
 
     /// The manifest as its row.

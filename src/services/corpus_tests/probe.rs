@@ -7,7 +7,7 @@ use crate::filter::tests::corpus::JsonRow;
 use crate::filter::tests::schemas;
 use crate::model::{Field, Index, Resource};
 use crate::value::id::{IdForm, Kind};
-use crate::value::stored::{DecodeResult, Decoder, EncodeResult, Encoder};
+use crate::value::stored::{DecodeResult, Decoder, EncodeResult, Encoder, Format};
 use crate::value::{FieldDecl, FieldType, Row, Service, Stored};
 
 /// A record of the kind `probe` of the corpus.
@@ -31,7 +31,7 @@ impl Stored for Probe {
         self.json.put(out)
     }
 
-    fn take<D: Decoder<Context = ()>>(input: &mut D) -> DecodeResult<Self> {
+    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
         String::take(input).map(|json| Self::new(&json))
     }
 }
@@ -66,7 +66,7 @@ fields! {
 
 macro_rules! index {
     ($number:literal, $($path:literal),+) => {
-        Index { number: $number, fields: &[$($path),+], unique: false, include: &[], on: None }
+        Index { number: $number, since: 1, fields: &[$($path),+], unique: false, include: &[], on: None }
     };
 }
 

@@ -18,12 +18,12 @@ use crate::model::execution::{
 };
 use crate::model::execution_event::{EventType, ExecutionEvent, ExecutionEventBase, ExecutionEventDetail};
 use crate::model::work_item::WorkItem;
-use crate::records::Space;
+use crate::records::{Space, envelope};
 use crate::services::lab::actions::{Runs, Situation, Step, invalid_state, resolve};
 use crate::services::lab::{LabRecord, not_found, placeholders};
 use crate::session::{Access, Draft, JobRequest, JobRunner, NotebookRequest, Session, What};
 use crate::value::wire::record;
-use crate::value::{Action, limits, stored};
+use crate::value::{Action, limits};
 
 use super::records::planned_start;
 
@@ -160,7 +160,8 @@ fn prepare(draft: &mut Draft<'_>, id: &str, name: &str, in_transaction: bool) ->
         triggered_by: draft.user().to_owned(),
         triggered_at: Some(draft.now()),
     };
-    draft.put_raw(Space::Intents, key.clone(), stored::to_bytes(&intent)?);
+    let row = envelope::to_row(&key, &intent)?;
+    draft.put_raw(Space::Intents, key.clone(), row);
     Ok(Prepared::Call { key, intent, call })
 }
 
@@ -374,7 +375,7 @@ fn detail_of(event: &ExecutionEvent, runs: &str) -> serde_json::Value {
 pub(crate) fn recover_intents(draft: &mut Draft<'_>) -> Result<usize> {
     let intents = draft.raw_prefix(Space::Intents, &[])?;
     for (key, value) in &intents {
-        let intent: Intent = stored::from_bytes(value)?;
+        let intent: Intent = envelope::from_row(key, value)?;
         draft.delete_raw(Space::Intents, key.clone());
         let Some(record_key) = crate::value::RecordKey::parse(WorkItem::KIND.id, &intent.item_id) else { continue };
         let Some(mut item) = draft.any_by_key::<WorkItem>(record_key)? else { continue };

@@ -852,7 +852,8 @@ fn an_intent_without_a_result_becomes_an_event_with_an_error_when_the_store_is_o
             triggered_by: "ada".into(),
             triggered_at: Some(clock),
         };
-        draft.put_raw(crate::records::Space::Intents, vec![1], crate::value::stored::to_bytes(&intent)?);
+        let row = crate::records::envelope::to_row(&[1], &intent)?;
+        draft.put_raw(crate::records::Space::Intents, vec![1], row);
         Ok(())
     })
     .unwrap();

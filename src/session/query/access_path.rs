@@ -9,7 +9,7 @@ use super::scan::{OrderedScan, SPAN_BYTES, Scan, ordered, scans, whole};
 use super::{Query, cells, text, walk};
 use crate::error::Result;
 use crate::filter::Condition;
-use crate::model::Resource;
+use crate::model::{Index, Resource};
 use crate::search::Ask;
 use crate::session::view::View;
 use crate::value::Val;
@@ -94,29 +94,32 @@ pub(super) fn choose<R: Resource>(view: &View<'_>, query: &Query<'_>, predicate:
     if conditions.contains(&Condition::Never) {
         return Ok(Choice { path: AccessPath::Nothing, count: None });
     }
+    let indexes = &view.complete_indexes::<R>()?;
     let keys = match named::<R>(query, conditions).or_else(|| text::searched(conditions, &predicate.searches)) {
         Some(keys) => Some(keys),
         // Where an index leaves few records, looking through the texts of all costs more than reading them.
-        None if smallest_is::<R>(view, conditions, FEW)? => None,
+        None if smallest_is(view, indexes, conditions, FEW)? => None,
         None => text::containing::<R>(view, conditions),
     };
     let wanted = query.skip.saturating_add(query.take).saturating_add(1);
     if let Some(keys) = keys {
-        let keys = narrowed::<R>(view, predicate, keys)?;
+        let keys = narrowed(view, indexes, predicate, keys)?;
         // Many keys in an order that an index gives are looked for along it: the page needs few of their records.
         let is_worth = !query.return_count && keys.len() > wanted.saturating_mul(RECORD_COST);
         let in_order = index_order::<R>(query)
             .filter(|order| is_worth && !order.terms.is_empty())
-            .and_then(|order| ordered::<R>(&order.terms, order.descending, conditions));
+            .and_then(|order| ordered(indexes, &order.terms, order.descending, conditions));
         let path = match in_order {
             Some(ordered) => AccessPath::Ordered { ordered, within: Some(Within::Keys(keys)) },
             None => AccessPath::Keys(keys),
         };
         return Ok(Choice { path, count: None });
     }
-    let groups = groups::<R>(conditions);
+    let groups = groups(indexes, conditions);
     let count = if query.return_count {
-        exact::<R>(predicate, &groups).map(Count::Entries).or_else(|| columns::<R>(view, predicate).map(Count::Columns))
+        exact(indexes, predicate, &groups)
+            .map(Count::Entries)
+            .or_else(|| columns::<R>(view, predicate).map(Count::Columns))
     } else {
         None
     };
@@ -124,7 +127,7 @@ pub(super) fn choose<R: Resource>(view: &View<'_>, query: &Query<'_>, predicate:
     let every_match = query.return_count && count.is_none();
     let in_order = index_order::<R>(query)
         .filter(|_| !every_match)
-        .and_then(|order| ordered::<R>(&order.terms, order.descending, conditions));
+        .and_then(|order| ordered(indexes, &order.terms, order.descending, conditions));
     let path = match (in_order, groups.is_empty()) {
         (Some(ordered), true) => AccessPath::Ordered { ordered, within: None },
         (None, true) => AccessPath::All,
@@ -150,10 +153,18 @@ fn named<R: Resource>(query: &Query<'_>, conditions: &[Condition]) -> Option<Vec
 }
 
 /// Whether some index leaves at most `most` records.
-fn smallest_is<R: Resource>(view: &View<'_>, conditions: &[Condition], most: usize) -> Result<bool> {
+fn smallest_is<R: Resource>(
+    view: &View<'_>,
+    indexes: &[&'static Index<R>],
+    conditions: &[Condition],
+    most: usize,
+) -> Result<bool> {
     let asks_for_text = conditions.iter().any(|condition| matches!(condition, Condition::Contains { .. }));
-    let sets: Vec<Vec<Scan>> =
-        if asks_for_text { groups::<R>(conditions).into_iter().map(|group| group.scans).collect() } else { Vec::new() };
+    let sets: Vec<Vec<Scan>> = if asks_for_text {
+        groups(indexes, conditions).into_iter().map(|group| group.scans).collect()
+    } else {
+        Vec::new()
+    };
     if sets.is_empty() {
         return Ok(false);
     }
@@ -162,13 +173,18 @@ fn smallest_is<R: Resource>(view: &View<'_>, conditions: &[Condition], most: usi
 
 /// Those of the keys that indexes leave, where reading their entries costs less than the records that they spare; in
 /// key order.
-fn narrowed<R: Resource>(view: &View<'_>, predicate: &Predicate, mut keys: Vec<RecordKey>) -> Result<Vec<RecordKey>> {
+fn narrowed<R: Resource>(
+    view: &View<'_>,
+    indexes: &[&'static Index<R>],
+    predicate: &Predicate,
+    mut keys: Vec<RecordKey>,
+) -> Result<Vec<RecordKey>> {
     keys.sort_unstable();
     keys.dedup();
     if keys.len() <= RECORD_COST {
         return Ok(keys);
     }
-    let sets: Vec<Vec<Scan>> = groups::<R>(&predicate.conditions).into_iter().map(|group| group.scans).collect();
+    let sets: Vec<Vec<Scan>> = groups(indexes, &predicate.conditions).into_iter().map(|group| group.scans).collect();
     if sets.is_empty() {
         return Ok(keys);
     }
@@ -192,8 +208,8 @@ struct Group {
 
 /// What the indexes offer: a group for each index that a condition can use, and one for each alternative whose every
 /// branch can use one.
-fn groups<R: Resource>(conditions: &[Condition]) -> Vec<Group> {
-    let mut groups: Vec<Group> = scans::<R>(conditions)
+fn groups<R: Resource>(indexes: &[&'static Index<R>], conditions: &[Condition]) -> Vec<Group> {
+    let mut groups: Vec<Group> = scans(indexes, conditions)
         .into_iter()
         .map(|scan| Group { answers: scan.answers.clone(), scans: vec![scan] })
         .collect();
@@ -204,7 +220,7 @@ fn groups<R: Resource>(conditions: &[Condition]) -> Vec<Group> {
         let mut bytes = 0;
         for branch in branches {
             // Points are tried before ranges, so the scan that answers most comes first.
-            let Some(scan) = scans::<R>(branch).into_iter().max_by_key(|scan| scan.answers.len()) else {
+            let Some(scan) = scans(indexes, branch).into_iter().max_by_key(|scan| scan.answers.len()) else {
                 union.clear();
                 break;
             };
@@ -225,7 +241,8 @@ fn groups<R: Resource>(conditions: &[Condition]) -> Vec<Group> {
 
 /// The names of the indexes that conditions can use.
 pub(super) fn usable<R: Resource>(conditions: &[Condition]) -> Vec<String> {
-    let scans = groups::<R>(conditions).into_iter().flat_map(|group| group.scans);
+    let indexes: Vec<&'static Index<R>> = R::indexes().iter().collect();
+    let scans = groups(&indexes, conditions).into_iter().flat_map(|group| group.scans);
     let mut names: Vec<String> = scans.map(|scan| scan.name).collect();
     names.sort_unstable();
     names.dedup();
@@ -233,10 +250,14 @@ pub(super) fn usable<R: Resource>(conditions: &[Condition]) -> Vec<String> {
 }
 
 /// The fewest groups whose intersection is all that the predicate asks for.
-fn exact<R: Resource>(predicate: &Predicate, groups: &[Group]) -> Option<Vec<Vec<Scan>>> {
+fn exact<R: Resource>(
+    indexes: &[&'static Index<R>],
+    predicate: &Predicate,
+    groups: &[Group],
+) -> Option<Vec<Vec<Scan>>> {
     let conditions = &predicate.conditions;
     if conditions.is_empty() {
-        return whole::<R>().map(|scan| vec![vec![scan]]);
+        return whole(indexes).map(|scan| vec![vec![scan]]);
     }
     if !conditions.iter().all(Condition::is_exact) {
         return None;

@@ -229,17 +229,17 @@ fn product(prefixes: &[Vec<u8>], mut points: Vec<Vec<u8>>) -> Option<Vec<Vec<u8>
 }
 
 /// The scans that single indexes offer for conditions that must all hold.
-pub(super) fn scans<R: Resource>(conditions: &[Condition]) -> Vec<Scan> {
-    R::indexes().iter().filter(|index| index.on.is_none()).filter_map(|index| scan(index, conditions)).collect()
+pub(super) fn scans<R: Resource>(indexes: &[&'static Index<R>], conditions: &[Condition]) -> Vec<Scan> {
+    indexes.iter().filter(|index| index.on.is_none()).filter_map(|index| scan(index, conditions)).collect()
 }
 
 /// All entries of an index that has exactly one for each record.
-pub(super) fn whole<R: Resource>() -> Option<Scan> {
-    let one_each = |index: &&Index<R>| {
+pub(super) fn whole<R: Resource>(indexes: &[&'static Index<R>]) -> Option<Scan> {
+    let one_each = |index: &&&'static Index<R>| {
         let scalar = |path: &&str| position::<R>(path).is_some_and(is_scalar::<R>);
         index.on.is_none() && !index.unique && !index.fields.is_empty() && index.fields.iter().all(scalar)
     };
-    let index = R::indexes().iter().find(one_each)?;
+    let index = indexes.iter().find(one_each)?;
     let spans = vec![(Vec::new(), vec![0xff])];
     Some(Scan { index: index.number, name: name(index), spans, answers: Vec::new(), distinct: true, tests: Vec::new() })
 }
@@ -287,9 +287,14 @@ fn scan<R: Resource>(index: &Index<R>, conditions: &[Condition]) -> Option<Scan>
 /// The index that gives the order of a query behind an equality prefix; the one with the longest prefix.
 ///
 /// `terms` are the positions of the fields of the order; none means the order of the record keys.
-pub(super) fn ordered<R: Resource>(terms: &[usize], descending: bool, conditions: &[Condition]) -> Option<OrderedScan> {
+pub(super) fn ordered<R: Resource>(
+    indexes: &[&'static Index<R>],
+    terms: &[usize],
+    descending: bool,
+    conditions: &[Condition],
+) -> Option<OrderedScan> {
     let mut best: Option<(usize, OrderedScan)> = None;
-    for index in R::indexes().iter().filter(|index| index.on.is_none()) {
+    for index in indexes.iter().filter(|index| index.on.is_none()) {
         let Some((bound, found)) = ordered_by(index, terms, descending, conditions) else { continue };
         if best.as_ref().is_none_or(|(known, _)| *known < bound) {
             best = Some((bound, found));

@@ -74,12 +74,26 @@ impl Resource for Part {
     }
     fn indexes() -> &'static [Index<Self>] {
         static INDEXES: [Index<Part>; 6] = [
-            Index { number: 1, fields: &["serial"], unique: true, include: &[], on: None },
-            Index { number: 2, fields: &["state"], unique: false, include: &[], on: None },
-            Index { number: 3, fields: &["number", "updatedAt"], unique: false, include: &["state"], on: None },
-            Index { number: 4, fields: &["updatedAt"], unique: false, include: &[], on: None },
-            Index { number: 5, fields: &["words"], unique: false, include: &[], on: None },
-            Index { number: 6, fields: &["properties", "updatedAt"], unique: false, include: &["state"], on: None },
+            Index { number: 1, since: 1, fields: &["serial"], unique: true, include: &[], on: None },
+            Index { number: 2, since: 1, fields: &["state"], unique: false, include: &[], on: None },
+            Index {
+                number: 3,
+                since: 1,
+                fields: &["number", "updatedAt"],
+                unique: false,
+                include: &["state"],
+                on: None,
+            },
+            Index { number: 4, since: 1, fields: &["updatedAt"], unique: false, include: &[], on: None },
+            Index { number: 5, since: 1, fields: &["words"], unique: false, include: &[], on: None },
+            Index {
+                number: 6,
+                since: 1,
+                fields: &["properties", "updatedAt"],
+                unique: false,
+                include: &["state"],
+                on: None,
+            },
         ];
         &INDEXES
     }

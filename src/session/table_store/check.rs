@@ -8,10 +8,10 @@ use super::{TEMPORARY_DIR, directory, key_of, number_of};
 use crate::columnar::{SegmentMeta, data_name, summary_name};
 use crate::disk::{Disk, Mode};
 use crate::error::{Error, ErrorKind, Result};
-use crate::records::{Snapshot, Source, Space};
+use crate::records::{Snapshot, Source, Space, envelope};
 use crate::session::engine::Engine;
+use crate::value::Control;
 use crate::value::id::hex;
-use crate::value::{Control, stored};
 
 /// The path and length of each segment file that a snapshot names; no length where its entry is damaged.
 pub(crate) fn named_files(snapshot: &Snapshot) -> Result<Vec<(String, Option<u64>)>> {
@@ -20,7 +20,7 @@ pub(crate) fn named_files(snapshot: &Snapshot) -> Result<Vec<(String, Option<u64
     while let Some((key, value)) = cursor.next()? {
         let table = key.len().checked_sub(8).and_then(|len| key.get(..len)).unwrap_or_default();
         let (dir, id) = (directory(&hex(table)), number_of(&key));
-        let meta = stored::from_bytes::<SegmentMeta>(&value).ok();
+        let meta = envelope::from_row::<SegmentMeta>(&key, &value).ok();
         named.push((format!("{dir}/{}", data_name(id)), meta.as_ref().map(|meta| meta.data_bytes)));
         named.push((format!("{dir}/{}", summary_name(id)), meta.map(|meta| meta.summary_bytes)));
     }
@@ -39,7 +39,7 @@ pub(crate) fn verify(
     let (mut files, mut bytes) = (0, 0);
     while let Some((key, value)) = cursor.next()? {
         control.check()?;
-        let meta: SegmentMeta = stored::from_bytes(&value)?;
+        let meta: SegmentMeta = envelope::from_row(&key, &value)?;
         let table = key.len().checked_sub(8).and_then(|len| key.get(..len)).unwrap_or_default();
         let dir = directory(&hex(table));
         for (name, len, hash) in [

@@ -7,9 +7,9 @@ use crate::columnar::SegmentMeta;
 use crate::error::Result;
 use crate::model::Resource;
 use crate::model::table::TableMetadata;
-use crate::records::Space;
+use crate::records::{Space, envelope};
 use crate::session::access::{Access, Session};
-use crate::value::{Control, RecordKey, guarded, stored};
+use crate::value::{Control, RecordKey, guarded};
 
 /// Seals the buffers that are due and merges what overlaps; answers the segments written.
 pub(crate) fn maintain(session: &Session, control: &Control) -> Result<u64> {
@@ -18,7 +18,7 @@ pub(crate) fn maintain(session: &Session, control: &Control) -> Result<u64> {
     let due: Vec<(RecordKey, bool)> = session.read(|view| {
         let mut due = Vec::new();
         for (key, bytes) in view.raw_prefix(Space::TableState, &[])? {
-            let state: TableState = stored::from_bytes(&bytes)?;
+            let state: TableState = envelope::from_row(&key, &bytes)?;
             let seal_due = state.buffered_rows >= seal_rows || state.buffered_bytes >= seal_bytes;
             if let Some(key) = RecordKey::from_bytes(TableMetadata::KIND.id, &key)
                 && (seal_due || state.merge_due)
@@ -62,7 +62,7 @@ fn settle(session: &Session, key: RecordKey) -> Result<()> {
         let Some(table) = draft.any_by_key::<TableMetadata>(key)? else { return Ok(()) };
         let entries = draft.raw_prefix(Space::Segments, key.as_bytes())?;
         let mut metas: Vec<SegmentMeta> =
-            entries.iter().map(|(_, bytes)| stored::from_bytes(bytes)).collect::<Result<_>>()?;
+            entries.iter().map(|(key, row)| envelope::from_row(key, row)).collect::<Result<_>>()?;
         metas.sort_by_key(|meta| meta.first_ordinal);
         match mergeable(&metas, small_count(&table)) {
             Some(_) => Ok(()),
@@ -97,7 +97,7 @@ mod tests {
         let key = key_of(&id).unwrap();
         let is_due = || {
             let bytes = session.read(|view| view.raw(Space::TableState, key.as_bytes())).unwrap().unwrap();
-            stored::from_bytes::<TableState>(&bytes).unwrap().merge_due
+            envelope::from_row::<TableState>(key.as_bytes(), &bytes).unwrap().merge_due
         };
         let add = |from: u64, range: std::ops::Range<i64>| {
             let id = id.to_string();

@@ -4,14 +4,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::sink::new_writer;
-use super::{SEGMENT_ROWS, directory, entry_key, forget_segment, key_of, manifest, schema_of};
+use super::{SEGMENT_ROWS, directory, entry_key, forget_segment, key_of, manifest, put_segment, schema_of};
 use crate::columnar::{MergedScan, Predicates, Run, SegmentMeta, TableView, data_name, summary_name};
 use crate::error::Result;
 use crate::model::table::TableMetadata;
 use crate::records::Space;
 use crate::session::access::{Access, Session};
 use crate::session::engine::lock;
-use crate::value::{Control, stored};
+use crate::value::Control;
 
 /// Segments of at most this many rows are merged with their neighbours when there are many.
 const SMALL_SEGMENT_ROWS: u64 = 1024 * 1024;
@@ -103,7 +103,7 @@ pub(crate) fn merge(session: &Session, id: &str, control: &Control) -> Result<bo
         for old in &group {
             forget_segment(draft, key.as_bytes(), &dir, old.id);
         }
-        draft.put_raw(Space::Segments, entry_key(key.as_bytes(), meta.id), stored::to_bytes(&meta)?);
+        put_segment(draft, key, &meta)?;
         Ok(true)
     });
     files.settle(merged)

@@ -22,9 +22,9 @@ use crate::columnar::{Run, SegmentMeta, SpillPlace, TableSchema, TableView, batc
 use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::model::table::TableMetadata;
-use crate::records::Space;
+use crate::records::{Space, envelope};
 use crate::value::wire::record;
-use crate::value::{RecordKey, limits, stored};
+use crate::value::{RecordKey, limits};
 
 pub(crate) use cache::TableCache;
 pub(crate) use check::{named_files, sweep, verify};
@@ -79,7 +79,7 @@ pub(crate) fn schema_of(table: &TableMetadata) -> Result<Arc<TableSchema>> {
 }
 
 fn manifest(view: &View<'_>, table: &[u8]) -> Result<Vec<SegmentMeta>> {
-    view.raw_prefix(Space::Segments, table)?.iter().map(|(_, bytes)| stored::from_bytes(bytes)).collect()
+    view.raw_prefix(Space::Segments, table)?.iter().map(|(key, row)| envelope::from_row(key, row)).collect()
 }
 
 /// All rows of a table in the state that `view` shows.
@@ -142,8 +142,21 @@ pub(crate) fn spill_place(engine: &Engine) -> SpillPlace {
     }
 }
 
-fn state(bytes: Option<Vec<u8>>) -> Result<TableState> {
-    bytes.map_or_else(|| Ok(TableState::default()), |bytes| stored::from_bytes(&bytes))
+fn state(draft: &Draft<'_>, key: RecordKey) -> Result<TableState> {
+    let row = draft.raw(Space::TableState, key.as_bytes())?;
+    row.map_or_else(|| Ok(TableState::default()), |row| envelope::from_row(key.as_bytes(), &row))
+}
+
+fn put_state(draft: &mut Draft<'_>, key: RecordKey, state: &TableState) -> Result<()> {
+    draft.put_raw(Space::TableState, key.as_bytes().to_vec(), envelope::to_row(key.as_bytes(), state)?);
+    Ok(())
+}
+
+fn put_segment(draft: &mut Draft<'_>, table: RecordKey, meta: &SegmentMeta) -> Result<()> {
+    let key = entry_key(table.as_bytes(), meta.id);
+    let row = envelope::to_row(&key, meta)?;
+    draft.put_raw(Space::Segments, key, row);
+    Ok(())
 }
 
 /// Puts encoded batches behind the rows that the table has; answers the rows and bytes that the buffer then holds.
@@ -153,7 +166,7 @@ pub(crate) fn buffer_batches(
     batches: Vec<(u64, Vec<u8>)>,
 ) -> Result<TableState> {
     let key = key_of(table.id())?;
-    let mut state = state(draft.raw(Space::TableState, key.as_bytes())?)?;
+    let mut state = state(draft, key)?;
     let mut ordinal = table.row_count.unwrap_or_default().unsigned_abs();
     for (rows, bytes) in batches {
         state.buffered_rows += rows;
@@ -161,7 +174,7 @@ pub(crate) fn buffer_batches(
         draft.put_raw(Space::TableBuffer, entry_key(key.as_bytes(), ordinal), bytes);
         ordinal += rows;
     }
-    draft.put_raw(Space::TableState, key.as_bytes().to_vec(), stored::to_bytes(&state)?);
+    put_state(draft, key, &state)?;
     Ok(state)
 }
 
@@ -172,15 +185,14 @@ pub(crate) fn add_segments(draft: &mut Draft<'_>, table: &TableMetadata, metas: 
     for mut meta in metas {
         meta.first_ordinal = ordinal;
         ordinal += meta.row_count;
-        draft.put_raw(Space::Segments, entry_key(key.as_bytes(), meta.id), stored::to_bytes(&meta)?);
+        put_segment(draft, key, &meta)?;
     }
     set_merge_due(draft, key, true)
 }
 
 fn set_merge_due(draft: &mut Draft<'_>, key: RecordKey, merge_due: bool) -> Result<()> {
-    let state = TableState { merge_due, ..state(draft.raw(Space::TableState, key.as_bytes())?)? };
-    draft.put_raw(Space::TableState, key.as_bytes().to_vec(), stored::to_bytes(&state)?);
-    Ok(())
+    let state = TableState { merge_due, ..state(draft, key)? };
+    put_state(draft, key, &state)
 }
 
 fn forget_segment(draft: &mut Draft<'_>, table: &[u8], dir: &str, id: u64) {

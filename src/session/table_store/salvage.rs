@@ -131,12 +131,10 @@ impl TableSalvage<'_> {
         let snapshot = self.records.snapshot(0)?;
         let source = Source::Snapshot(&snapshot);
         let kind = TableMetadata::KIND.code;
-        let opened = |space| -> Result<Option<Vec<u8>>> {
-            let row = source.get(space, &full_key)?;
-            Ok(row.and_then(|row| envelope::open(&full_key, kind, &row).map(<[u8]>::to_vec).ok()))
-        };
-        let record = opened(Space::Records)?.and_then(|payload| stored::from_bytes::<TableMetadata>(&payload).ok());
-        let state = opened(Space::RecordState)?;
+        let row = source.get(Space::Records, &full_key)?;
+        let payload = row.as_deref().and_then(|row| envelope::open(&full_key, kind, row).ok());
+        let record = payload.and_then(|payload| stored::read::<TableMetadata>(payload).ok());
+        let state = source.get(Space::RecordState, &full_key)?;
         let (mut pieces, strays) = pieces(source, key.as_bytes())?;
         drop(snapshot);
         let mut changes: Vec<Change> = strays.into_iter().map(|(space, key)| Change::Delete { space, key }).collect();
@@ -151,7 +149,10 @@ impl TableSalvage<'_> {
             self.records.write(|turn| turn.apply(changes))?;
             return Ok(SalvagedRows::default());
         };
-        let is_state_known = state.is_some_and(|state| table.set_state(&state).is_ok());
+        let is_state_known = state.is_some_and(|row| {
+            let payload = envelope::open(&full_key, kind, &row);
+            payload.and_then(|payload| table.set_state(payload)).is_ok()
+        });
         pieces.sort_by_key(|piece| piece.first);
         let mut done = SalvagedRows::default();
         let mut buffer = TableState { merge_due: true, ..TableState::default() };
@@ -197,7 +198,8 @@ impl TableSalvage<'_> {
                     done.files += 2;
                     done.bytes += meta.data_bytes + meta.summary_bytes;
                     let (space, key) = (Space::Segments, entry_key(key.as_bytes(), meta.id));
-                    changes.push(Change::Put { space, key, value: stored::to_bytes(&meta)? });
+                    let value = envelope::to_row(&key, &meta)?;
+                    changes.push(Change::Put { space, key, value });
                 }
             }
         }
@@ -213,7 +215,8 @@ impl TableSalvage<'_> {
         let value = envelope::seal(&full_key, kind, &table.state()?);
         changes.push(Change::Put { space: Space::RecordState, key: full_key, value });
         let (space, key) = (Space::TableState, key.as_bytes().to_vec());
-        changes.push(Change::Put { space, key, value: stored::to_bytes(&buffer)? });
+        let value = envelope::to_row(&key, &buffer)?;
+        changes.push(Change::Put { space, key, value });
         self.records.write(|turn| turn.apply(changes))?;
         Ok(done)
     }
@@ -395,7 +398,7 @@ fn pieces(source: Source<'_>, table: &[u8]) -> Result<(Vec<Piece>, Vec<(Space, V
                 pieces.push(Piece { key, first, rows, what: What::Batch(value) });
                 continue;
             }
-            match stored::from_bytes::<SegmentMeta>(&value) {
+            match envelope::from_row::<SegmentMeta>(&key, &value) {
                 Ok(meta) => {
                     let (first, rows) = (meta.first_ordinal, meta.row_count);
                     pieces.push(Piece { key, first, rows, what: What::Segment(Box::new(meta)) });

@@ -1,14 +1,14 @@
 //! Seals the buffer of a table into segments.
 
 use super::sink::new_writer;
-use super::{directory, entry_key, key_of, schema_of, state, stretches};
+use super::{directory, key_of, put_segment, put_state, schema_of, state, stretches};
 use crate::columnar::{data_name, summary_name};
 use crate::error::Result;
 use crate::model::table::TableMetadata;
 use crate::records::Space;
 use crate::session::access::{Access, Session};
 use crate::session::engine::{Engine, lock};
-use crate::value::{Control, stored};
+use crate::value::Control;
 
 /// Seals the buffer of a table, each stretch of rows that follow each other into a segment; answers how many.
 pub(crate) fn seal(session: &Session, id: &str, control: &Control) -> Result<u64> {
@@ -57,15 +57,15 @@ fn seal_first(session: &Session, engine: &Engine, id: &str) -> Result<Option<usi
                 return Ok(None);
             }
         }
-        let mut state = state(draft.raw(Space::TableState, key.as_bytes())?)?;
+        let mut state = state(draft, key)?;
         state.buffered_rows = state.buffered_rows.saturating_sub(sealed_rows);
         state.merge_due = true;
         for (entry, len) in batches {
             state.buffered_bytes = state.buffered_bytes.saturating_sub(len);
             draft.delete_raw(Space::TableBuffer, entry);
         }
-        draft.put_raw(Space::TableState, key.as_bytes().to_vec(), stored::to_bytes(&state)?);
-        draft.put_raw(Space::Segments, entry_key(key.as_bytes(), meta.id), stored::to_bytes(&meta)?);
+        put_state(draft, key, &state)?;
+        put_segment(draft, key, &meta)?;
         Ok(Some(count))
     });
     files.settle(sealed)

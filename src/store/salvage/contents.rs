@@ -69,17 +69,17 @@ fn step(records: &RecordFile, space: Space, prefix: &[u8], from: &[u8]) -> Resul
             let full_key = [&[UploadSessionRecord::KIND.code], session].concat();
             let number = chunk.iter().fold(0u32, |number, byte| number << 8 | u32::from(*byte));
             let session = key_text(Space::Records, &full_key);
-            let chunk = stored::from_bytes::<UploadChunk>(payload)?;
+            let chunk = stored::read::<UploadChunk>(payload)?;
             // Without its session nobody can ask for it.
             let is_wanted = source.get(Space::Records, &full_key)?.is_some();
             let content = if is_wanted { chunk.content } else { StoredContent { parts: Vec::new(), small: true } };
             ("upload chunk", format!("chunk {number} of the upload session {session}"), content)
         } else if kind == FileRecord::KIND.code {
-            let file = stored::from_bytes::<FileRecord>(payload)?;
+            let file = stored::read::<FileRecord>(payload)?;
             let place = format!("{}, named {:?}", file.id, file.name());
             (FileRecord::KIND.name, place, file.content)
         } else {
-            let package = stored::from_bytes::<PackageRecord>(payload)?;
+            let package = stored::read::<PackageRecord>(payload)?;
             let place = format!("{}, named {:?}", package.id(), package.name());
             (PackageRecord::KIND.name, place, package.content)
         };

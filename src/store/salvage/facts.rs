@@ -14,6 +14,7 @@ use crate::model::registry;
 use crate::records::salvage::Salvaged;
 use crate::records::{Change, RecordFile, Source, Space};
 use crate::session::Engine;
+use crate::session::growth::format_row;
 use crate::session::table_store::largest_segment;
 use crate::store::format;
 use crate::value::{RecordKey, time};
@@ -169,7 +170,9 @@ impl Facts {
     ) -> Result<()> {
         let (sequence, time_ms) = self.state.unwrap_or_default();
         let (seed, token_key) = self.identity.unwrap_or_default();
-        let mut changes = vec![Engine::identity_row(seed, token_key)];
+        // The indexes of the new store are complete, those of its format included.
+        let (key, value) = format_row();
+        let mut changes = vec![Engine::identity_row(seed, token_key), Change::Put { space: Space::Meta, key, value }];
         self.cut_log(records, salvaged, sequence, &mut changes, report)?;
         if self.next_segment > 1 {
             self.counters.insert(b"segments".to_vec(), self.next_segment);

@@ -24,7 +24,7 @@ pub(super) fn check(space: Space, key: &[u8], value: &[u8]) -> Check {
             Ok((sequence, _)) if sequence > 0 => Check::Whole,
             _ => Check::Damaged,
         },
-        Space::UploadChunks => match envelope::open(key, 0, value).and_then(stored::from_bytes::<UploadChunk>) {
+        Space::UploadChunks => match envelope::open(key, 0, value).and_then(stored::read::<UploadChunk>) {
             Ok(_) if key.len() == 20 => Check::Whole,
             _ => Check::Damaged,
         },
@@ -35,7 +35,7 @@ pub(super) fn check(space: Space, key: &[u8], value: &[u8]) -> Check {
             _ => Check::Damaged,
         },
         Space::Segments => {
-            let meta = stored::from_bytes::<SegmentMeta>(value);
+            let meta = envelope::from_row::<SegmentMeta>(key, value);
             can_be(key.len() == 20 && meta.is_ok_and(|meta| key.ends_with(&meta.id.to_be_bytes())))
         }
         Space::SmallBlobs | Space::Intents => can_be(key.len() == 8),

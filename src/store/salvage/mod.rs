@@ -33,7 +33,7 @@ use crate::records::{Change, Collection, RecordFile, RecordFileOptions, Source, 
 use crate::session::guarded;
 use crate::session::table_store::{LostRows, TableSalvage};
 use crate::value::id::hex;
-use crate::value::{Control, RecordKey, limits};
+use crate::value::{Control, ManualClock, RecordKey, limits, time};
 
 const RECORD_FILE: &str = "records.redb";
 
@@ -227,7 +227,9 @@ pub(super) fn salvage_to(source: &SharedDisk, target: &SharedDisk, control: &Con
 
     // Nothing expires here: how long upload sessions wait is the business of who opens the store
     // later.
-    let options = StoreOptions::default().maintenance_thread(false).upload_session_days(None);
+    // What an opening writes has no later time than the records: a store's time never goes back.
+    let clock = ManualClock::new(time::from_millis(time::MIN_MS));
+    let options = StoreOptions::default().maintenance_thread(false).upload_session_days(None).clock(clock);
     let mut store = options.open_on(target.clone())?;
     let findings = store.verify_pages(control)?.findings;
     store.close()?;

@@ -90,14 +90,14 @@ fn look(disk: &Arc<MemoryDisk>) -> Seen {
         let payload = envelope::open(&key, key[0], &value).unwrap();
         let mut needs = Needs { entries: vec![(Space::Records, key.clone())], files: Vec::new() };
         if key[0] == FileRecord::KIND.code {
-            content_needs(&mut needs, &stored::from_bytes::<FileRecord>(payload).unwrap().content);
+            content_needs(&mut needs, &stored::read::<FileRecord>(payload).unwrap().content);
         } else if key[0] == PackageRecord::KIND.code {
-            content_needs(&mut needs, &stored::from_bytes::<PackageRecord>(payload).unwrap().content);
+            content_needs(&mut needs, &stored::read::<PackageRecord>(payload).unwrap().content);
         }
         put(format!("{}|{}", registry::by_code(key[0]).unwrap().kind.name, hex(&key)), value, needs);
     }
     for (key, value) in entries(&snapshot, Space::UploadChunks) {
-        let chunk = stored::from_bytes::<UploadChunk>(envelope::open(&key, 0, &value).unwrap()).unwrap();
+        let chunk = stored::read::<UploadChunk>(envelope::open(&key, 0, &value).unwrap()).unwrap();
         let session = [&[UploadSessionRecord::KIND.code], &key[..key.len() - 4]].concat();
         let mut needs =
             Needs { entries: vec![(Space::UploadChunks, key.clone()), (Space::Records, session)], files: Vec::new() };
@@ -125,7 +125,7 @@ fn look(disk: &Arc<MemoryDisk>) -> Seen {
         for (entry, value) in
             entries(&snapshot, Space::Segments).into_iter().filter(|(entry, _)| entry.starts_with(key))
         {
-            let meta = stored::from_bytes::<crate::columnar::SegmentMeta>(&value).unwrap();
+            let meta = envelope::from_row::<crate::columnar::SegmentMeta>(&entry, &value).unwrap();
             needs.files.push(format!("tables/{}/{:016x}.parquet", hex(key), meta.id));
             needs.entries.push((Space::Segments, entry));
         }

@@ -1,0 +1,248 @@
+//! What a store of an older format lacks: indexes that came with a later one.
+//!
+//! A record file says in the row `format` of [`Space::Meta`] which format's indexes it has. Opening a
+//! store whose row is older lists the indexes that are missing in the row `filling`, in the same
+//! commit that raises `format`. Maintenance then fills one after the other, some records in each
+//! commit, in the order of their keys.
+//!
+//! What must hold: an index that is listed has the entries of exactly the records up to its `after`.
+//! So a write keeps the entries of those records, and leaves out the others, which the filling comes
+//! to. A plan does not use an index that its own state lists; a reader of an older snapshot sees the
+//! older row.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::access::{Access, Session};
+use super::draft::Draft;
+use super::view::View;
+use crate::error::{Error, Result};
+use crate::model::{Index, REGISTRY, Resource, registry};
+use crate::records::{Source, Space, envelope};
+use crate::value::stored::Format;
+use crate::value::wire::record;
+use crate::value::{Control, key};
+
+/// The row of [`Space::Meta`] with the format whose indexes the record file has, or is getting.
+const FORMAT_KEY: &[u8] = b"format";
+/// The row of [`Space::Meta`] with the indexes that are not complete.
+pub(crate) const FILLING_KEY: &[u8] = b"filling";
+/// Records whose entries one commit adds.
+const STEP_RECORDS: usize = 1_000;
+/// Bytes of records that one commit looks at, about.
+const STEP_BYTES: usize = 4 << 20;
+
+record! {
+    /// An index that is being filled.
+    pub struct Filling {
+        /// Code of the kind.
+        pub kind: u8,
+        /// Number of the index.
+        pub index: u8,
+        /// Key of the last record whose entries it has; empty before the first.
+        pub after: Vec<u8>,
+    }
+
+    /// The indexes that are being filled.
+    pub struct Fillings {
+        /// In the order in which they are filled.
+        pub indexes: Vec<Filling>,
+    }
+}
+
+impl Fillings {
+    /// Those of a state.
+    ///
+    /// # Errors
+    /// `Corrupt` when their row is damaged.
+    pub(crate) fn of(source: Source<'_>) -> Result<Self> {
+        let row = source.get(Space::Meta, FILLING_KEY)?;
+        row.map_or_else(|| Ok(Self::default()), |row| envelope::from_row(FILLING_KEY, &row))
+    }
+
+    /// Whether an index has the entries of the record under `key`, as far as it is filled.
+    pub(crate) fn has(&self, kind: u8, index: u8, key: &[u8]) -> bool {
+        let mut listed = self.indexes.iter().filter(|filling| (filling.kind, filling.index) == (kind, index));
+        listed.next().is_none_or(|filling| key <= filling.after.as_slice())
+    }
+
+    fn numbers(&self, kind: u8) -> Vec<u8> {
+        let of_kind = self.indexes.iter().filter(|filling| filling.kind == kind);
+        of_kind.map(|filling| filling.index).collect()
+    }
+
+    /// The names of the indexes: `index 6 of file`.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let name = |filling: &Filling| {
+            let kind = registry::by_code(filling.kind).map_or("unknown kind", |known| known.kind.name);
+            format!("index {} of {kind}", filling.index)
+        };
+        self.indexes.iter().map(name).collect()
+    }
+
+    fn put(&self, draft: &mut Draft<'_>) -> Result<()> {
+        match self.indexes.is_empty() {
+            true => draft.delete_raw(Space::Meta, FILLING_KEY.to_vec()),
+            false => draft.put_raw(Space::Meta, FILLING_KEY.to_vec(), envelope::to_row(FILLING_KEY, self)?),
+        }
+        Ok(())
+    }
+}
+
+/// Whether any index may be incomplete in some state that is still read.
+///
+/// Set when the store is opened, and never taken back while it is open: a reader may hold a snapshot
+/// of before the last index was complete.
+#[derive(Debug, Default)]
+pub(crate) struct Growth(AtomicBool);
+
+impl Growth {
+    fn set(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+impl View<'_> {
+    /// The indexes of a kind that are complete in this state.
+    ///
+    /// # Errors
+    /// `Corrupt` when the row that lists the others is damaged.
+    pub(crate) fn complete_indexes<R: Resource>(&self) -> Result<Vec<&'static Index<R>>> {
+        let filling = match self.context().engine.growth.is_set() {
+            true => Fillings::of(self.source())?.numbers(R::KIND.code),
+            false => Vec::new(),
+        };
+        Ok(R::indexes().iter().filter(|index| !filling.contains(&index.number)).collect())
+    }
+
+    /// The indexes that are not complete in this state; `None` when the store has none.
+    ///
+    /// # Errors
+    /// As [`View::complete_indexes`].
+    pub(crate) fn fillings(&self) -> Result<Option<Fillings>> {
+        self.context().engine.growth.is_set().then(|| Fillings::of(self.source())).transpose()
+    }
+}
+
+/// The row that says that a record file has all indexes of this build's format.
+pub(crate) fn format_row() -> (Vec<u8>, Vec<u8>) {
+    (FORMAT_KEY.to_vec(), vec![Format::CURRENT.number()])
+}
+
+fn format_of(row: Option<&[u8]>) -> Result<u8> {
+    match row {
+        // Format 1 has no such row.
+        None => Ok(Format::FIRST.number()),
+        Some(&[number]) if Format::from_number(number).is_some() => Ok(number),
+        Some(_) => Err(Error::corrupt("records.redb: the row of its format is damaged; restore it from a backup")),
+    }
+}
+
+/// Lists the indexes that the record file of an older format lacks. Called when the store is opened,
+/// before anybody reads or writes.
+///
+/// # Errors
+/// As any write; `Corrupt` when the row of the format is damaged.
+pub(crate) fn begin(session: &Session) -> Result<()> {
+    let is_growing = session.write(|draft| {
+        let mut fillings = Fillings::of(draft.view().source())?;
+        let held = format_of(draft.raw(Space::Meta, FORMAT_KEY)?.as_deref())?;
+        if held < Format::CURRENT.number() {
+            for registered in REGISTRY {
+                let kind = registered.kind.code;
+                let mut records = draft.view().cursor(Space::Records, &[kind])?;
+                if records.next()?.is_none() {
+                    continue;
+                }
+                let missing = (registered.indexes)().into_iter().filter(|index| index.since > held);
+                let missing = missing.map(|index| Filling { kind, index: index.number, after: Vec::new() });
+                fillings.indexes.extend(missing);
+            }
+            let (key, row) = format_row();
+            draft.put_raw(Space::Meta, key, row);
+            fillings.put(draft)?;
+        }
+        Ok(!fillings.indexes.is_empty())
+    })?;
+    if is_growing {
+        session.context().engine.growth.set();
+    }
+    Ok(())
+}
+
+/// Goes on filling the indexes until all are complete; returns the entries added.
+///
+/// # Errors
+/// As any write, and what `control` says. What is filled so far stays.
+pub(crate) fn fill(session: &Session, control: &Control) -> Result<u64> {
+    let mut added = 0;
+    if !session.context().engine.growth.is_set() {
+        return Ok(added);
+    }
+    loop {
+        control.check()?;
+        // An index can wait, and deletes cannot.
+        session.context().engine.check_space(STEP_BYTES as u64)?;
+        let (entries, is_done) = session.write(fill_step)?;
+        added += entries;
+        if is_done {
+            return Ok(added);
+        }
+    }
+}
+
+/// One commit of [`fill`].
+#[cfg(test)]
+pub(super) fn step(session: &Session) -> Result<()> {
+    session.write(fill_step).map(drop)
+}
+
+/// Adds the entries of some further records to the first index that is not complete; returns how
+/// many, and whether all indexes are complete.
+fn fill_step(draft: &mut Draft<'_>) -> Result<(u64, bool)> {
+    let mut fillings = Fillings::of(draft.view().source())?;
+    let Some(filling) = fillings.indexes.first_mut() else { return Ok((0, true)) };
+    let prefix = [filling.kind];
+    let registered = registry::by_code(filling.kind)
+        .ok_or_else(|| Error::corrupt(format!("no build knows the kind {} of an index", filling.kind)))?;
+    let from = match filling.after.as_slice() {
+        [] => prefix.to_vec(),
+        // The first key after it.
+        after => [after, &[0]].concat(),
+    };
+    let (mut entries, mut records, mut bytes) = (0, 0, 0);
+    let mut is_filled = true;
+    let mut added = Vec::new();
+    {
+        let source = draft.view().source();
+        let mut cursor = source.cursor(Space::Records, &from, key::after_prefix(&prefix).as_deref())?;
+        while let Some((key, row)) = cursor.next()? {
+            if records >= STEP_RECORDS || bytes >= STEP_BYTES {
+                is_filled = false;
+                break;
+            }
+            records += 1;
+            bytes += row.len();
+            // A damaged record is reported to whoever reads it; it has no entries in any index.
+            let payload = envelope::open(&key, filling.kind, &row);
+            let all = payload.and_then(|payload| (registered.entries)(payload)).unwrap_or_default();
+            let record_key = key.get(1..).unwrap_or_default();
+            for (_, entry, value) in all.into_iter().filter(|(index, ..)| *index == filling.index) {
+                added.push(([&[filling.kind, filling.index], entry.as_slice(), record_key].concat(), value));
+            }
+            filling.after = key;
+        }
+    }
+    for (key, value) in added {
+        draft.put_entry(&key, &value);
+        entries += 1;
+    }
+    if is_filled {
+        fillings.indexes.remove(0);
+    }
+    fillings.put(draft)?;
+    Ok((entries, fillings.indexes.is_empty()))
+}

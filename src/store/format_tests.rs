@@ -1,0 +1,224 @@
+//! What is stored, held to a committed list: numbers, members, values and codes of every format.
+//!
+//! `tests/fixtures/v<format>/format.txt` lists what that format stores. The list of the format that
+//! this build writes has to be what the sources say; with everything left out that came later, it has
+//! to be the list of each format before.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use crate::model::REGISTRY;
+use crate::records::Space;
+use crate::value::stored::Format;
+
+const RULE: &str = "What is stored has changed. A member, an enumeration value, a union variant or an index may \
+    be added: raise `Format::CURRENT`, give it `since` with that number, and write the list of the new format with \
+    STATIONDB_PIN_FORMAT=1. Nothing that an earlier format stores may change or go. See \"How the format grows\" in \
+    docs/format.md.";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
+}
+
+fn list_of(format: u8) -> PathBuf {
+    root().join(format!("tests/fixtures/v{format}/format.txt"))
+}
+
+/// The sources of the library, without those of tests.
+fn sources(directory: &Path, texts: &mut Vec<(PathBuf, String)>) {
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let is_test = name.ends_with("tests") || name.ends_with("tests.rs") || name == "sim";
+        if path.is_dir() && !is_test {
+            sources(&path, texts);
+        } else if name.ends_with(".rs") && !is_test {
+            let text = std::fs::read_to_string(&path).unwrap();
+            // Tests stand last in a file.
+            let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap().to_owned();
+            texts.push((path, code));
+        }
+    }
+}
+
+/// The text between the brace at the start and its counterpart.
+fn braced(text: &str) -> &str {
+    let mut depth = 0;
+    for (at, character) in text.char_indices() {
+        match character {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return &text[1..at];
+        }
+    }
+    panic!("a brace is not closed: {text:.80}");
+}
+
+/// Code without comments, attributes and line ends.
+fn bare(code: &str) -> String {
+    let lines = code.lines().map(str::trim).filter(|line| !line.starts_with("//") && !line.starts_with("#["));
+    lines.collect::<Vec<_>>().join(" ")
+}
+
+/// The parts between commas that are in no bracket.
+fn parts(code: &str) -> Vec<String> {
+    let (mut parts, mut depth) = (vec![String::new()], 0);
+    for character in code.chars() {
+        match character {
+            '<' | '(' | '[' | '{' => depth += 1,
+            '>' | ')' | ']' | '}' => depth -= 1,
+            _ => {}
+        }
+        if character == ',' && depth == 0 {
+            parts.push(String::new());
+        } else {
+            parts.last_mut().unwrap().push(character);
+        }
+    }
+    let parts = parts.into_iter().map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
+    parts.filter(|part| !part.is_empty()).collect()
+}
+
+/// What begins with `opening`, up to the closing brace.
+fn bodies<'t>(text: &'t str, opening: &'t str) -> impl Iterator<Item = &'t str> {
+    text.match_indices(opening).map(move |(at, _)| braced(&text[at + opening.len() - 1..]))
+}
+
+/// A line with the format that it came with at its end.
+fn line(text: &str, since: &str) -> String {
+    format!("  {text} since {since}\n")
+}
+
+/// `record!`: each stored struct with its members in order.
+fn records(text: &str, found: &mut BTreeMap<String, String>) {
+    for body in bodies(text, "record! {") {
+        for (at, _) in body.match_indices("pub struct ") {
+            let before = body[..at].trim_end();
+            // Requests and answers are not stored.
+            if before.ends_with("wire") || before.ends_with("patch") {
+                continue;
+            }
+            let rest = &body[at + "pub struct ".len()..];
+            let name = rest.split(|c: char| !c.is_alphanumeric()).next().unwrap();
+            let members = parts(braced(&rest[rest.find('{').unwrap()..])).into_iter().map(|member| {
+                let (since, member) = match member.strip_prefix("since(") {
+                    Some(rest) => rest.split_once(") ").unwrap(),
+                    None => ("1", member.as_str()),
+                };
+                line(member.strip_prefix("pub ").unwrap(), since)
+            });
+            let members: String = members.collect();
+            assert!(found.insert(format!("record {name}"), members).is_none(), "two records are called {name}");
+        }
+    }
+}
+
+/// `wire_enum!` and `wire_union!`: the values in order, the variants with their codes.
+fn enumerations(text: &str, found: &mut BTreeMap<String, String>) {
+    for (opening, kind) in [("wire_enum! {", "enum"), ("wire_union! {", "union")] {
+        for body in bodies(text, opening) {
+            let rest = body.trim_start().strip_prefix("pub enum ").unwrap();
+            let name = rest.split(|c: char| !c.is_alphanumeric()).next().unwrap();
+            let values = parts(braced(&rest[rest.find('{').unwrap()..])).into_iter().enumerate().map(|(at, value)| {
+                let (value, since) = value.split_once(" since ").unwrap_or((&value, "1"));
+                let text = if kind == "enum" { format!("{at} {value}") } else { value.to_owned() };
+                line(&text, since)
+            });
+            let values: String = values.collect();
+            assert!(found.insert(format!("{kind} {name}"), values).is_none(), "two enumerations are called {name}");
+        }
+    }
+}
+
+/// The list of what this build stores.
+fn stored() -> String {
+    let mut texts = Vec::new();
+    sources(&root().join("src"), &mut texts);
+    let mut found = BTreeMap::new();
+    for (_, text) in &texts {
+        let code = bare(text);
+        records(&code, &mut found);
+        enumerations(&code, &mut found);
+    }
+    assert!(found.len() > 60, "{} stored types were found", found.len());
+    for registered in REGISTRY {
+        let kind = &registered.kind;
+        let mut lines = line(&format!("{:?} ids", kind.id), "1");
+        for index in (registered.indexes)() {
+            let unique = if index.unique { " unique" } else { "" };
+            let text = format!("index {} {:?} beside {:?}{unique}", index.number, index.fields, index.include);
+            lines += &line(&text, &index.since.to_string());
+        }
+        assert!(found.insert(format!("kind {:03}", kind.code), lines).is_none());
+    }
+    for (number, space) in Space::ALL.into_iter().enumerate() {
+        found.insert(format!("space {number:03}"), line(space.name(), "1"));
+    }
+    let mut text = String::new();
+    for (head, lines) in found {
+        write!(text, "{head}\n{lines}").unwrap();
+    }
+    text
+}
+
+/// A list without what came after `format`.
+fn as_of(list: &str, format: u8) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    for line in list.lines() {
+        let since = line.rsplit_once(" since ").filter(|_| line.starts_with(' ')).map(|(_, since)| since);
+        if since.is_some_and(|since| since.parse::<u8>().unwrap() > format) {
+            continue;
+        }
+        // A type all of whose lines came later was not there.
+        let is_head = since.is_none();
+        if is_head && kept.last().is_some_and(|last| !last.starts_with(' ')) {
+            kept.pop();
+        }
+        kept.push(line);
+    }
+    if kept.last().is_some_and(|last| !last.starts_with(' ')) {
+        kept.pop();
+    }
+    kept.iter().map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn what_is_stored_is_what_the_committed_lists_say() {
+    let now = stored();
+    let current = Format::CURRENT.number();
+    if std::env::var_os("STATIONDB_PIN_FORMAT").is_some() {
+        std::fs::create_dir_all(list_of(current).parent().unwrap()).unwrap();
+        std::fs::write(list_of(current), &now).unwrap();
+    }
+    let list = |format| {
+        let text = std::fs::read_to_string(list_of(format)).unwrap_or_default();
+        // Whoever checks the sources out may give lines other ends.
+        text.replace("\r\n", "\n")
+    };
+    for format in 1..=current {
+        let (was, is) = (list(format), as_of(&now, format));
+        let differs = was.lines().zip(is.lines()).find(|(was, is)| was != is);
+        assert!(was == is, "format {format}, first difference {differs:?}. {RULE}");
+    }
+}
+
+#[test]
+fn a_list_without_what_came_later_is_that_of_the_format_before() {
+    let now = "enum E\n  0 A = \"A\" since 1\n  1 B = \"B\" since 2\nrecord New\n  a: u8 since 2\nrecord R\n  a: u8 since 1\n";
+    let before = "enum E\n  0 A = \"A\" since 1\nrecord R\n  a: u8 since 1\n";
+    assert_eq!(as_of(now, 1), before);
+    assert_eq!(as_of(now, 2), now);
+    let mut found = BTreeMap::new();
+    let text = "record! {\n/// A.\npub struct A requires(b) {\n/// B.\n#[serde(default)]\npub b: Map<K, V>,\nsince(2) pub c: u8,\n}\n\
+        wire pub struct B { pub d: u8 }\n}\n";
+    records(&bare(text), &mut found);
+    enumerations("wire_enum! { pub enum L { A = \"A\", B = \"B\" since 2, } }", &mut found);
+    let list: Vec<(&str, &str)> = found.iter().map(|(head, lines)| (head.as_str(), lines.as_str())).collect();
+    assert_eq!(list[0], ("enum L", "  0 A = \"A\" since 1\n  1 B = \"B\" since 2\n"));
+    assert_eq!(list[1], ("record A", "  b: Map<K, V> since 1\n  c: u8 since 2\n"));
+    assert_eq!(list.len(), 2);
+}
