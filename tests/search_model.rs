@@ -298,7 +298,9 @@ impl Story {
                 self.disk = image;
                 self.store = Some(open(&self.disk));
             }
-            13..16 => drop(self.store().maintain(&Control::default())?),
+            13..16 => {
+                self.store().maintain(&Control::default())?;
+            }
             _ => {}
         }
         Ok(())

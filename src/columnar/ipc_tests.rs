@@ -412,7 +412,7 @@ fn an_lz4_frame_that_inflates_beyond_its_length_is_refused() {
 /// Where the last buffer of a batch lies, and its length.
 fn last_buffer(metadata: &[u8]) -> (usize, usize) {
     let header = arrow::ipc::root_as_message(metadata).unwrap();
-    let buffer = *header.header_as_record_batch().unwrap().buffers().unwrap().iter().last().unwrap();
+    let buffer = *header.header_as_record_batch().unwrap().buffers().unwrap().iter().next_back().unwrap();
     (buffer.offset() as usize, buffer.length() as usize)
 }
 

@@ -223,7 +223,10 @@ fn a_store_of_the_first_format_is_raised_before_anything_else_and_written_on() {
         let bytes = stored::to_bytes(&old_device()).unwrap();
         let row = envelope::seal_in_first_format(&full_key, Device::KIND.code, &bytes);
         let key = full_key.clone();
-        ada(&store).write(move |draft| Ok(draft.put_raw(Space::Records, key, row))).unwrap();
+        change(&ada(&store), move |draft| {
+            draft.put_raw(Space::Records, key, row);
+            Ok(())
+        });
     }
     age(&disk);
     assert_eq!(format(&disk), "format 1");

@@ -315,7 +315,7 @@ impl TableSalvage<'_> {
         }
         let kept: Vec<Range<usize>> = kept;
         if kept.is_empty() {
-            return Ok((None, vec![meta.first_ordinal..meta.first_ordinal.saturating_add(meta.row_count)]));
+            return Ok((None, all_rows(meta)));
         }
         // Where the order of append cannot be read, the rows count as appended as they stand.
         let ordinals = Ordinals::read(segment, &kept, row_count)?;
@@ -338,9 +338,7 @@ impl TableSalvage<'_> {
         let lost = match &ordinals {
             Some(ordinals) => ordinals.missing(meta.first_ordinal),
             // How many, but not which.
-            None if kept.iter().map(ExactSizeIterator::len).sum::<usize>() < row_count => {
-                vec![meta.first_ordinal..meta.first_ordinal.saturating_add(meta.row_count)]
-            }
+            None if kept.iter().map(ExactSizeIterator::len).sum::<usize>() < row_count => all_rows(meta),
             None => Vec::new(),
         };
         Ok((Some(writer.finish()?), lost))
@@ -383,6 +381,11 @@ impl Piece {
             What::Batch(_) => Space::TableBuffer,
         }
     }
+}
+
+/// The ordinals of all rows of a segment.
+fn all_rows(meta: &SegmentMeta) -> Vec<Range<u64>> {
+    std::iter::once(meta.first_ordinal..meta.first_ordinal.saturating_add(meta.row_count)).collect()
 }
 
 /// The pieces of a table, and the rows of the record file that are none.

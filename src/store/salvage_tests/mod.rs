@@ -233,7 +233,7 @@ fn what_leads_to_the_records_may_be_lost() {
     let truth = Truth::of(&whole);
     let (branches, leaves) = truth.places();
     assert!(!branches.is_empty() && leaves > 20, "{branches:?}, {leaves}");
-    for place in branches.into_iter().chain([0..512]) {
+    for place in branches.into_iter().chain(std::iter::once(0..512)) {
         let image = copy(&*whole);
         let len = usize::try_from(place.end - place.start).unwrap();
         image.open("records.redb", Mode::ReadWrite).unwrap().write_all_at(&vec![0; len], place.start).unwrap();
