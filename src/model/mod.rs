@@ -92,6 +92,8 @@ pub use vendor::VendorPrefix;
 pub mod dashboard;
 pub mod execution;
 pub mod execution_event;
+#[cfg(test)]
+mod field_page_tests;
 pub(crate) mod fields;
 #[cfg(test)]
 mod lab_wire_tests;

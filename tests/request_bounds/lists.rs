@@ -254,8 +254,10 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
         Some(vec![filter; len])
     };
     let order_by = || {
-        let term =
-            |at: usize| ColumnOrderBy { column: if at % 2 == 0 { "v" } else { "i" }.to_owned(), descending: false };
+        let term = |at: usize| ColumnOrderBy {
+            column: if at.is_multiple_of(2) { "v" } else { "i" }.to_owned(),
+            descending: false,
+        };
         Some((0..len).map(term).collect::<Vec<_>>())
     };
     let sink = &mut Vec::new();
