@@ -66,6 +66,7 @@ const NOT_TRIED: &[(&str, &str)] = &[
         "SPILL_BYTES",
         "four gibibytes of temporary files: `bytes_max` of the place is tried with few, in columnar/tests.rs",
     ),
+    ("QUERY_LIST", "tests/request_bounds tries every list of every request with as many entries and one more"),
     ("FINDINGS", "further findings are counted; none is refused"),
     ("FILTER_TEXT_BYTES", "a longer text counts as null; none is refused"),
     ("QUERY_MEMORY_BYTES", "the default of an option"),

@@ -92,7 +92,7 @@ impl Drop for NewContent {
 /// Writes content from `source`, small or as a blob; it is durable, and named by nothing yet.
 pub(super) fn store<A: Access>(access: &A, source: &mut dyn Read, control: &Control) -> Result<NewContent> {
     let engine = access.context().engine.clone();
-    engine.check_process()?;
+    engine.check_place()?;
     let limit = engine.settings.file_bytes_max;
     let threshold = engine.settings.small_blob_bytes.min(limits::SMALL_BLOB_BYTES_MAX);
     let mut source = Guarded::new(source, access, Some(threshold as u64));
@@ -120,7 +120,7 @@ pub(super) fn store<A: Access>(access: &A, source: &mut dyn Read, control: &Cont
 
 /// Writes a chunk of an upload session, always as a blob; of one that is too long, one byte more than it may have.
 pub(super) fn store_chunk<A: Access>(access: &A, source: &mut dyn Read, control: &Control) -> Result<NewContent> {
-    access.context().engine.check_process()?;
+    access.context().engine.check_place()?;
     let mut source = Guarded::new(source, access, None).take(limits::UPLOAD_CHUNK_BYTES + 1);
     Ok(new_content(access, one_blob(put_blob(access, &mut source, control)?), None))
 }

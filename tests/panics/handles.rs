@@ -41,6 +41,8 @@ pub const OTHERS: &[(&str, &str)] = &[
     ("Store::open", "`StoreOptions::open_disk` on a disk of its own"),
     ("Store::options", "makes options"),
     ("Store::restore", "`Store::restore_disk` on disks of its own"),
+    ("Store::salvage", "`Store::salvage_disk` on disks of its own"),
+    ("Store::salvage_disk", "reads around damage; `store::salvage_tests` count a panic as a problem"),
     ("StoreOptions::access_policy", "sets an option"),
     ("StoreOptions::clock", "sets an option"),
     ("StoreOptions::default_workspace", "sets an option"),
@@ -137,6 +139,15 @@ pub fn probes() -> Vec<(&'static str, Run)> {
         ("Store::register", |w, d| {
             d.begin();
             w.store.register("replica").map(drop)
+        }),
+        ("Store::subscribers", |w, d| {
+            d.begin();
+            w.store.subscribers().map(drop)
+        }),
+        ("Store::unregister", |w, d| {
+            w.store.register("replica")?;
+            d.begin();
+            w.store.unregister("replica")
         }),
         ("Store::advance", |w, d| {
             let at = w.store.register("replica")?;
