@@ -130,7 +130,7 @@ fn what_is_salvaged_is_true_and_what_is_missing_was_damaged() {
     // torn, of the one before.
     let stores = [(&closed, vec![Truth::of(&closed)]), (&open, vec![Truth::of(&open), Truth::of(&earlier)])];
     let mut random = Random::new(env("STATIONDB_CRASH_SEED", 1));
-    let runs = env("STATIONDB_SALVAGES", 250);
+    let runs = env("STATIONDB_SALVAGES", 60);
     let mut kinds = BTreeMap::<Kind, [u64; 3]>::new();
     let (mut lossless, mut lost, mut unproven, mut problems) = (0, 0, 0, Vec::new());
     let made = begun.elapsed();
