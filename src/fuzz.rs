@@ -8,7 +8,7 @@ use crate::columnar::{
     CsvImport, ParquetImport, TableSchema, coerce_batch, decode_batch, encode_batch, is_guarded, read_stream, unguarded,
 };
 use crate::filter::{self, Schema, Times};
-use crate::model::table_data::{Column, ColumnType, DataType};
+use crate::model::tables::data::{Column, ColumnType, DataType};
 use crate::model::{Product, REGISTRY, Resource, Specification};
 use crate::packages;
 use crate::records::envelope;

@@ -85,24 +85,24 @@ pub mod prelude {
 
 pub use columnar::{ReadSeek, RowStream, Touched, kernels};
 pub use error::{ApiError, Error, ErrorKind, Place, Result};
-pub use model::dashboard::*;
-pub use model::execution::*;
-pub use model::execution_event::*;
-pub use model::resources::*;
-pub use model::state::*;
-pub use model::table::*;
-pub use model::table_data::*;
-pub use model::table_import::*;
-pub use model::test_plan::*;
-pub use model::test_plan_requests::*;
-pub use model::test_plan_template::*;
-pub use model::test_plan_template_requests::*;
-pub use model::timeline::*;
-pub use model::work_item::*;
-pub use model::work_item_projection::*;
-pub use model::work_item_requests::*;
-pub use model::work_item_template::*;
-pub use model::work_item_template_requests::*;
+pub use model::lab::dashboard::*;
+pub use model::lab::execution::*;
+pub use model::lab::execution_event::*;
+pub use model::lab::resources::*;
+pub use model::lab::state::*;
+pub use model::lab::timeline::*;
+pub use model::tables::data::*;
+pub use model::tables::import::*;
+pub use model::tables::table::*;
+pub use model::test_plans::requests::*;
+pub use model::test_plans::template::*;
+pub use model::test_plans::template_requests::*;
+pub use model::test_plans::test_plan::*;
+pub use model::work_items::projection::*;
+pub use model::work_items::requests::*;
+pub use model::work_items::template::*;
+pub use model::work_items::template_requests::*;
+pub use model::work_items::work_item::*;
 pub use model::{
     Asset, AssetBusType, AssetDiscoveryType, AssetField, AssetId, AssetIdentification, AssetLocation,
     AssetLocationForCreate, AssetLocationForUpdate, AssetOrderBy, AssetPresence, AssetPresenceForUpdate,

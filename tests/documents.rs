@@ -38,8 +38,10 @@ fn every_space_is_in_the_format_page() {
 fn every_kind_code_is_in_the_format_page() {
     let format = read("docs/format.md").replace('\n', " ").to_lowercase();
     let mut count = 0;
-    for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/model")).unwrap() {
-        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap_or_default();
+    let folders = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/model")).unwrap();
+    let folders = folders.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+    for path in folders.flat_map(|folder| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path())) {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
         for declaration in text.split("Kind {").skip(1) {
             let member =
                 |name: &str| Some(declaration.split_once(name)?.1.split([',', '}']).next()?.trim().trim_matches('"'));

@@ -60,7 +60,7 @@ fn links_of_documents_lead_to_files() {
 
 /// Bounds that no call of `holds_at` tries, and why.
 const NOT_TRIED: &[(&str, &str)] = &[
-    ("TABLE_ROWS", "a billion rows: `table_rows_max` is tried with few, in services/table_rules_tests.rs"),
+    ("TABLE_ROWS", "a billion rows: `table_rows_max` is tried with few, in services/tables/rules_tests.rs"),
     ("SPECIFICATION_MAGNITUDE", "no whole number: services/bounds_tests.rs tries the numbers beside it"),
     (
         "SPILL_BYTES",
@@ -71,7 +71,7 @@ const NOT_TRIED: &[(&str, &str)] = &[
     ("FILTER_TEXT_BYTES", "a longer text counts as null; none is refused"),
     ("QUERY_MEMORY_BYTES", "the default of an option"),
     ("RECORD_CACHE_BYTES", "the default of an option, kept by the engine below"),
-    ("SMALL_BLOB_BYTES", "parts two ways of storing that read alike; services/files_tests.rs has a file of each size"),
+    ("SMALL_BLOB_BYTES", "parts two ways of storing that read alike; services/files/tests.rs has a file of each size"),
     ("SMALL_BLOB_BYTES_MAX", "cuts an option down, and refuses nothing"),
     ("DICTIONARY_CACHE_BYTES", "the size of a cache"),
     ("SEARCH_RESIDENT_BYTES", "the size of a cache"),

@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use super::buffer::encode_batch;
 use super::schema::TableSchema;
 use crate::error::ErrorKind;
-use crate::model::table_data::{ColumnType, DataType, column};
+use crate::model::tables::data::{ColumnType, DataType, column};
 use crate::value::limits::{self, holds_at};
 
 #[test]

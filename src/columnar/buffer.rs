@@ -16,7 +16,7 @@ use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type, Timestamp
 
 use super::schema::{TableSchema, UTC};
 use crate::error::{Error, Result};
-use crate::model::table_data::DataType;
+use crate::model::tables::data::DataType;
 use crate::value::limits;
 
 const MAGIC: &[u8; 4] = b"SDTB";

@@ -13,7 +13,7 @@ use arrow::datatypes::{
 
 use super::schema::{TableSchema, UTC, arrow_type};
 use crate::error::{Error, Place, Result};
-use crate::model::table_data::{Column, ColumnType, DataType};
+use crate::model::tables::data::{Column, ColumnType, DataType};
 use crate::value::{limits, time};
 
 const DAY_MS: i64 = 86_400_000;

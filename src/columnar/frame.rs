@@ -11,7 +11,7 @@ use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type, Timestamp
 use super::cells;
 use super::schema::{TableSchema, UTC};
 use crate::error::{Error, Place, Result};
-use crate::model::table_data::{Column, ColumnType, DataFrame, DataType};
+use crate::model::tables::data::{Column, ColumnType, DataFrame, DataType};
 
 /// Reads a frame into one batch with every column of the table.
 ///

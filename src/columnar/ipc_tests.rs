@@ -17,7 +17,7 @@ use super::guard::unguarded;
 use super::ipc::read_stream;
 use super::schema::TableSchema;
 use crate::error::{ErrorKind, Result};
-use crate::model::table_data::{ColumnType, DataType, column};
+use crate::model::tables::data::{ColumnType, DataType, column};
 use crate::value::limits;
 
 fn schema() -> TableSchema {

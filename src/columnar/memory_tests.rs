@@ -11,7 +11,7 @@ use super::order::{key_rows, select_rows};
 use super::*;
 use crate::disk::{MemoryDisk, SharedDisk};
 use crate::error::{ErrorKind, Place};
-use crate::model::table_data::{ColumnType, DataType, column};
+use crate::model::tables::data::{ColumnType, DataType, column};
 use crate::value::Control;
 
 /// An index, and a text.

@@ -20,7 +20,7 @@ use super::segment::{BLOCK_ROWS, ColumnSummary};
 use super::unit;
 use super::view::TableView;
 use crate::error::{Error, Result};
-use crate::model::table_data::DataType;
+use crate::model::tables::data::DataType;
 use crate::value::{Control, limits};
 
 /// Rows that are looked at together: small, so that a summary rules out much.

@@ -10,7 +10,7 @@ use super::cells;
 use super::schema::TableSchema;
 use super::segment::{Block, Part, bits};
 use crate::error::{Error, Result};
-use crate::model::table_data::{Column, ColumnFilter, DataType, FilterOperation};
+use crate::model::tables::data::{Column, ColumnFilter, DataType, FilterOperation};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Compare {
@@ -90,7 +90,7 @@ impl Predicates {
     pub(super) fn with_usable(&self, schema: &TableSchema, column: usize) -> Result<Self> {
         let mut predicates = self.0.clone();
         let declared = schema.column(column)?;
-        if declared.column_type == crate::model::table_data::ColumnType::Nullable {
+        if declared.column_type == crate::model::tables::data::ColumnType::Nullable {
             predicates.push(Predicate { column, test: Test::IsNotNull });
         }
         if declared.data_type.is_float() {

@@ -15,7 +15,7 @@ use super::scan::MergedScan;
 use super::spill::{SpillPlace, SpillSort};
 use super::view::TableView;
 use crate::error::{Error, Result};
-use crate::model::table_data::DataType;
+use crate::model::tables::data::DataType;
 use crate::value::{Control, guarded, limits};
 
 /// Rows of one batch of an ordered stream.

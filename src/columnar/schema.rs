@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef, TimeUnit};
 
 use crate::error::{Error, Result};
-use crate::model::table_data::{Column, ColumnType, DataType};
+use crate::model::tables::data::{Column, ColumnType, DataType};
 use crate::value::limits;
 
 /// The time zone of every timestamp column.

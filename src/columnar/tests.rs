@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::disk::{MemoryDisk, SharedDisk};
-use crate::model::table_data::{
+use crate::model::tables::data::{
     Column, ColumnFilter, ColumnType, DataFrame, DataType, DecimationDistribution, DecimationMethod, FilterOperation,
     column,
 };

@@ -4,8 +4,9 @@ use std::io::Read as _;
 
 use serde_json::{Value, json};
 
+use super::assets::tests as asset_tests;
 use super::test_store::TestStore;
-use super::{AssetService, FileService, SpecificationService, TableService, asset_tests};
+use super::{AssetService, FileService, SpecificationService, TableService};
 use crate::ErrorKind::{InvalidArgument, LimitExceeded, Unsupported};
 use crate::model::*;
 use crate::session::Session;

@@ -18,7 +18,7 @@ use super::subscribers::SUBSCRIBER;
 use super::view::View;
 use super::{Draft, Session};
 use crate::error::{Error, Result};
-use crate::model::registry;
+use crate::model::resource::registry;
 use crate::records::{Source, Space, envelope};
 use crate::value::{stored, time};
 

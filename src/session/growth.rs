@@ -16,7 +16,7 @@ use super::access::{Access, Session};
 use super::draft::Draft;
 use super::view::View;
 use crate::error::{Error, Result};
-use crate::model::{Index, REGISTRY, Resource, registry};
+use crate::model::{Index, REGISTRY, Resource, resource::registry};
 use crate::records::{Source, Space, envelope};
 use crate::value::stored::Format;
 use crate::value::wire::record;

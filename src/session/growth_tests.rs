@@ -6,7 +6,7 @@ use super::growth::{self, FILLING_KEY, Fillings};
 use super::{Access, Identity, OrderTerm, Query, Session, What};
 use crate::disk::{Disk, MemoryDisk, Mode, read_file};
 use crate::error::{ErrorKind, Result};
-use crate::model::table::TableMetadata;
+use crate::model::tables::table::TableMetadata;
 use crate::model::{Field, REGISTRY, Resource};
 use crate::records::{Space, envelope};
 use crate::store::{Store, StoreOptions, VerifyLevel};

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::execution::Job;
+use crate::model::lab::execution::Job;
 
 /// The jobs of one executed action.
 #[derive(Clone, Debug)]

@@ -18,7 +18,7 @@ use super::identity::Visibility;
 use super::view::{Place, View, record_key};
 use crate::disk::Owner;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{REGISTRY, Registered, registry};
+use crate::model::{REGISTRY, Registered, resource::registry};
 use crate::records::{Snapshot, Source, Space, envelope};
 use crate::search::{
     self, Ask, Cell, Change, Checkpoint, ColumnName, DocKey, Document, Index, Opened, Request, Scope, Shape,

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::scrub_indexes;
 use super::verify::{REBUILD, RECORD_FILE, RESTORE, VerifyReport};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::registry;
+use crate::model::resource::registry;
 use crate::records::{Collection, Snapshot, Source, Space, Sum, Sums, envelope};
 use crate::session::{Fillings, guarded};
 use crate::value::Control;

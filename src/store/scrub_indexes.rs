@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::scrub::{is_damage, kind_name};
 use super::verify::{REBUILD, RECORD_FILE, RESTORE, VerifyReport};
 use crate::error::{Error, Result};
-use crate::model::registry::{self, Registered};
+use crate::model::resource::registry::{self, Registered};
 use crate::records::{Source, Space, Sum, envelope};
 use crate::session::{Fillings, guarded};
 use crate::value::Control;

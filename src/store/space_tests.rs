@@ -8,7 +8,7 @@ use super::verify::VerifyLevel;
 use crate::columnar::SegmentMeta;
 use crate::disk::sim::{OpKind, SimDisk};
 use crate::disk::{MemoryDisk, walk};
-use crate::model::table_data::column;
+use crate::model::tables::data::column;
 use crate::records::{Source, Space};
 use crate::value::ManualClock;
 use crate::*;

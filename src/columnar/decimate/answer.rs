@@ -16,7 +16,7 @@ use super::super::segment::{BLOCK_ROWS, ExtremeRows, PAGE_ROWS};
 use super::super::view::{Locator, Run, TableView};
 use super::Level;
 use crate::error::{Error, Result};
-use crate::model::table_data::DataType;
+use crate::model::tables::data::DataType;
 use crate::value::Control;
 
 /// Rows of extremes that one thread reads at a time.

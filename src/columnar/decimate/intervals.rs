@@ -11,7 +11,7 @@ use super::super::view::{Locator, Run, TableView};
 use super::stream::bounds;
 use super::{Best, Decimation, Level, array_extremes, span_of};
 use crate::error::Result;
-use crate::model::table_data::DecimationMethod;
+use crate::model::tables::data::DecimationMethod;
 use crate::value::Control;
 
 /// The place of a row in the order of the whole table.

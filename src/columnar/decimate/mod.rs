@@ -20,7 +20,7 @@ use super::kernels::{Extremes, Sample, extremes, extremes_where};
 use super::predicate::Predicates;
 use super::view::TableView;
 use crate::error::{Error, Result};
-use crate::model::table_data::{DecimationDistribution, DecimationMethod};
+use crate::model::tables::data::{DecimationDistribution, DecimationMethod};
 use crate::value::Control;
 
 /// A checked decimation.

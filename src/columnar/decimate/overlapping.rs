@@ -18,7 +18,7 @@ use super::super::view::{Locator, Run, TableView};
 use super::Decimation;
 use super::intervals::{Cuts, Pass, Piece, Rank, Source};
 use crate::error::{Error, Result};
-use crate::model::table_data::DecimationMethod;
+use crate::model::tables::data::DecimationMethod;
 use crate::value::Control;
 
 /// Blocks that begin in one window, at least: fewer would leave the second thread without work.

@@ -12,7 +12,7 @@ use super::super::view::{Locator, Run, TableView};
 use super::answer::{Extreme, Kept};
 use super::{Best, Decimation, Level, array_extremes, flush, span_of};
 use crate::error::{Error, Result};
-use crate::model::table_data::DecimationMethod;
+use crate::model::tables::data::DecimationMethod;
 use crate::value::Control;
 
 /// Equal spans beyond this many are found row by row.

@@ -16,7 +16,7 @@ use super::super::unit;
 use super::super::view::{Locator, TableView};
 use super::{Best, Decimation, Level, array_extremes, flush, span_of};
 use crate::error::Result;
-use crate::model::table_data::DecimationMethod;
+use crate::model::tables::data::DecimationMethod;
 use crate::value::Control;
 
 /// Memory of one row of a sorted selection.

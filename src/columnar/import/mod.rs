@@ -15,7 +15,7 @@ pub use parquet::ParquetImport;
 pub use text::CsvImport;
 
 use crate::error::{Error, Result};
-use crate::model::table_data::Column;
+use crate::model::tables::data::Column;
 
 /// What a Parquet file is read from: a file, a cursor, anything that can be read at any place.
 pub trait ReadSeek: Read + Seek + Send {}

@@ -24,7 +24,7 @@ use crate::columnar::coerce::coerce_batch;
 use crate::columnar::guard::guarded;
 use crate::columnar::schema::TableSchema;
 use crate::error::{Error, Place, Result};
-use crate::model::table_data::{Column, ColumnType, DataType};
+use crate::model::tables::data::{Column, ColumnType, DataType};
 use crate::value::{Control, limits};
 
 const MAGIC: &[u8; 4] = b"PAR1";

@@ -12,7 +12,7 @@ use parquet::schema::types::ColumnPath;
 use super::ParquetImport;
 use crate::columnar::{TableSchema, batch_rows, export_parquet, frame_to_batch};
 use crate::error::{ErrorKind, Place};
-use crate::model::table_data::{Column, ColumnType, DataFrame, DataType, column};
+use crate::model::tables::data::{Column, ColumnType, DataFrame, DataType, column};
 use crate::value::{Control, limits};
 
 fn columns() -> Vec<Column> {

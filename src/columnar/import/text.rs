@@ -11,7 +11,7 @@ use crate::columnar::cells;
 use crate::columnar::frame::column_of_texts;
 use crate::columnar::schema::{TableSchema, arrow_type};
 use crate::error::{Error, Place, Result};
-use crate::model::table_data::{Column, ColumnType, DataType};
+use crate::model::tables::data::{Column, ColumnType, DataType};
 
 /// Rows of one batch; the first batch is also what types are inferred from.
 const BATCH_ROWS: usize = 16 * 1024;

@@ -16,7 +16,7 @@ use super::decode::{
 use super::dictionary::Dictionaries;
 use super::values::{Part, Values};
 use crate::error::{Error, Result};
-use crate::model::table_data::DataType;
+use crate::model::tables::data::DataType;
 
 /// Bytes between wanted ones that are read along rather than skipped: a system call costs as much as copying these.
 const GAP: usize = 3 * 1024;

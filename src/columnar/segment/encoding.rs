@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::PAGE_ROWS;
 use crate::columnar::schema::TableSchema;
-use crate::model::table_data::DataType;
+use crate::model::tables::data::DataType;
 
 /// Rows that the choice looks at, in slices spread over the row group.
 const SAMPLE_ROWS: usize = 4096;

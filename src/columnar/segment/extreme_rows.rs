@@ -18,7 +18,7 @@ use arrow::datatypes::{DataType as Arrow, Float32Type, Float64Type, Int32Type, I
 use super::BLOCK_ROWS;
 use super::summary::Blocks;
 use crate::columnar::schema::{TableSchema, UTC};
-use crate::model::table_data::DataType;
+use crate::model::tables::data::DataType;
 
 /// Numeric columns of a table beyond which these rows would take too much beside the pages: they grow with its square.
 const COLUMNS_MAX: usize = 8;

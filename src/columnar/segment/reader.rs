@@ -28,7 +28,7 @@ use super::{BLOCK_ROWS, SegmentMeta, data_name, summary_name};
 use crate::columnar::schema::TableSchema;
 use crate::disk::{Mode, SharedDisk};
 use crate::error::{Error, Result};
-use crate::model::table_data::DataType;
+use crate::model::tables::data::DataType;
 use crate::value::Control;
 
 /// Page ranges closer than this are read in one go.

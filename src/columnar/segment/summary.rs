@@ -7,7 +7,7 @@ use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type, Timestamp
 
 use super::BLOCK_ROWS;
 use crate::columnar::kernels::{Extremes, Sample, extremes, extremes_where};
-use crate::model::table_data::DataType;
+use crate::model::tables::data::DataType;
 
 /// Blocks under one entry of the coarse level.
 const FAN: usize = 64;

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::columnar::schema::TableSchema;
 use crate::disk::{MemoryDisk, SharedDisk};
-use crate::model::table_data::{Column, ColumnType, DataType};
+use crate::model::tables::data::{Column, ColumnType, DataType};
 
 const ROWS: usize = 12_805;
 

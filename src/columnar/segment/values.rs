@@ -11,7 +11,7 @@ use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use super::decode::deltas;
 use crate::columnar::schema::UTC;
 use crate::error::{Error, Result};
-use crate::model::table_data::DataType;
+use crate::model::tables::data::DataType;
 
 /// Decoded values without nulls, in the form in which tests want them.
 pub enum Part<'a> {

@@ -1,8 +1,8 @@
 //! The built-in actions and what they do to the state; `docs/states-and-actions.md` shows the same table.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::execution::ExecutionDefinition;
-use crate::model::state::State;
+use crate::model::lab::execution::ExecutionDefinition;
+use crate::model::lab::state::State;
 
 /// From which states a built-in action leads.
 #[derive(Clone, Copy, Debug)]
@@ -166,7 +166,7 @@ pub(crate) fn resolve(situation: Situation<'_>, name: &str) -> Result<Step> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::execution::{ManualExecution, NoneExecution};
+    use crate::model::lab::execution::{ManualExecution, NoneExecution};
 
     fn manual(action: &str) -> ExecutionDefinition {
         ManualExecution { action: action.to_owned() }.into()

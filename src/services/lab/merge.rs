@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 
 use crate::error::Result;
-use crate::model::dashboard::{Dashboard, DashboardPatch};
-use crate::model::execution::ExecutionDefinition;
-use crate::model::resources::{ResourceSelectionDefinition, SystemResourceSelectionDefinition};
+use crate::model::lab::dashboard::{Dashboard, DashboardPatch};
+use crate::model::lab::execution::ExecutionDefinition;
+use crate::model::lab::resources::{ResourceSelectionDefinition, SystemResourceSelectionDefinition};
 use crate::value::Patch;
 
 /// The list that null leaves: none; that an empty list leaves under `replace`: an empty one.
@@ -134,7 +134,7 @@ pub(crate) fn inherited_map(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::execution::{ManualExecution, NoneExecution};
+    use crate::model::lab::execution::{ManualExecution, NoneExecution};
 
     fn texts(items: &[&str]) -> Vec<String> {
         items.iter().map(|&item| item.to_owned()).collect()

@@ -17,8 +17,8 @@ use chrono::{DateTime, Utc};
 
 use crate::error::{Error, Result};
 use crate::model::Resource;
-use crate::model::dashboard::Dashboard;
-use crate::model::state::State;
+use crate::model::lab::dashboard::Dashboard;
+use crate::model::lab::state::State;
 use crate::session::{Draft, What};
 use crate::value::RecordKey;
 

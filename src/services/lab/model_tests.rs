@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::disk::MemoryDisk;
 use crate::error::{Error, Result};
-use crate::model::test_plan_requests::QueryTestPlansRequest;
-use crate::model::work_item_requests::QueryWorkItemsRequest;
+use crate::model::test_plans::requests::QueryTestPlansRequest;
+use crate::model::work_items::requests::QueryWorkItemsRequest;
 use crate::services::{TestPlanService, WorkItemService};
 use crate::session::{Identity, Session};
 use crate::store::{Store, StoreOptions};

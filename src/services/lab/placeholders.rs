@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use crate::model::Resource;
-use crate::model::dashboard::Dashboard;
+use crate::model::lab::dashboard::Dashboard;
 use crate::value::wire::fold;
 use crate::value::{Env, Val, time};
 
@@ -111,7 +111,7 @@ fn encode(out: &mut String, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::work_item::WorkItem;
+    use crate::model::work_items::work_item::WorkItem;
 
     fn item() -> WorkItem {
         serde_json::from_str(

@@ -6,18 +6,18 @@ mod records;
 mod tests;
 
 use crate::error::Result;
-use crate::model::test_plan::TestPlan;
-use crate::model::test_plan_requests::{
+use crate::model::test_plans::requests::{
     CreateTestPlanRequest, CreateTestPlansPartialSuccessResponse, DeleteTestPlansPartialSuccessResponse,
     PagedTestPlans, QueryTestPlansRequest, ScheduleTestPlansRequest, ScheduleTestPlansResponse, TestPlanOrderBy,
     UpdateTestPlansRequest, UpdateTestPlansResponse, project_test_plan,
 };
-use crate::model::test_plan_template::TestPlanTemplate;
-use crate::model::test_plan_template_requests::{
+use crate::model::test_plans::template::TestPlanTemplate;
+use crate::model::test_plans::template_requests::{
     CreateTestPlanTemplatePartialSuccessResponse, CreateTestPlanTemplateRequest,
     DeleteTestPlanTemplatesPartialSuccessResponse, PagedTestPlanTemplates, QueryTestPlanTemplatesRequest,
     TestPlanTemplateOrderBy, project_test_plan_template,
 };
+use crate::model::test_plans::test_plan::TestPlan;
 use crate::services::lab::batch;
 use crate::services::lab::query::{self, Ask};
 use crate::session::{Access, Plan};

@@ -1,12 +1,12 @@
 //! What test plans and their templates bring to the shared machinery.
 
 use crate::error::Result;
-use crate::model::dashboard::Dashboard;
-use crate::model::state::State;
-use crate::model::test_plan::TestPlan;
-use crate::model::test_plan_requests::{CreateTestPlanRequest, ScheduleTestPlanRequest, UpdateTestPlanRequest};
-use crate::model::test_plan_template::TestPlanTemplate;
-use crate::model::test_plan_template_requests::CreateTestPlanTemplateRequest;
+use crate::model::lab::dashboard::Dashboard;
+use crate::model::lab::state::State;
+use crate::model::test_plans::requests::{CreateTestPlanRequest, ScheduleTestPlanRequest, UpdateTestPlanRequest};
+use crate::model::test_plans::template::TestPlanTemplate;
+use crate::model::test_plans::template_requests::CreateTestPlanTemplateRequest;
+use crate::model::test_plans::test_plan::TestPlan;
 use crate::services::lab::{Amendment, Creation, LabRecord, Stamp, Stateful, batch, checks, merge, placeholders};
 use crate::session::{Draft, What};
 use crate::value::{Patch, RecordKey};

@@ -11,13 +11,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::error::{ApiError, Error, ErrorKind, Result};
 use crate::model::Resource;
-use crate::model::execution::{
+use crate::model::lab::execution::{
     ExecuteWorkItemResponse, ExecutionDefinition, ExecutionResult, Job, JobExecution, JobExecutionResult,
     ManualExecutionResult, NoneExecutionResult, NotebookExecution, NotebookExecutionResult, ScheduleExecutionResult,
     UnscheduleExecutionResult,
 };
-use crate::model::execution_event::{EventType, ExecutionEvent, ExecutionEventBase, ExecutionEventDetail};
-use crate::model::work_item::WorkItem;
+use crate::model::lab::execution_event::{EventType, ExecutionEvent, ExecutionEventBase, ExecutionEventDetail};
+use crate::model::work_items::work_item::WorkItem;
 use crate::records::{Space, envelope};
 use crate::services::lab::actions::{Runs, Situation, Step, invalid_state, resolve};
 use crate::services::lab::{LabRecord, not_found, placeholders};

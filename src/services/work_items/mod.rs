@@ -11,21 +11,21 @@ mod tests;
 pub(crate) use execute::recover_intents;
 
 use crate::error::Result;
-use crate::model::execution::ExecuteWorkItemResponse;
-use crate::model::work_item::WorkItem;
-use crate::model::work_item_projection::project_work_item;
-use crate::model::work_item_requests::{
+use crate::model::lab::execution::ExecuteWorkItemResponse;
+use crate::model::work_items::projection::project_work_item;
+use crate::model::work_items::requests::{
     CreateWorkItemRequest, CreateWorkItemsPartialSuccessResponse, DeleteWorkItemsPartialSuccessResponse,
     PagedWorkItems, QueryWorkItemsRequest, ScheduleWorkItemsPartialSuccessResponse, ScheduleWorkItemsRequest,
     UpdateWorkItemsPartialSuccessResponse, UpdateWorkItemsRequest, WorkItemOrderBy,
 };
-use crate::model::work_item_template::WorkItemTemplate;
-use crate::model::work_item_template_requests::{
+use crate::model::work_items::template::WorkItemTemplate;
+use crate::model::work_items::template_requests::{
     CreateWorkItemTemplateRequest, CreateWorkItemTemplatesPartialSuccessResponse,
     DeleteWorkItemTemplatesPartialSuccessResponse, PagedWorkItemTemplates, QueryWorkItemTemplatesRequest,
     UpdateWorkItemTemplatesPartialSuccessResponse, UpdateWorkItemTemplatesRequest, WorkItemTemplateOrderBy,
     project_template,
 };
+use crate::model::work_items::work_item::WorkItem;
 use crate::services::lab::batch;
 use crate::services::lab::query::{self, Ask};
 use crate::session::{Access, Plan};

@@ -3,10 +3,10 @@
 use chrono::{DateTime, Utc};
 
 use crate::error::Result;
-use crate::model::dashboard::Dashboard;
-use crate::model::state::State;
-use crate::model::work_item::WorkItem;
-use crate::model::work_item_template::WorkItemTemplate;
+use crate::model::lab::dashboard::Dashboard;
+use crate::model::lab::state::State;
+use crate::model::work_items::template::WorkItemTemplate;
+use crate::model::work_items::work_item::WorkItem;
 use crate::services::lab::{LabRecord, Stamp, Stateful, checks, placeholders};
 use crate::value::RecordKey;
 

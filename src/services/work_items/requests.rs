@@ -1,14 +1,14 @@
 //! How the requests about work items make and change them.
 
 use crate::error::Result;
-use crate::model::resources::{
+use crate::model::lab::resources::{
     ResourceDefinition, ResourcePatch, ResourcesDefinition, ScheduleResourceDefinition, ScheduleResourcesDefinition,
     ScheduleSystemResourceDefinition, SystemResourceDefinition, SystemResourcePatch, TemplateResourceDefinition,
 };
-use crate::model::state::State;
-use crate::model::work_item::WorkItem;
-use crate::model::work_item_requests::{CreateWorkItemRequest, ScheduleWorkItemRequest, UpdateWorkItemRequest};
-use crate::model::work_item_template::WorkItemTemplate;
+use crate::model::lab::state::State;
+use crate::model::work_items::requests::{CreateWorkItemRequest, ScheduleWorkItemRequest, UpdateWorkItemRequest};
+use crate::model::work_items::template::WorkItemTemplate;
+use crate::model::work_items::work_item::WorkItem;
 use crate::services::lab::{Amendment, Creation, Stateful, batch, checks, merge};
 use crate::session::{Draft, What};
 use crate::value::Patch;

@@ -1,9 +1,9 @@
 //! How the requests about work item templates make and change them.
 
 use crate::error::Result;
-use crate::model::resources::{TemplateResourceDefinition, TemplateResourcePatch};
-use crate::model::work_item_template::WorkItemTemplate;
-use crate::model::work_item_template_requests::{CreateWorkItemTemplateRequest, UpdateWorkItemTemplateRequest};
+use crate::model::lab::resources::{TemplateResourceDefinition, TemplateResourcePatch};
+use crate::model::work_items::template::WorkItemTemplate;
+use crate::model::work_items::template_requests::{CreateWorkItemTemplateRequest, UpdateWorkItemTemplateRequest};
 use crate::services::lab::{Amendment, Creation, merge};
 use crate::session::{Draft, What};
 use crate::value::Patch;

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use super::*;
 use crate::disk::MemoryDisk;
 use crate::error::{Error, ErrorKind};
-use crate::model::execution_event::ExecutionEventDetail;
-use crate::model::state::State;
-use crate::model::work_item_requests::UpdateWorkItemRequest;
+use crate::model::lab::execution_event::ExecutionEventDetail;
+use crate::model::lab::state::State;
+use crate::model::work_items::requests::UpdateWorkItemRequest;
 use crate::session::{
     FreshIdRunner, Identity, JobRequest, JobRunner, NotebookRequest, Position, QueueFailure, Session, What,
 };
@@ -848,7 +848,7 @@ fn an_intent_without_a_result_becomes_an_event_with_an_error_when_the_store_is_o
         let intent = execute::Intent {
             item_id: "1000".into(),
             action: "START".into(),
-            event: crate::model::execution_event::EventType::Job,
+            event: crate::model::lab::execution_event::EventType::Job,
             triggered_by: "ada".into(),
             triggered_at: Some(clock),
         };

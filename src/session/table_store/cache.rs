@@ -181,7 +181,7 @@ impl TableCache {
 mod tests {
     use super::*;
     use crate::columnar::encode_batch;
-    use crate::model::table_data::{ColumnType, DataType, column};
+    use crate::model::tables::data::{ColumnType, DataType, column};
     use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 
     #[test]

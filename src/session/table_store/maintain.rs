@@ -6,7 +6,7 @@ use super::{TableState, set_merge_due};
 use crate::columnar::SegmentMeta;
 use crate::error::Result;
 use crate::model::Resource;
-use crate::model::table::TableMetadata;
+use crate::model::tables::table::TableMetadata;
 use crate::records::{Space, envelope};
 use crate::session::access::{Access, Session};
 use crate::value::{Control, RecordKey, guarded};
@@ -75,8 +75,8 @@ fn settle(session: &Session, key: RecordKey) -> Result<()> {
 mod tests {
     use super::*;
     use crate::disk::MemoryDisk;
-    use crate::model::table::CreateTableRequest;
-    use crate::model::table_data::{Column, ColumnType, DataType};
+    use crate::model::tables::data::{Column, ColumnType, DataType};
+    use crate::model::tables::table::CreateTableRequest;
     use crate::session::Identity;
     use crate::session::table_store::{add_segments, key_of};
     use crate::store::Store;

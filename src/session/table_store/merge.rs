@@ -7,7 +7,7 @@ use super::sink::new_writer;
 use super::{SEGMENT_ROWS, directory, entry_key, forget_segment, key_of, manifest, put_segment, schema_of};
 use crate::columnar::{MergedScan, Predicates, Run, SegmentMeta, TableView, data_name, summary_name};
 use crate::error::Result;
-use crate::model::table::TableMetadata;
+use crate::model::tables::table::TableMetadata;
 use crate::records::Space;
 use crate::session::access::{Access, Session};
 use crate::session::engine::lock;

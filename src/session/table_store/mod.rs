@@ -21,7 +21,7 @@ use super::view::View;
 use crate::columnar::{Run, SegmentMeta, SpillPlace, TableSchema, TableView, batch_row_count, data_name, summary_name};
 use crate::error::{Error, Result};
 use crate::model::Resource;
-use crate::model::table::TableMetadata;
+use crate::model::tables::table::TableMetadata;
 use crate::records::{Space, envelope};
 use crate::value::wire::record;
 use crate::value::{RecordKey, limits};

@@ -18,7 +18,7 @@ use crate::columnar::{
 use crate::disk::{SharedDisk, copy_file};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Resource;
-use crate::model::table::TableMetadata;
+use crate::model::tables::table::TableMetadata;
 use crate::records::{Change, RecordFile, Source, Space, envelope};
 use crate::session::view::record_key;
 use crate::value::{Control, RecordKey, stored};

@@ -4,7 +4,7 @@ use super::sink::new_writer;
 use super::{directory, key_of, put_segment, put_state, schema_of, state, stretches};
 use crate::columnar::{data_name, summary_name};
 use crate::error::Result;
-use crate::model::table::TableMetadata;
+use crate::model::tables::table::TableMetadata;
 use crate::records::Space;
 use crate::session::access::{Access, Session};
 use crate::session::engine::{Engine, lock};

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Proof, SalvageReport};
 use crate::disk::SharedDisk;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::registry;
+use crate::model::resource::registry;
 use crate::records::salvage::Salvaged;
 use crate::records::{Change, RecordFile, Source, Space};
 use crate::session::Engine;

@@ -27,7 +27,7 @@ use super::scrub_indexes::index_entries;
 use super::{format, lock};
 use crate::disk::{DiskFile, Mode, RealDisk, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::registry;
+use crate::model::resource::registry;
 use crate::records::salvage::{LostEntries, Proof, Salvaged};
 use crate::records::{Change, Collection, RecordFile, RecordFileOptions, Source, Space};
 use crate::session::guarded;

@@ -17,7 +17,7 @@ use self::truth::Truth;
 use crate::disk::sim::{Random, SimDisk};
 use crate::disk::{Disk, MemoryDisk, Mode, SharedDisk};
 use crate::error::ErrorKind;
-use crate::model::content::StoredContent;
+use crate::model::files::content::StoredContent;
 use crate::records::Space;
 use crate::store::{SalvageReport, Store, StoreOptions};
 use crate::value::Control;

@@ -1,0 +1,40 @@
+//! When a calibration is due, and how it stands: functions of stored facts and a moment, never stored themselves.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::model::assets::parts::{CalibrationStatus, ExternalCalibration};
+use crate::value::time;
+
+/// The due date that holds: the operator's own date, else the calibration date plus the asset's custom interval in
+/// months, else the manufacturer's date. `None` without any of them.
+///
+/// Months are calendar months in UTC; the day is clamped to the month's last, so 31 January plus one month is the last
+/// of February.
+#[must_use]
+pub fn resolved_due_date(
+    calibration: &ExternalCalibration,
+    custom_interval_months: Option<i32>,
+) -> Option<DateTime<Utc>> {
+    let by_interval = || Some(time::add_months(calibration.date?, i64::from(custom_interval_months?)));
+    calibration.next_custom_due_date.or_else(by_interval).or(calibration.next_recommended_date)
+}
+
+/// The status at `now`: being away beats every date; no due date is OK; due at the due date itself; approaching when
+/// the due date is at most `warning_days` away.
+#[must_use]
+pub fn status_at(now: DateTime<Utc>, is_out: bool, due: Option<DateTime<Utc>>, warning_days: u32) -> CalibrationStatus {
+    let Some(due) = due.filter(|_| !is_out) else {
+        return if is_out { CalibrationStatus::OutForCalibration } else { CalibrationStatus::Ok };
+    };
+    if now >= due {
+        CalibrationStatus::PastRecommendedDueDate
+    } else if due - now <= TimeDelta::days(i64::from(warning_days)) {
+        CalibrationStatus::ApproachingRecommendedDueDate
+    } else {
+        CalibrationStatus::Ok
+    }
+}
+
+#[cfg(test)]
+#[path = "calibration_tests.rs"]
+mod tests;

@@ -1,0 +1,274 @@
+//! What create and update requests do to an asset record: pure, one item at a time.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+
+use crate::error::{Error, Result};
+use crate::model::assets::asset::Asset;
+use crate::model::assets::identity::{AssetIdentification, Identity};
+use crate::model::assets::parts::{
+    AssetLocation, AssetLocationForCreate, AssetLocationForUpdate, AssetPresenceStatus, AssetPresenceUpdate,
+    AssetPresenceWithSystemConnection, ExternalCalibration, SelfCalibration, TemperatureSensor,
+};
+use crate::model::assets::requests::{CreateAssetRequest, UpdateAssetRequest};
+use crate::model::resource::declare::check_property_keys;
+use crate::value::{Stored as _, limits};
+
+fn check_count(what: &str, member: &str, count: Option<usize>) -> Result<()> {
+    match count {
+        Some(count) if count > limits::ASSET_COLLECTION => Err(Error::limit(format!(
+            "the asset has {count} {what}, more than the {} that it may have",
+            limits::ASSET_COLLECTION
+        ))
+        .at_member(member)),
+        _ => Ok(()),
+    }
+}
+
+fn required<T>(value: Option<&T>, member: &str) -> Result<()> {
+    match value {
+        Some(_) => Ok(()),
+        None => Err(Error::invalid(format!("{member} is required")).at_member(member)),
+    }
+}
+
+fn check_sensors(sensors: Option<&Vec<TemperatureSensor>>, member: &str) -> Result<()> {
+    check_count("temperature sensors", member, sensors.map(Vec::len))?;
+    sensors.into_iter().flatten().try_for_each(|sensor| match sensor.reading {
+        Some(reading) if reading.is_finite() => Ok(()),
+        _ => Err(Error::invalid("a temperature sensor needs a reading that is a number").at_member(member)),
+    })
+}
+
+fn check_self_calibration(calibration: &SelfCalibration) -> Result<()> {
+    check_sensors(calibration.temperature_sensors.as_ref(), "selfCalibration.temperatureSensors")?;
+    required(calibration.date.as_ref(), "selfCalibration.date")
+}
+
+fn check_external_calibration(calibration: &ExternalCalibration) -> Result<()> {
+    check_sensors(calibration.temperature_sensors.as_ref(), "externalCalibration.temperatureSensors")?;
+    required(calibration.date.as_ref(), "externalCalibration.date")?;
+    required(calibration.recommended_interval.as_ref(), "externalCalibration.recommendedInterval")?;
+    required(calibration.next_recommended_date.as_ref(), "externalCalibration.nextRecommendedDate")
+}
+
+impl From<AssetLocationForCreate> for AssetLocation {
+    fn from(location: AssetLocationForCreate) -> Self {
+        Self {
+            minion_id: location.minion_id,
+            physical_location: location.physical_location,
+            parent: location.parent,
+            resource_uri: location.resource_uri,
+            slot_number: location.slot_number,
+            state: location.state.map(|state| AssetPresenceWithSystemConnection {
+                asset_presence: state.asset_presence,
+                system_connection: None,
+            }),
+        }
+    }
+}
+
+impl Asset {
+    /// The record that a create request makes, without an id; the caller still has to look whether its identity is taken.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when the identity is incomplete, the location or its presence is missing, or a calibration
+    /// lacks a required member; `LimitExceeded` when a collection is too large.
+    pub(crate) fn create(request: CreateAssetRequest, now: DateTime<Utc>, default_workspace: &str) -> Result<Self> {
+        let location = request
+            .location
+            .filter(|location| location.state.as_ref().is_some_and(|state| state.asset_presence.is_some()))
+            .ok_or_else(|| {
+                Error::invalid("an asset needs a location with a presence").at_member("location.state.assetPresence")
+            })?;
+        let mut asset = Self {
+            id: None,
+            name: request.name,
+            model_name: request.model_name,
+            model_number: request.model_number,
+            serial_number: request.serial_number,
+            vendor_name: request.vendor_name,
+            vendor_number: request.vendor_number,
+            bus_type: Some(request.bus_type.unwrap_or_default()),
+            asset_type: Some(request.asset_type.unwrap_or_default()),
+            discovery_type: Some(request.discovery_type.unwrap_or_default()),
+            firmware_version: request.firmware_version,
+            hardware_version: request.hardware_version,
+            visa_resource_name: request.visa_resource_name,
+            part_number: request.part_number,
+            temperature_sensors: request.temperature_sensors,
+            supports_self_calibration: request.supports_self_calibration,
+            supports_external_calibration: request.supports_external_calibration,
+            custom_calibration_interval: request.custom_calibration_interval,
+            self_calibration: request.self_calibration,
+            external_calibration: request.external_calibration,
+            is_vendor_asset: request.is_vendor_asset,
+            is_system_controller: None,
+            supports_self_test: request.supports_self_test,
+            supports_reset: request.supports_reset,
+            location: Some(location.into()),
+            calibration_status: None,
+            out_for_calibration: None,
+            workspace: Some(request.workspace.unwrap_or_else(|| default_workspace.to_owned())),
+            properties: request.properties,
+            keywords: request.keywords,
+            file_ids: request.file_ids,
+            last_updated_timestamp: Some(now),
+            scan_code: request.scan_code,
+        };
+        asset.settle();
+        asset.force_flags();
+        asset.check()?;
+        Identity::of_asset(&asset)?;
+        Ok(asset.without_computed())
+    }
+
+    fn force_flags(&mut self) {
+        if self.self_calibration.is_some() {
+            self.supports_self_calibration = Some(true);
+        }
+        if self.external_calibration.is_some() {
+            self.supports_external_calibration = Some(true);
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        check_sensors(self.temperature_sensors.as_ref(), "temperatureSensors")?;
+        check_count("properties", "properties", self.properties.as_ref().map(BTreeMap::len))?;
+        check_property_keys(self.properties.as_ref())?;
+        check_count("keywords", "keywords", self.keywords.as_ref().map(Vec::len))?;
+        check_count("files", "fileIds", self.file_ids.as_ref().map(Vec::len))?;
+        self.self_calibration.as_ref().map_or(Ok(()), check_self_calibration)?;
+        self.external_calibration.as_ref().map_or(Ok(()), check_external_calibration)?;
+        if self.custom_calibration_interval.is_some_and(|months| months < 0) {
+            return Err(
+                Error::invalid("the custom calibration interval is negative").at_member("customCalibrationInterval")
+            );
+        }
+        Ok(())
+    }
+
+    /// Applies an update request; members of the identity are ignored, absent members stay as they are.
+    ///
+    /// # Errors
+    /// As [`Asset::create`], and `Conflict` when the asset is said not to be present in a place that it is not in.
+    pub(crate) fn update(&mut self, request: UpdateAssetRequest, now: DateTime<Utc>) -> Result<()> {
+        fn set<T>(target: &mut Option<T>, value: Option<T>) {
+            if value.is_some() {
+                *target = value;
+            }
+        }
+        set(&mut self.name, request.name);
+        set(&mut self.asset_type, request.asset_type);
+        set(&mut self.firmware_version, request.firmware_version);
+        set(&mut self.hardware_version, request.hardware_version);
+        set(&mut self.visa_resource_name, request.visa_resource_name);
+        set(&mut self.part_number, request.part_number);
+        set(&mut self.temperature_sensors, request.temperature_sensors);
+        set(&mut self.supports_self_calibration, request.supports_self_calibration);
+        set(&mut self.supports_external_calibration, request.supports_external_calibration);
+        set(&mut self.custom_calibration_interval, request.custom_calibration_interval);
+        set(&mut self.self_calibration, request.self_calibration);
+        set(&mut self.is_vendor_asset, request.is_vendor_asset);
+        set(&mut self.supports_self_test, request.supports_self_test);
+        set(&mut self.supports_reset, request.supports_reset);
+        set(&mut self.workspace, request.workspace);
+        set(&mut self.properties, request.properties);
+        set(&mut self.keywords, request.keywords);
+        set(&mut self.file_ids, request.file_ids);
+        set(&mut self.scan_code, request.scan_code);
+        if request.supports_external_calibration == Some(false) {
+            self.external_calibration = None;
+        }
+        if let Some(calibration) = request.external_calibration {
+            let before = self.external_calibration.as_ref().and_then(|calibration| calibration.date);
+            if calibration.date > before && self.out_for_calibration.is_some() {
+                self.out_for_calibration = Some(false);
+            }
+            self.external_calibration = Some(calibration);
+        }
+        // What the request says itself wins over what follows from its calibration.
+        set(&mut self.out_for_calibration, request.out_for_calibration);
+        if let Some(location) = request.location {
+            self.move_to(location)?;
+        }
+        self.settle();
+        self.force_flags();
+        self.check()?;
+        self.touch(now);
+        Ok(())
+    }
+
+    /// Sets the time of the last change; a clock that was set back does not make it earlier.
+    pub(crate) fn touch(&mut self, now: DateTime<Utc>) {
+        self.last_updated_timestamp = self.last_updated_timestamp.max(Some(now));
+    }
+
+    fn move_to(&mut self, new: AssetLocationForUpdate) -> Result<()> {
+        let presence = new.state.and_then(|state| state.asset_presence);
+        let place = self.location.get_or_insert_default();
+        let differs = |new: &Option<String>, old: &Option<String>| new.is_some() && new != old;
+        if presence == Some(AssetPresenceUpdate::NotPresent)
+            && (differs(&new.minion_id, &place.minion_id)
+                || differs(&new.parent, &place.parent)
+                || (new.slot_number.is_some() && new.slot_number != place.slot_number))
+        {
+            return Err(Error::conflict(
+                "the asset is not in the place that it is said to have left; it stays where it is",
+            )
+            .at_member("location"));
+        }
+        let leaves_system = new.minion_id.is_none() && new.physical_location.is_some();
+        if leaves_system || differs(&new.minion_id, &place.minion_id) {
+            let state =
+                place.state.take().map(|state| AssetPresenceWithSystemConnection { system_connection: None, ..state });
+            *place = AssetLocation { state, ..AssetLocation::default() };
+        }
+        for (target, value) in [
+            (&mut place.minion_id, new.minion_id),
+            (&mut place.physical_location, new.physical_location),
+            (&mut place.parent, new.parent),
+            (&mut place.resource_uri, new.resource_uri),
+        ] {
+            if value.is_some() {
+                *target = value;
+            }
+        }
+        place.slot_number = new.slot_number.or(place.slot_number);
+        let Some(presence) = presence else { return Ok(()) };
+        let state = place.state.get_or_insert_default();
+        state.asset_presence = Some(match presence {
+            AssetPresenceUpdate::Initializing => AssetPresenceStatus::Initializing,
+            AssetPresenceUpdate::Unknown => AssetPresenceStatus::Unknown,
+            AssetPresenceUpdate::Present => AssetPresenceStatus::Present,
+            AssetPresenceUpdate::NotPresent | AssetPresenceUpdate::Removed => AssetPresenceStatus::NotPresent,
+        });
+        if presence == AssetPresenceUpdate::Removed {
+            state.system_connection = None;
+            place.minion_id = None;
+            place.parent = None;
+            place.slot_number = None;
+        }
+        Ok(())
+    }
+}
+
+impl UpdateAssetRequest {
+    /// The identity members of the request.
+    pub(crate) fn identification(&self) -> AssetIdentification {
+        AssetIdentification {
+            model_name: self.model_name.clone(),
+            model_number: self.model_number,
+            serial_number: self.serial_number.clone(),
+            vendor_name: self.vendor_name.clone(),
+            vendor_number: self.vendor_number,
+            bus_type: self.bus_type,
+        }
+    }
+
+    /// The system that stands in for a missing serial number.
+    pub(crate) fn system(&self) -> Option<&str> {
+        self.location.as_ref()?.minion_id.as_deref()
+    }
+}

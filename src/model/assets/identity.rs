@@ -1,0 +1,236 @@
+//! Which stored asset a request speaks of, when it does not name an id.
+//!
+//! An identity is the bus type, the model (name or number), the vendor (name or number), and the serial number, or the
+//! system when there is no serial number. Two identities whose models both have numbers are told apart by these,
+//! otherwise by the names; so "same" is no equality that one key could express. The store therefore keeps two indexes:
+//! a unique one on the canonical key, which refuses most doubles by itself, and a narrow one on bus type and serial
+//! number, whose few candidates are compared here.
+
+use crate::error::{Error, Result};
+use crate::value::key;
+use crate::value::wire::record;
+
+use crate::model::assets::asset::Asset;
+use crate::model::assets::parts::AssetBusType;
+
+record! {
+    /// What an asset is recognised by.
+    wire pub struct AssetIdentification {
+        /// Name of the model.
+        pub model_name: Option<String>,
+        /// Number of the model.
+        pub model_number: Option<u64>,
+        /// Serial number.
+        pub serial_number: Option<String>,
+        /// Name of the vendor.
+        pub vendor_name: Option<String>,
+        /// Number of the vendor.
+        pub vendor_number: Option<u64>,
+        /// Bus type; `BUILT_IN_SYSTEM` when absent.
+        pub bus_type: Option<AssetBusType>,
+    }
+}
+
+/// An identity with what it is compared by, blanks around texts removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity<'a> {
+    bus: AssetBusType,
+    model: NameOrNumber<'a>,
+    vendor: NameOrNumber<'a>,
+    unit: Unit<'a>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct NameOrNumber<'a> {
+    name: Option<&'a str>,
+    number: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit<'a> {
+    Serial(&'a str),
+    System(&'a str),
+}
+
+fn trimmed(text: Option<&str>) -> Option<&str> {
+    text.map(str::trim).filter(|text| !text.is_empty())
+}
+
+impl NameOrNumber<'_> {
+    fn is_missing(self) -> bool {
+        self.name.is_none() && self.number.is_none()
+    }
+
+    fn is_same(self, other: NameOrNumber<'_>) -> bool {
+        match (self.number, other.number) {
+            (Some(one), Some(other)) => one == other,
+            _ => self.name.is_some() && self.name == other.name,
+        }
+    }
+
+    fn push(self, out: &mut Vec<u8>) {
+        match self.number {
+            Some(number) => key::push_i64(out, number.cast_signed()),
+            None => key::push_str(out, self.name.unwrap_or_default()),
+        }
+    }
+}
+
+impl<'a> Identity<'a> {
+    /// The identity in `identification`; `system` stands in for a missing serial number.
+    ///
+    /// # Errors
+    /// `InvalidArgument` naming what is missing.
+    pub fn of(identification: &'a AssetIdentification, system: Option<&'a str>) -> Result<Self> {
+        let model =
+            NameOrNumber { name: trimmed(identification.model_name.as_deref()), number: identification.model_number };
+        let vendor =
+            NameOrNumber { name: trimmed(identification.vendor_name.as_deref()), number: identification.vendor_number };
+        Self::new(
+            identification.bus_type,
+            model,
+            vendor,
+            trimmed(identification.serial_number.as_deref()),
+            trimmed(system),
+        )
+    }
+
+    /// The identity of an asset.
+    ///
+    /// # Errors
+    /// `InvalidArgument` naming what is missing.
+    pub fn of_asset(asset: &'a Asset) -> Result<Self> {
+        let model = NameOrNumber { name: trimmed(asset.model_name.as_deref()), number: asset.model_number };
+        let vendor = NameOrNumber { name: trimmed(asset.vendor_name.as_deref()), number: asset.vendor_number };
+        let system = asset.location.as_ref().and_then(|location| location.minion_id.as_deref());
+        Self::new(asset.bus_type, model, vendor, trimmed(asset.serial_number.as_deref()), trimmed(system))
+    }
+
+    fn new(
+        bus: Option<AssetBusType>,
+        model: NameOrNumber<'a>,
+        vendor: NameOrNumber<'a>,
+        serial: Option<&'a str>,
+        system: Option<&'a str>,
+    ) -> Result<Self> {
+        let missing = |what: &str, member: &str| {
+            Error::invalid(format!("an asset cannot be identified without {what}")).at_member(member)
+        };
+        if model.is_missing() {
+            return Err(missing("a model name or model number", "modelName"));
+        }
+        if vendor.is_missing() {
+            return Err(missing("a vendor name or vendor number", "vendorName"));
+        }
+        let unit = serial
+            .map(Unit::Serial)
+            .or(system.map(Unit::System))
+            .ok_or_else(|| missing("a serial number, or a system in its place", "serialNumber"))?;
+        Ok(Self { bus: bus.unwrap_or_default(), model, vendor, unit })
+    }
+
+    /// Whether both speak of the same asset: exact, letter case included.
+    #[must_use]
+    pub fn is_same(&self, other: &Identity<'_>) -> bool {
+        self.bus == other.bus
+            && self.unit == other.unit
+            && self.model.is_same(other.model)
+            && self.vendor.is_same(other.vendor)
+    }
+
+    /// What all identities share that may be the same as this one.
+    #[must_use]
+    pub fn candidate_key(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        key::push_str(&mut out, self.bus.as_str());
+        let (tag, text) = match self.unit {
+            Unit::Serial(text) => (0, text),
+            Unit::System(text) => (1, text),
+        };
+        key::push_i64(&mut out, tag);
+        key::push_str(&mut out, text);
+        out
+    }
+
+    /// Equal only for identities that are the same.
+    #[must_use]
+    pub fn canonical_key(&self) -> Vec<u8> {
+        let mut out = self.candidate_key();
+        self.model.push(&mut out);
+        self.vendor.push(&mut out);
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identification(model: &str, number: Option<u64>, vendor: &str, serial: &str) -> AssetIdentification {
+        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        AssetIdentification {
+            model_name: text(model),
+            model_number: number,
+            vendor_name: text(vendor),
+            serial_number: text(serial),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn numbers_decide_when_both_have_one_and_names_otherwise() {
+        let same = |one: &AssetIdentification, other: &AssetIdentification| {
+            let (one, other) = (Identity::of(one, None).unwrap(), Identity::of(other, None).unwrap());
+            assert_eq!(one.is_same(&other), other.is_same(&one));
+            if one.canonical_key() == other.canonical_key() {
+                assert!(one.is_same(&other));
+            }
+            if one.is_same(&other) {
+                assert_eq!(one.candidate_key(), other.candidate_key());
+            }
+            one.is_same(&other)
+        };
+        let named = identification("PXI-4071", None, "NI", "S1");
+        let both = identification("PXI-4071", Some(7), "NI", "S1");
+        let renamed = identification("DMM", Some(7), "NI", "S1");
+        let other_number = identification("PXI-4071", Some(8), "NI", "S1");
+        let numbered = identification("", Some(7), "NI", "S1");
+        assert!(same(&named, &both));
+        assert!(same(&both, &renamed));
+        assert!(same(&both, &numbered));
+        assert!(!same(&named, &renamed));
+        assert!(!same(&named, &numbered));
+        assert!(!same(&both, &other_number));
+        assert!(same(&named, &identification(" PXI-4071 ", None, "NI ", " S1")));
+        assert!(!same(&named, &identification("pxi-4071", None, "NI", "S1")));
+        assert!(!same(&named, &identification("PXI-4071", None, "Acme", "S1")));
+        assert!(!same(&named, &identification("PXI-4071", None, "NI", "s1")));
+        let usb = AssetIdentification { bus_type: Some(AssetBusType::Usb), ..named.clone() };
+        assert!(!same(&named, &usb));
+        let built_in = AssetIdentification { bus_type: Some(AssetBusType::BuiltInSystem), ..named.clone() };
+        assert!(same(&named, &built_in));
+    }
+
+    #[test]
+    fn a_system_stands_in_for_a_missing_serial_number_and_is_no_serial_number() {
+        let without = identification("M", None, "V", "");
+        let with = identification("M", None, "V", "S1");
+        let system = Identity::of(&without, Some("S1")).unwrap();
+        assert!(!system.is_same(&Identity::of(&with, None).unwrap()));
+        assert!(system.is_same(&Identity::of(&without, Some(" S1 ")).unwrap()));
+        assert!(Identity::of(&with, Some("A")).unwrap().is_same(&Identity::of(&with, Some("B")).unwrap()));
+    }
+
+    #[test]
+    fn incomplete_identities_name_what_is_missing() {
+        for (incomplete, member) in [
+            (identification("", None, "V", "S"), "modelName"),
+            (identification(" ", None, "V", "S"), "modelName"),
+            (identification("M", None, "", "S"), "vendorName"),
+            (identification("M", None, "V", ""), "serialNumber"),
+        ] {
+            let error = Identity::of(&incomplete, Some(" ")).unwrap_err();
+            assert_eq!(error.place(), Some(&crate::error::Place::Member(member.into())));
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Assets, their identity, calibration, location and utilization.
+
+pub mod asset;
+pub mod calibration;
+mod change;
+pub mod identity;
+pub mod parts;
+pub mod requests;
+pub mod utilization;
+pub mod utilization_requests;
+pub mod vendor;
+
+pub use asset::{Asset, AssetId};
+pub use identity::{AssetIdentification, Identity as AssetIdentity};
+pub use parts::{
+    AssetBusType, AssetDiscoveryType, AssetLocation, AssetLocationForCreate, AssetLocationForUpdate, AssetPresence,
+    AssetPresenceForUpdate, AssetPresenceStatus, AssetPresenceUpdate, AssetPresenceWithSystemConnection, AssetType,
+    CalibrationMode, CalibrationStatus, ExternalCalibration, SelfCalibration, SystemConnection, TemperatureSensor,
+};
+pub use requests::{
+    AssetField, AssetOrderBy, AssetSummary, CreateAssetRequest, CreateAssetsPartialSuccess, DeleteAssetsResponse,
+    LinkFilesPartialSuccessResponse, QueryAssetsRequest, QueryAssetsResponse, UpdateAssetRequest,
+    UpdateAssetsPartialSuccess,
+};
+pub use utilization::Utilization;
+pub use utilization_requests::{
+    AssetUtilizationHistoryItem, AssetUtilizationHistoryResponse, QueryAssetUtilizationHistoryRequest,
+    StartUtilizationPartialSuccess, StartUtilizationRequest, UpdateUtilizationPartialSuccess, UpdateUtilizationRequest,
+    UtilizationOrderBy,
+};
+pub use vendor::VendorPrefix;

@@ -1,0 +1,139 @@
+//! Requests and answers of the utilization operations of the asset service.
+
+use chrono::{DateTime, Utc};
+
+use crate::error::ApiError;
+use crate::model::assets::identity::AssetIdentification;
+use crate::model::assets::utilization::Utilization;
+use crate::value::wire::{record, wire_enum};
+
+record! {
+    /// The start of using assets together.
+    wire pub struct StartUtilizationRequest {
+        /// The caller's key of the utilization; generated when absent.
+        pub utilization_identifier: Option<String>,
+        /// The system where the assets are used.
+        pub minion_id: Option<String>,
+        /// The assets, 1 to 100.
+        pub asset_identifications: Vec<AssetIdentification>,
+        /// What they are used for, such as `Test`.
+        pub utilization_category: Option<String>,
+        /// The task.
+        pub task_name: Option<String>,
+        /// The operator.
+        pub user_name: Option<String>,
+        /// Start of the use; the store's clock when absent.
+        #[serde(with = "crate::value::time::opt")]
+        pub utilization_timestamp: Option<DateTime<Utc>>,
+    }
+
+    /// What came of starting a utilization.
+    wire pub struct StartUtilizationPartialSuccess {
+        /// The assets whose utilization started, as sent.
+        pub assets_with_started_utilization: Option<Vec<AssetIdentification>>,
+        /// The assets whose utilization did not start, as sent.
+        pub failed: Option<Vec<AssetIdentification>>,
+        /// One inner error for each failed asset.
+        pub error: Option<ApiError>,
+    }
+
+    /// A heartbeat of utilizations, or their end.
+    wire pub struct UpdateUtilizationRequest
+    also("ids" = "utilizationIdentifiers", "timestamp" = "utilizationTimestamp") {
+        /// Utilization identifiers.
+        pub utilization_identifiers: Vec<String>,
+        /// When; the store's clock when absent.
+        #[serde(with = "crate::value::time::opt")]
+        pub utilization_timestamp: Option<DateTime<Utc>>,
+    }
+
+    /// What came of a heartbeat or an end.
+    wire pub struct UpdateUtilizationPartialSuccess {
+        /// Identifiers with at least one record that was updated.
+        pub updated_utilization_ids: Option<Vec<String>>,
+        /// Identifiers without one.
+        pub failed: Option<Vec<String>>,
+        /// One inner error for each failed identifier.
+        pub error: Option<ApiError>,
+    }
+
+    /// A query for utilization history.
+    wire pub struct QueryAssetUtilizationHistoryRequest {
+        /// Filter on the utilization records.
+        pub utilization_filter: Option<String>,
+        /// Filter on their assets.
+        pub asset_filter: Option<String>,
+        /// Page size; 1000 when absent.
+        pub take: Option<i64>,
+        /// The token of the previous page.
+        pub continuation_token: Option<String>,
+        /// Order; by start when absent.
+        pub order_by: Option<UtilizationOrderBy>,
+        /// Whether the newest come first; needs an order.
+        pub order_by_descending: Option<bool>,
+        /// Start of the range; 90 days ago when absent.
+        #[serde(with = "crate::value::time::opt")]
+        pub start_time: Option<DateTime<Utc>>,
+        /// End of the range; now when absent.
+        #[serde(with = "crate::value::time::opt")]
+        pub end_time: Option<DateTime<Utc>>,
+    }
+
+    /// One entry of the utilization history.
+    wire pub struct AssetUtilizationHistoryItem {
+        /// The caller's key of the utilization.
+        pub utilization_identifier: Option<String>,
+        /// Id of the asset.
+        pub asset_identifier: Option<String>,
+        /// The system where the asset was used.
+        pub minion_id: Option<String>,
+        /// What it was used for.
+        pub category: Option<String>,
+        /// The task.
+        pub task_name: Option<String>,
+        /// The operator.
+        pub user_name: Option<String>,
+        /// Start of the use.
+        #[serde(with = "crate::value::time::opt")]
+        pub start_timestamp: Option<DateTime<Utc>>,
+        /// End of the use; none while it runs.
+        #[serde(with = "crate::value::time::opt")]
+        pub end_timestamp: Option<DateTime<Utc>>,
+        /// The latest heartbeat.
+        #[serde(with = "crate::value::time::opt")]
+        pub heartbeat_timestamp: Option<DateTime<Utc>>,
+    }
+
+    /// A page of utilization history.
+    wire pub struct AssetUtilizationHistoryResponse {
+        /// The entries.
+        pub asset_utilizations: Vec<AssetUtilizationHistoryItem>,
+        /// Gets the next page; absent on the last.
+        pub continuation_token: Option<String>,
+    }
+}
+
+wire_enum! {
+    /// What the utilization history can be ordered by.
+    pub enum UtilizationOrderBy {
+        /// The start.
+        StartTimestamp = "START_TIMESTAMP",
+    }
+}
+
+impl From<Utilization> for AssetUtilizationHistoryItem {
+    fn from(record: Utilization) -> Self {
+        let filled = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
+        Self {
+            utilization_identifier: Some(record.utilization_identifier),
+            asset_identifier: Some(record.asset_identifier),
+            minion_id: filled(record.minion_id),
+            category: filled(record.category),
+            task_name: record.task_name,
+            user_name: record.user_name,
+            start_timestamp: Some(record.start_timestamp),
+            end_timestamp: record.end_timestamp,
+            heartbeat_timestamp: record.heartbeat_timestamp,
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Package feeds, and the requests and answers of the feed service.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::model::feeds::package::Package;
+use crate::model::{Field, Resource, TextField};
+use crate::value::id::{IdForm, Kind, id_type};
+use crate::value::stored::{DecodeResult, Decoder, EncodeResult, Encoder, Format};
+use crate::value::wire::record;
+use crate::value::{FieldDecl, FieldType, Service, Stored, Val};
+
+id_type!(
+    /// Id of a feed.
+    FeedId,
+    IdForm::Guid
+);
+
+/// The platform of a feed: `WINDOWS`, or the vendor's Linux, whose text begins with the vendor prefix of the store.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Platform(String);
+
+impl Platform {
+    /// Windows.
+    #[must_use]
+    pub fn windows() -> Self {
+        Self("WINDOWS".to_owned())
+    }
+
+    /// The vendor's Linux, with the default vendor prefix.
+    #[must_use]
+    pub fn ni_linux_rt() -> Self {
+        Self::linux_rt("NI")
+    }
+
+    /// The vendor's Linux, with the vendor prefix of the store.
+    #[must_use]
+    pub fn linux_rt(vendor_prefix: &str) -> Self {
+        Self(format!("{}_LINUX_RT", vendor_prefix.to_uppercase()))
+    }
+
+    /// A platform by its text; the service refuses texts that it does not know.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The wire text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for Platform {
+    fn default() -> Self {
+        Self::windows()
+    }
+}
+
+impl std::fmt::Display for Platform {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Stored for Platform {
+    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+        self.0.put(out)
+    }
+    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
+        String::take(input).map(Self)
+    }
+}
+
+record! {
+    /// A feed.
+    pub struct Feed {
+        /// Id.
+        pub id: FeedId,
+        /// Name; not unique.
+        pub name: String,
+        /// Description.
+        pub description: Option<String>,
+        /// Platform, which fixes what packages it takes.
+        pub platform: Platform,
+        /// Workspace.
+        pub workspace: String,
+        /// When it was created.
+        #[serde(with = "crate::value::time::required")]
+        pub created_at: DateTime<Utc>,
+        /// When the feed or its packages last changed.
+        #[serde(with = "crate::value::time::required")]
+        pub updated_at: DateTime<Utc>,
+        /// Upstream locations of a replicated feed.
+        pub package_sources: Vec<String>,
+        /// Always false: deletion is synchronous.
+        pub deleted: bool,
+    }
+
+    /// A feed to create.
+    wire pub struct CreateFeedRequest {
+        /// Name.
+        pub name: String,
+        /// Platform.
+        pub platform: Option<Platform>,
+        /// Description.
+        pub description: Option<String>,
+        /// Workspace; absent: the session's.
+        pub workspace: Option<String>,
+    }
+
+    /// What to change of a feed; the platform is fixed.
+    wire pub struct UpdateFeedRequest {
+        /// New name.
+        pub name: Option<String>,
+        /// New description.
+        pub description: Option<String>,
+        /// Moves the feed and its packages.
+        pub workspace: Option<String>,
+    }
+
+    /// Which feeds to answer; both conditions must hold.
+    wire pub struct QueryFeedsRequest {
+        /// Only this platform.
+        pub platform: Option<Platform>,
+        /// Only this workspace.
+        pub workspace: Option<String>,
+    }
+
+    /// Feeds, in the order of their creation.
+    wire pub struct QueryFeedsResponse {
+        /// The feeds.
+        pub feeds: Vec<Feed>,
+    }
+
+    /// The packages of a feed, in the order of their creation.
+    wire pub struct QueryPackagesResponse {
+        /// The packages.
+        pub packages: Vec<Package>,
+    }
+}
+
+impl Resource for Feed {
+    const KIND: Kind = Kind { code: 11, name: "feed", service: Service::FEEDS, id: IdForm::Guid };
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn workspace(&self) -> &str {
+        &self.workspace
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn fields() -> &'static [Field<Self>] {
+        static FIELDS: [Field<Feed>; 7] = [
+            Field { decl: FieldDecl::new("id", FieldType::String), get: |feed, _| (&feed.id).into() },
+            Field { decl: FieldDecl::new("name", FieldType::String), get: |feed, _| (&feed.name).into() },
+            Field {
+                decl: FieldDecl::new("description", FieldType::String),
+                get: |feed, _| feed.description.as_ref().map_or(Val::Null, Val::from),
+            },
+            Field { decl: FieldDecl::new("platform", FieldType::String), get: |feed, _| feed.platform.as_str().into() },
+            Field { decl: FieldDecl::new("workspace", FieldType::String), get: |feed, _| (&feed.workspace).into() },
+            Field { decl: FieldDecl::new("createdAt", FieldType::Time), get: |feed, _| feed.created_at.into() },
+            Field { decl: FieldDecl::new("updatedAt", FieldType::Time), get: |feed, _| feed.updated_at.into() },
+        ];
+        &FIELDS
+    }
+
+    fn text() -> &'static [TextField<Self>] {
+        static TEXT: [TextField<Feed>; 2] = [
+            TextField { name: "name", weight: 2.0, get: |feed, out| out.push_str(&feed.name) },
+            TextField {
+                name: "description",
+                weight: 1.0,
+                get: |feed, out| out.push_str(feed.description.as_deref().unwrap_or_default()),
+            },
+        ];
+        &TEXT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn feeds_have_the_services_spelling() {
+        let request: CreateFeedRequest = serde_json::from_str(r#"{"name":"f","platform":"NI_LINUX_RT"}"#).unwrap();
+        assert_eq!(request.platform, Some(Platform::ni_linux_rt()));
+        let json = serde_json::to_value(Feed::default()).unwrap();
+        for member in ["createdAt", "updatedAt", "packageSources", "deleted", "platform"] {
+            assert!(json.get(member).is_some(), "{member}");
+        }
+        let snake = r#"{"id":"x","package_sources":["a"],"created_at":"2020-01-01T00:00:00Z"}"#;
+        assert_eq!(serde_json::from_str::<Feed>(snake).unwrap().package_sources, ["a"]);
+    }
+}

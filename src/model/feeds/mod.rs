@@ -1,0 +1,10 @@
+//! Package feeds and the packages in them.
+
+pub mod feed;
+pub mod package;
+
+pub use feed::{
+    CreateFeedRequest, Feed, FeedId, Platform, QueryFeedsRequest, QueryFeedsResponse, QueryPackagesResponse,
+    UpdateFeedRequest,
+};
+pub use package::{Package, PackageId, PackageMetadata, PackageRecord};

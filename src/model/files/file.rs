@@ -1,0 +1,314 @@
+//! Files.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+
+use crate::model::files::content::StoredContent;
+use crate::model::{Field, Index, Resource, TextField};
+use crate::value::id::{IdForm, Kind, id_type};
+use crate::value::wire::record;
+use crate::value::{FieldDecl, FieldType, Service, Val};
+
+id_type!(
+    /// Id of a file: 24 hexadecimal digits. Callers may choose it, in any letter case; it is kept in lower case.
+    FileId,
+    IdForm::Hex24AnyCase
+);
+
+/// The property that holds the display name.
+pub const NAME: &str = "Name";
+const SERVICE_GROUP: &str = "Default";
+const BASE: &str = "/nifile/v1/service-groups/Default";
+
+record! {
+    /// A link to an operation; kept for compatibility of the records, without meaning in process.
+    pub struct Link {
+        /// Relative URI.
+        pub href: String,
+    }
+
+    /// What the store keeps of a file.
+    pub struct FileRecord {
+        /// Id.
+        pub id: FileId,
+        /// When it was uploaded.
+        #[serde(with = "crate::value::time::required")]
+        pub created: DateTime<Utc>,
+        /// When its metadata last changed.
+        #[serde(with = "crate::value::time::required")]
+        pub last_updated: DateTime<Utc>,
+        /// Its properties; `Name` is always among them.
+        pub properties: BTreeMap<String, String>,
+        /// Counts the changes of its metadata, from 1.
+        pub metadata_revision: i32,
+        /// Workspace.
+        pub workspace: String,
+        /// Where its bytes are.
+        pub content: StoredContent,
+    }
+
+    /// A file, as the service answers it.
+    wire pub struct FileMetadata also("links" = "_links", "fieldLinks" = "_links") {
+        /// Links to the operations on the file.
+        #[serde(rename = "_links")]
+        pub links: BTreeMap<String, Link>,
+        /// When it was uploaded.
+        #[serde(with = "crate::value::time::required")]
+        pub created: DateTime<Utc>,
+        /// Id.
+        pub id: FileId,
+        /// Never filled in process.
+        pub path: Option<String>,
+        /// Its properties; `Name` is its display name.
+        pub properties: BTreeMap<String, String>,
+        /// Counts the changes of its metadata, from 1.
+        pub meta_data_revision: i32,
+        /// Always `Default`.
+        pub service_group: String,
+        /// Length in bytes, or -1 when it is more than 2,147,483,647.
+        pub size: i32,
+        /// Length in bytes.
+        pub size64: i64,
+        /// Workspace.
+        pub workspace: String,
+        /// When its metadata last changed.
+        #[serde(with = "crate::value::time::required")]
+        pub last_updated_timestamp: DateTime<Utc>,
+        /// Checksum of the content, computed when it was uploaded: method, colon, hexadecimal digits.
+        pub checksum: Option<String>,
+    }
+
+    /// A file, as [`query_files_linq`](crate::FileService::query_files_linq) and
+    /// [`search_files`](crate::FileService::search_files) answer it.
+    wire pub struct FileLinqMetadata {
+        /// When it was uploaded.
+        #[serde(with = "crate::value::time::required")]
+        pub created: DateTime<Utc>,
+        /// When its metadata last changed.
+        #[serde(with = "crate::value::time::required")]
+        pub updated: DateTime<Utc>,
+        /// Id.
+        pub id: FileId,
+        /// Its properties; `Name` is its display name.
+        pub properties: BTreeMap<String, String>,
+        /// Always `Default`.
+        pub service_group: String,
+        /// Length in bytes, or -1 when it is more than 2,147,483,647.
+        pub size: i32,
+        /// Length in bytes.
+        pub size64: i64,
+        /// Workspace.
+        pub workspace: String,
+    }
+}
+
+fn sizes(size: u64) -> (i32, i64) {
+    (i32::try_from(size).unwrap_or(-1), i64::try_from(size).unwrap_or(i64::MAX))
+}
+
+fn links(pairs: [(&str, String); 4]) -> BTreeMap<String, Link> {
+    pairs.into_iter().map(|(name, href)| (name.to_owned(), Link { href })).collect()
+}
+
+/// The links of a listing.
+pub(crate) fn listing_links() -> BTreeMap<String, Link> {
+    let mut all = links([
+        ("deleteFiles", format!("{BASE}/delete-files")),
+        ("query", format!("{BASE}/query-files")),
+        ("search", format!("{BASE}/files")),
+        ("self", format!("{BASE}/files")),
+    ]);
+    all.insert("upload".to_owned(), Link { href: format!("{BASE}/upload-files") });
+    all
+}
+
+/// Text behind the last dot of a name; empty without a dot or with only a leading one.
+pub(crate) fn extension(name: &str) -> &str {
+    match name.rsplit_once('.') {
+        Some((stem, extension)) if !stem.is_empty() => extension,
+        _ => "",
+    }
+}
+
+impl From<&FileRecord> for FileMetadata {
+    fn from(file: &FileRecord) -> Self {
+        let (size, size64) = sizes(file.content.size());
+        let own = format!("{BASE}/files/{}", file.id);
+        Self {
+            links: links([
+                ("data", format!("{own}/data")),
+                ("delete", own.clone()),
+                ("self", own.clone()),
+                ("updateMetadata", format!("{own}/update-metadata")),
+            ]),
+            created: file.created,
+            id: file.id.clone(),
+            path: None,
+            properties: file.properties.clone(),
+            meta_data_revision: file.metadata_revision,
+            service_group: SERVICE_GROUP.to_owned(),
+            size,
+            size64,
+            workspace: file.workspace.clone(),
+            last_updated_timestamp: file.last_updated,
+            checksum: Some(file.content.checksum()),
+        }
+    }
+}
+
+impl From<&FileRecord> for FileLinqMetadata {
+    fn from(file: &FileRecord) -> Self {
+        let (size, size64) = sizes(file.content.size());
+        Self {
+            created: file.created,
+            updated: file.last_updated,
+            id: file.id.clone(),
+            properties: file.properties.clone(),
+            service_group: SERVICE_GROUP.to_owned(),
+            size,
+            size64,
+            workspace: file.workspace.clone(),
+        }
+    }
+}
+
+impl FileRecord {
+    /// The display name.
+    #[must_use]
+    pub fn display_name(&self) -> &str {
+        self.properties.get(NAME).map_or("", String::as_str)
+    }
+}
+
+impl Resource for FileRecord {
+    const KIND: Kind = Kind { code: 10, name: "file", service: Service::FILES, id: IdForm::Hex24AnyCase };
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn workspace(&self) -> &str {
+        &self.workspace
+    }
+
+    fn name(&self) -> &str {
+        self.display_name()
+    }
+
+    fn fields() -> &'static [Field<Self>] {
+        static FIELDS: [Field<FileRecord>; 9] = [
+            Field { decl: FieldDecl::new("id", FieldType::String), get: |file, _| (&file.id).into() },
+            Field { decl: FieldDecl::new("created", FieldType::Time), get: |file, _| file.created.into() },
+            Field {
+                decl: FieldDecl::new("updated", FieldType::Time).alias(&["lastUpdatedTimestamp"]),
+                get: |file, _| file.last_updated.into(),
+            },
+            Field { decl: FieldDecl::new("name", FieldType::String), get: |file, _| file.display_name().into() },
+            Field {
+                decl: FieldDecl::new("extension", FieldType::String),
+                get: |file, _| extension(file.display_name()).into(),
+            },
+            Field {
+                decl: FieldDecl::new("size", FieldType::Int).alias(&["size64"]),
+                get: |file, _| sizes(file.content.size()).1.into(),
+            },
+            // Files have no user in process.
+            Field { decl: FieldDecl::new("userId", FieldType::String), get: |_, _| Val::Null },
+            Field {
+                decl: FieldDecl::new("workspace", FieldType::String).alias(&["workspaceId"]),
+                get: |file, _| (&file.workspace).into(),
+            },
+            Field { decl: FieldDecl::new("properties", FieldType::Map), get: |file, _| (&file.properties).into() },
+        ];
+        &FIELDS
+    }
+
+    fn indexes() -> &'static [Index<Self>] {
+        static INDEXES: [Index<FileRecord>; 7] = [
+            Index { number: 1, since: 1, fields: &["created"], unique: false, include: &[], on: None },
+            Index { number: 2, since: 1, fields: &["updated"], unique: false, include: &[], on: None },
+            Index { number: 3, since: 1, fields: &["name"], unique: false, include: &[], on: None },
+            Index { number: 4, since: 1, fields: &["extension"], unique: false, include: &[], on: None },
+            Index { number: 5, since: 1, fields: &["properties"], unique: false, include: &[], on: None },
+            Index { number: 6, since: 2, fields: &["size"], unique: false, include: &[], on: None },
+            Index { number: 7, since: 2, fields: &["workspace"], unique: false, include: &[], on: None },
+        ];
+        &INDEXES
+    }
+
+    fn text() -> &'static [TextField<Self>] {
+        static TEXT: [TextField<FileRecord>; 2] = [
+            TextField { name: "name", weight: 2.0, get: |file, out| out.push_str(file.display_name()) },
+            TextField {
+                name: "properties",
+                weight: 1.0,
+                get: |file, out| {
+                    for (key, value) in file.properties.iter().filter(|(key, _)| *key != NAME) {
+                        out.push_str(key);
+                        out.push(' ');
+                        out.push_str(value);
+                        out.push('\n');
+                    }
+                },
+            },
+        ];
+        &TEXT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::files::content::ContentPart;
+
+    #[test]
+    fn extensions_stand_behind_the_last_dot() {
+        for (name, expected) in
+            [("a.txt", "txt"), ("a.tar.gz", "gz"), ("a", ""), (".hidden", ""), ("a.", ""), ("", ""), (".a.b", "b")]
+        {
+            assert_eq!(extension(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn metadata_has_the_services_spelling_and_both_sizes() {
+        let mut file = FileRecord {
+            id: FileId::parse("0123456789ABCDEF01234567").unwrap(),
+            metadata_revision: 1,
+            properties: [(NAME.to_owned(), "a.txt".to_owned())].into(),
+            workspace: "w".to_owned(),
+            content: StoredContent { parts: vec![ContentPart::new(1, 2_147_483_647, 7)], small: false },
+            ..FileRecord::default()
+        };
+        let json = serde_json::to_value(FileMetadata::from(&file)).unwrap();
+        assert_eq!(json["metaDataRevision"], 1);
+        assert_eq!(json["size"], 2_147_483_647);
+        assert_eq!(json["size64"], 2_147_483_647_i64);
+        assert_eq!(json["serviceGroup"], "Default");
+        assert_eq!(json["created"], "1970-01-01T00:00:00.000Z");
+        assert!(json.get("path").is_none());
+        let href = "/nifile/v1/service-groups/Default/files/0123456789abcdef01234567/data";
+        assert_eq!(json["_links"]["data"]["href"], href);
+        file.content.parts.push(ContentPart::new(2, 1, 8));
+        let metadata = FileMetadata::from(&file);
+        assert_eq!((metadata.size, metadata.size64), (-1, 2_147_483_648));
+        assert!(metadata.checksum.unwrap().starts_with("xxh3-128-parts:"));
+    }
+
+    #[test]
+    fn both_spellings_are_read() {
+        let snake = r#"{"_links":{"self":{"href":"x"}},"created":"2020-01-01T00:00:00Z","id":"0123456789abcdef01234567",
+            "meta_data_revision":3,"service_group":"Default","size_64":5,"last_updated_timestamp":"2020-01-01T00:00:00Z"}"#;
+        let file: FileMetadata = serde_json::from_str(snake).unwrap();
+        assert_eq!((file.meta_data_revision, file.size64), (3, 5));
+        assert_eq!(file.links["self"].href, "x");
+        let camel = serde_json::to_string(&file).unwrap();
+        assert_eq!(serde_json::from_str::<FileMetadata>(&camel).unwrap(), file);
+        for links in ["links", "field_links"] {
+            let file: FileMetadata =
+                serde_json::from_str(&format!(r#"{{"{links}":{{"self":{{"href":"y"}}}}}}"#)).unwrap();
+            assert_eq!(file.links["self"].href, "y", "{links}");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Files, their contents, and sessions of uploads.
+
+pub mod content;
+pub mod file;
+pub mod requests;
+pub mod upload_session;
+
+pub use content::{ContentPart, StoredContent};
+pub use file::{FileId, FileLinqMetadata, FileMetadata, FileRecord, Link};
+pub use requests::{
+    CreatedQuery, FileLinqQueryOrderBy, FileLinqQueryRequest, FileLinqQueryResponse, FileOperation, FileOperations,
+    FileQueryOperation, FileQueryOrderBy, FileQueryResponse, FileTotalCount, GetFilesRequest, IdsQuery, PropertyQuery,
+    QueryFilesRequest, SearchFilesRequest, SizeQuery, StringQuery, TotalCountRelation, UpdateMetadataRequest,
+    UploadFileRequest, UploadSession, UploadSessionState, UploadedChunk,
+};
+pub use upload_session::{UploadChunk, UploadSessionId, UploadSessionRecord};

@@ -1,0 +1,283 @@
+//! Requests and answers of the file service.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+
+use crate::model::files::file::{FileLinqMetadata, FileMetadata, Link};
+use crate::value::wire::{record, wire_enum};
+
+wire_enum! {
+    /// What `get_files` can order by.
+    pub enum FileQueryOrderBy {
+        /// Upload time.
+        Created = "created",
+        /// Id.
+        Id = "id",
+        /// Length.
+        Size = "size",
+        /// Time of the last change of the metadata.
+        LastUpdatedTimestamp = "lastUpdatedTimestamp",
+    }
+}
+
+wire_enum! {
+    /// What `query_files_linq` and `search_files` can order by.
+    pub enum FileLinqQueryOrderBy {
+        /// Time of the last change of the metadata.
+        Updated = "updated",
+        /// Display name.
+        Name = "name",
+        /// Upload time.
+        Created = "created",
+        /// Extension of the name.
+        Extension = "extension",
+        /// Length.
+        Size = "size",
+        /// Workspace.
+        Workspace = "workspace",
+    }
+}
+
+wire_enum! {
+    /// How a total count relates to the number of matches.
+    pub enum TotalCountRelation {
+        /// Exact.
+        Equal = "eq",
+        /// More files match.
+        AtLeast = "gte",
+    }
+}
+
+wire_enum! {
+    /// How a part of a structured query compares.
+    pub enum FileQueryOperation {
+        /// Equal, or any of.
+        Equal = "EQUAL",
+        /// Not equal, or none of.
+        NotEqual = "NOT_EQUAL",
+        /// Greater.
+        GreaterThan = "GREATER_THAN",
+        /// Greater or equal.
+        GreaterThanOrEqual = "GREATER_THAN_OR_EQUAL",
+        /// Less.
+        LessThan = "LESS_THAN",
+        /// Less or equal.
+        LessThanOrEqual = "LESS_THAN_OR_EQUAL",
+        /// The value is part of the property.
+        Contains = "CONTAINS",
+        /// The value is not part of the property.
+        NotContains = "NOT_CONTAINS",
+    }
+}
+
+record! {
+    /// Whether an operation is available, and in which version.
+    wire pub struct FileOperation {
+        /// Whether it is available.
+        pub available: bool,
+        /// Version.
+        pub version: i32,
+    }
+
+    /// The operations of the file service.
+    wire pub struct FileOperations {
+        /// The operations by name.
+        pub operations: BTreeMap<String, FileOperation>,
+    }
+
+    /// Which files to get.
+    wire pub struct GetFilesRequest {
+        /// Files to jump over.
+        pub skip: Option<i64>,
+        /// Most files to answer; 0 or absent means 1,000.
+        pub take: Option<i64>,
+        /// What to order by; default the upload time.
+        pub order_by: Option<FileQueryOrderBy>,
+        /// Largest first.
+        pub order_by_descending: Option<bool>,
+        /// Only these ids; empty means all files.
+        pub ids: Vec<String>,
+    }
+
+    /// A page of files.
+    wire pub struct FileQueryResponse also("links" = "_links", "fieldLinks" = "_links") {
+        /// Links of the listing.
+        #[serde(rename = "_links")]
+        pub links: BTreeMap<String, Link>,
+        /// The page.
+        pub available_files: Vec<FileMetadata>,
+        /// All matches, whatever the page.
+        pub total_count: u64,
+    }
+
+    /// What comes with the content of an upload.
+    wire pub struct UploadFileRequest {
+        /// Properties of the file; `Name` is its display name.
+        pub metadata: BTreeMap<String, String>,
+        /// Id: 24 hexadecimal digits that no file has; absent: made by the store.
+        pub id: Option<String>,
+        /// Name of the content, used when the metadata has no `Name`.
+        pub name: Option<String>,
+        /// Workspace; absent: the session's.
+        pub workspace: Option<String>,
+    }
+
+    /// A change of a file's metadata.
+    wire pub struct UpdateMetadataRequest requires(replace_existing, properties) {
+        /// Whether the properties become the whole set, or are merged key by key.
+        pub replace_existing: bool,
+        /// New values; `Name` renames the file.
+        pub properties: BTreeMap<String, String>,
+        /// The revision that the file must have.
+        pub expected_revision: Option<i32>,
+        /// Moves the file.
+        pub workspace: Option<String>,
+    }
+
+    /// A query by expression.
+    wire pub struct FileLinqQueryRequest {
+        /// Filter expression; absent or empty matches every file.
+        pub filter: Option<String>,
+        /// What to order by; default the time of the last change.
+        pub order_by: Option<FileLinqQueryOrderBy>,
+        /// Largest first; default true.
+        pub order_by_descending: Option<bool>,
+        /// Files to jump over.
+        pub skip: Option<i64>,
+        /// Most files to answer; default 1,000.
+        pub take: Option<i64>,
+    }
+
+    /// Number of matches.
+    wire pub struct FileTotalCount {
+        /// Always exact in process.
+        pub relation: TotalCountRelation,
+        /// Number of matches.
+        pub value: u64,
+    }
+
+    /// A page of files that match an expression.
+    wire pub struct FileLinqQueryResponse {
+        /// The page.
+        pub available_files: Vec<FileLinqMetadata>,
+        /// All matches, whatever the page.
+        pub total_count: FileTotalCount,
+    }
+
+    /// A search by words and wildcards.
+    wire pub struct SearchFilesRequest {
+        /// Search expression such as `name:("*.tdms") AND size:[0 TO 1000]`; absent or empty matches every file.
+        pub filter: Option<String>,
+        /// What to order by; default the time of the last change.
+        pub order_by: Option<FileLinqQueryOrderBy>,
+        /// Largest first; default true.
+        pub order_by_descending: Option<bool>,
+        /// Files to jump over.
+        pub skip: Option<i64>,
+        /// Most files to answer; default 1,000.
+        pub take: Option<i64>,
+    }
+
+    /// Any of, or none of these ids.
+    wire pub struct IdsQuery requires(operation, ids) {
+        /// `EQUAL` or `NOT_EQUAL`.
+        pub operation: FileQueryOperation,
+        /// The ids.
+        pub ids: Vec<String>,
+    }
+
+    /// A comparison with a text.
+    wire pub struct StringQuery requires(operation, value) {
+        /// `EQUAL` or `NOT_EQUAL`.
+        pub operation: FileQueryOperation,
+        /// The text.
+        pub value: String,
+    }
+
+    /// A comparison with a number.
+    wire pub struct SizeQuery requires(operation, value) {
+        /// How to compare.
+        pub operation: FileQueryOperation,
+        /// The number of bytes.
+        pub value: i64,
+    }
+
+    /// A comparison with a time.
+    wire pub struct CreatedQuery requires(operation, value) {
+        /// How to compare.
+        pub operation: FileQueryOperation,
+        /// The time.
+        #[serde(with = "crate::value::time::required")]
+        pub value: DateTime<Utc>,
+    }
+
+    /// A comparison of one property.
+    wire pub struct PropertyQuery requires(key, operation, value) {
+        /// Key of the property.
+        pub key: String,
+        /// `EQUAL`, `NOT_EQUAL`, `CONTAINS` or `NOT_CONTAINS`.
+        pub operation: FileQueryOperation,
+        /// The value.
+        pub value: String,
+    }
+
+    /// A structured query: every part that is given must hold.
+    wire pub struct QueryFilesRequest {
+        /// Ids.
+        pub ids_query: Option<IdsQuery>,
+        /// One id.
+        pub id_query: Option<StringQuery>,
+        /// Extension of the name.
+        pub extension_query: Option<StringQuery>,
+        /// A comparison of the length.
+        pub size_min_query: Option<SizeQuery>,
+        /// Another comparison of the length.
+        pub size_max_query: Option<SizeQuery>,
+        /// Upload time.
+        pub created_query: Option<CreatedQuery>,
+        /// Properties.
+        pub properties_query: Vec<PropertyQuery>,
+        /// Files to jump over.
+        pub skip: Option<i64>,
+        /// Most files to answer; 0 or absent means 1,000, which is also the maximum.
+        pub take: Option<i64>,
+        /// Only this workspace.
+        pub workspace: Option<String>,
+    }
+
+    /// One chunk that has arrived.
+    wire pub struct UploadedChunk {
+        /// Index of the chunk, from 1.
+        pub index: u32,
+        /// Length in bytes.
+        pub size: u64,
+        /// Whether it was sent as the last one.
+        pub close: bool,
+    }
+
+    /// An upload session that is not finished, so that a caller can go on where it was.
+    wire pub struct UploadSessionState also("sessionId" = "id") {
+        /// Id of the session.
+        pub id: String,
+        /// When it was started.
+        #[serde(with = "crate::value::time::required")]
+        pub created_at: DateTime<Utc>,
+        /// Workspace of the file that it will become.
+        pub workspace: String,
+        /// The chunks that have arrived, by index.
+        pub chunks: Vec<UploadedChunk>,
+        /// When the store drops it unless another chunk arrives; absent when sessions never expire.
+        #[serde(with = "crate::value::time::opt", skip_serializing_if = "Option::is_none")]
+        pub expires_at: Option<DateTime<Utc>>,
+    }
+
+    /// An upload session that was started.
+    wire pub struct UploadSession also("sessionId" = "id") {
+        /// Id of the session.
+        pub id: String,
+        /// When it was started.
+        #[serde(with = "crate::value::time::required")]
+        pub created_at: DateTime<Utc>,
+    }
+}

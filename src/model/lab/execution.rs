@@ -1,0 +1,230 @@
+//! Actions of work items and test plans: what they run, and what came of it.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::error::ApiError;
+use crate::model::resource::union::wire_union;
+use crate::value::wire::record;
+
+record! {
+    /// One job that the runner of the station queues.
+    pub struct Job {
+        /// Names of the functions, in order.
+        pub functions: Vec<String>,
+        /// One argument list for each function, at the same position.
+        pub arguments: Vec<Vec<Value>>,
+        /// Free metadata, handed to the runner.
+        pub metadata: BTreeMap<String, Value>,
+    }
+
+    /// Queues jobs.
+    pub struct JobExecution {
+        /// Name of the action; required.
+        pub action: String,
+        /// The jobs; none is the same as an empty list.
+        pub jobs: Option<Vec<Job>>,
+        /// The system that runs them, instead of the item's own.
+        pub system_id: Option<String>,
+    }
+
+    /// Runs nothing; the item moves as the action says.
+    pub struct ManualExecution {
+        /// Name of the action; required.
+        pub action: String,
+    }
+
+    /// Runs nothing, and the item does not move.
+    pub struct NoneExecution {
+        /// Name of the action; required.
+        pub action: String,
+    }
+
+    /// Runs a notebook.
+    pub struct NotebookExecution {
+        /// Name of the action; required.
+        pub action: String,
+        /// The notebook; required.
+        pub notebook_id: String,
+        /// What is passed to it.
+        pub parameters: Option<BTreeMap<String, String>>,
+    }
+}
+
+wire_union! {
+    /// What an action of a work item, of a test plan or of a template of either does.
+    pub enum ExecutionDefinition {
+        /// Queues jobs.
+        0 "JOB" => Job(JobExecution),
+        /// Runs nothing; the item moves.
+        1 "MANUAL" => Manual(ManualExecution),
+        /// Runs nothing; the item stays.
+        2 "NONE" => None(NoneExecution),
+        /// Runs a notebook.
+        3 "NOTEBOOK" => Notebook(NotebookExecution),
+    }
+}
+
+impl ExecutionDefinition {
+    /// The name of the action that this implements.
+    #[must_use]
+    pub fn action(&self) -> &str {
+        match self {
+            Self::Job(definition) => &definition.action,
+            Self::Manual(definition) => &definition.action,
+            Self::None(definition) => &definition.action,
+            Self::Notebook(definition) => &definition.action,
+        }
+    }
+}
+
+record! {
+    /// The request of an execution, as it stands in a body on the wire.
+    wire pub struct ExecuteWorkItemRequest requires(action) {
+        /// Name of the action; required.
+        pub action: String,
+    }
+
+    /// The result of an action that ran nothing and moved nothing.
+    pub struct NoneExecutionResult {
+        /// What went wrong.
+        pub error: Option<ApiError>,
+    }
+
+    /// The result of an action that only moved the item.
+    pub struct ManualExecutionResult {
+        /// What went wrong.
+        pub error: Option<ApiError>,
+    }
+
+    /// The result of scheduling through an action.
+    pub struct ScheduleExecutionResult {
+        /// What went wrong.
+        pub error: Option<ApiError>,
+    }
+
+    /// The result of taking the schedule away through an action.
+    pub struct UnscheduleExecutionResult {
+        /// What went wrong.
+        pub error: Option<ApiError>,
+    }
+
+    /// The result of running a notebook.
+    pub struct NotebookExecutionResult {
+        /// What went wrong.
+        pub error: Option<ApiError>,
+        /// The execution that the runner began.
+        pub execution_id: Option<String>,
+    }
+
+    /// The result of queueing jobs.
+    pub struct JobExecutionResult {
+        /// What went wrong.
+        pub error: Option<ApiError>,
+        /// The jobs that were queued; those that were cancelled again when there is an error.
+        pub job_ids: Option<Vec<String>>,
+    }
+}
+
+wire_union! {
+    /// What came of an action.
+    pub enum ExecutionResult {
+        /// Nothing ran, nothing moved.
+        0 "NONE" => None(NoneExecutionResult),
+        /// Nothing ran.
+        1 "MANUAL" => Manual(ManualExecutionResult),
+        /// The item was scheduled.
+        2 "SCHEDULE" => Schedule(ScheduleExecutionResult),
+        /// The item lost its schedule.
+        3 "UNSCHEDULE" => Unschedule(UnscheduleExecutionResult),
+        /// A notebook was started.
+        4 "NOTEBOOK" => Notebook(NotebookExecutionResult),
+        /// Jobs were queued.
+        5 "JOB" => Job(JobExecutionResult),
+    }
+}
+
+impl ExecutionResult {
+    /// What went wrong, if something did.
+    #[must_use]
+    pub fn error(&self) -> Option<&ApiError> {
+        match self {
+            Self::None(result) => result.error.as_ref(),
+            Self::Manual(result) => result.error.as_ref(),
+            Self::Schedule(result) => result.error.as_ref(),
+            Self::Unschedule(result) => result.error.as_ref(),
+            Self::Notebook(result) => result.error.as_ref(),
+            Self::Job(result) => result.error.as_ref(),
+        }
+    }
+}
+
+record! {
+    /// The answer to an execution. A failed one may still carry a result, for instance the jobs that were cancelled.
+    wire pub struct ExecuteWorkItemResponse {
+        /// What went wrong.
+        pub error: Option<ApiError>,
+        /// What came of the action.
+        pub result: Option<ExecutionResult>,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::stored;
+    use crate::value::wire::from_json;
+
+    #[test]
+    fn definitions_of_each_kind_read_both_spellings_and_write_camel_case() {
+        for (text, expected) in [
+            (
+                r#"{"type":"JOB","action":"START","jobs":[{"functions":["f"],"arguments":[["a",1,null,{"b_c":2}]]}],"system_id":"s"}"#,
+                r#"{"type":"JOB","action":"START","jobs":[{"functions":["f"],"arguments":[["a",1,null,{"b_c":2}]],"metadata":{}}],"systemId":"s"}"#,
+            ),
+            (r#"{"action":"END","type":"manual"}"#, r#"{"type":"MANUAL","action":"END"}"#),
+            (r#"{"action":"X","type":"NONE","jobs":null}"#, r#"{"type":"NONE","action":"X"}"#),
+            (
+                r#"{"type":"NOTEBOOK","action":"A","notebookId":"n","parameters":{"part_number":"<partNumber>"}}"#,
+                r#"{"type":"NOTEBOOK","action":"A","notebookId":"n","parameters":{"part_number":"<partNumber>"}}"#,
+            ),
+        ] {
+            let definition: ExecutionDefinition = from_json(text.as_bytes()).unwrap();
+            assert_eq!(serde_json::to_string(&definition).unwrap(), expected);
+            let bytes = stored::to_bytes(&definition).unwrap();
+            assert_eq!(stored::from_bytes::<ExecutionDefinition>(&bytes).unwrap(), definition);
+        }
+    }
+
+    #[test]
+    fn a_definition_without_a_known_type_is_refused_by_member() {
+        for text in [
+            r#"{"action":"A"}"#,
+            r#"{"type":"SCHEDULE","action":"A"}"#,
+            r#"{"type":1}"#,
+            r#"{"type":"JOB","jobs":[1]}"#,
+        ] {
+            let error = from_json::<ExecutionDefinition>(text.as_bytes()).unwrap_err();
+            assert!(error.place().is_some(), "{error}");
+        }
+    }
+
+    #[test]
+    fn results_of_each_kind_keep_their_ids() {
+        for text in [
+            r#"{"error":{"name":"n","args":[],"innerErrors":[]},"result":{"type":"JOB","jobIds":["1"]}}"#,
+            r#"{"result":{"type":"NOTEBOOK","executionId":"e"}}"#,
+            r#"{"result":{"type":"SCHEDULE"}}"#,
+            r#"{"result":{"type":"UNSCHEDULE"}}"#,
+            r#"{"result":{"type":"MANUAL"}}"#,
+            r#"{"result":{"type":"NONE"}}"#,
+            r"{}",
+        ] {
+            let response: ExecuteWorkItemResponse = from_json(text.as_bytes()).unwrap();
+            assert_eq!(serde_json::to_string(&response).unwrap(), text);
+        }
+        let snake: ExecuteWorkItemResponse = from_json(br#"{"result":{"type":"JOB","job_ids":["1"]}}"#).unwrap();
+        assert_eq!(serde_json::to_string(&snake).unwrap(), r#"{"result":{"type":"JOB","jobIds":["1"]}}"#);
+    }
+}

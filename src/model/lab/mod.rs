@@ -1,0 +1,10 @@
+//! What work items and test plans share: states, executions, resources, time, dashboards.
+
+pub mod dashboard;
+pub mod execution;
+pub mod execution_event;
+pub mod resources;
+pub mod state;
+pub mod timeline;
+#[cfg(test)]
+mod wire_tests;

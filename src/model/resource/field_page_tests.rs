@@ -1,0 +1,132 @@
+//! The page `docs/reference/fields.md`, made from the declarations and compared with what is committed.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::model::resource::Resource;
+use crate::model::test_plans::requests::{TestPlanField, TestPlanOrderBy};
+use crate::model::test_plans::template::TestPlanTemplate;
+use crate::model::test_plans::template_requests::{TestPlanTemplateField, TestPlanTemplateOrderBy};
+use crate::model::test_plans::test_plan::TestPlan;
+use crate::model::work_items::template::WorkItemTemplate;
+use crate::model::work_items::work_item::WorkItem;
+use crate::model::*;
+use crate::value::{FieldDecl, FieldType, Ops};
+
+fn type_name(ty: FieldType) -> String {
+    match ty {
+        FieldType::Bool => "Boolean".to_owned(),
+        FieldType::String => "text".to_owned(),
+        FieldType::DecimalId => "id, a decimal number".to_owned(),
+        FieldType::Int => "integer".to_owned(),
+        FieldType::Double => "double".to_owned(),
+        FieldType::Time => "date-time".to_owned(),
+        FieldType::Within => "time span: reference time minus the date-time".to_owned(),
+        FieldType::Enum(texts) => {
+            let texts: Vec<&str> = texts.iter().map(|(text, _)| *text).collect();
+            format!("one of {}", texts.join(", "))
+        }
+        FieldType::Strings => "list of texts".to_owned(),
+        FieldType::Map => "map of texts".to_owned(),
+        FieldType::Rows(fields) => {
+            let paths: Vec<&str> = fields.iter().map(|field| field.path).collect();
+            format!("list of records with {}", paths.join(", "))
+        }
+    }
+}
+
+fn operators(decl: &FieldDecl) -> &'static str {
+    match (decl.ops, decl.ty) {
+        (Ops::None, _) => "none",
+        (Ops::Equality, _) | (_, FieldType::Bool | FieldType::Enum(_)) => "`=` `!=` `in`",
+        (_, FieldType::String) => "comparisons, `in`, methods of texts",
+        (_, FieldType::Strings) => "`Contains`, `Any`, `All`, `Count`, index",
+        (_, FieldType::Map) => "index by key, `Any`, `All`, `ContainsKey`",
+        (_, FieldType::Rows(_)) => "`Any`, `All`, `Count`, members",
+        _ => "comparisons, `in`",
+    }
+}
+
+fn resource<R: Resource>(page: &mut String, orders: &[(&str, Vec<&str>)], projections: &[(&str, Vec<&str>)]) {
+    writeln!(page, "\n## {}\n\n| Field | Also | Type | Operators |\n|---|---|---|---|", R::KIND.name).unwrap();
+    for field in R::fields() {
+        let aliases: Vec<String> = field.decl.aliases.iter().map(|alias| format!("`{alias}`")).collect();
+        let (ty, operators) = (type_name(field.decl.ty), operators(&field.decl));
+        writeln!(page, "| `{}` | {} | {ty} | {operators} |", field.decl.path, aliases.join(", ")).unwrap();
+    }
+    for (what, lists) in [("Orders", orders), ("Projections", projections)] {
+        for (name, values) in lists {
+            writeln!(page, "\n{what} of {name}: {}.", values.join(", ")).unwrap();
+        }
+    }
+}
+
+macro_rules! texts {
+    ($($name:literal = $ty:ty),*) => {
+        &[$(($name, <$ty>::ALL.iter().map(|value| value.as_str()).collect())),*]
+    };
+}
+
+fn page() -> String {
+    let mut page = "# Fields of filters, orders and projections\n\n\
+        Generated from the declarations of the resources; a test fails when this page is stale, and writes it with\n\
+        `STATIONDB_WRITE_FIELDS=1`. How fields are asked for: [filters.md](filters.md).\n"
+        .to_owned();
+    let page = &mut page;
+    resource::<Product>(
+        page,
+        texts!["`query_products`" = ProductOrderBy],
+        texts!["`query_products`" = ProductProjection, "`query_product_values`" = ProductField],
+    );
+    resource::<Specification>(
+        page,
+        texts!["`query_specs`" = SpecificationOrderBy],
+        texts!["`query_specs`" = SpecificationProjection],
+    );
+    resource::<Asset>(page, texts!["`query_assets`" = AssetOrderBy], texts!["`query_assets`" = AssetField]);
+    resource::<Utilization>(page, texts!["`query_asset_utilization_history`" = UtilizationOrderBy], &[]);
+    resource::<WorkItem>(
+        page,
+        texts!["`query_work_items`" = work_items::requests::WorkItemOrderBy],
+        texts!["`query_work_items`" = work_items::projection::WorkItemField],
+    );
+    resource::<WorkItemTemplate>(
+        page,
+        texts!["`query_work_item_templates`" = work_items::template_requests::WorkItemTemplateOrderBy],
+        texts!["`query_work_item_templates`" = work_items::template_requests::WorkItemTemplateField],
+    );
+    resource::<TestPlan>(
+        page,
+        texts!["`query_test_plans`" = TestPlanOrderBy],
+        texts!["`query_test_plans`" = TestPlanField],
+    );
+    resource::<TestPlanTemplate>(
+        page,
+        texts!["`query_test_plan_templates`" = TestPlanTemplateOrderBy],
+        texts!["`query_test_plan_templates`" = TestPlanTemplateField],
+    );
+    resource::<tables::table::TableMetadata>(
+        page,
+        texts!["`list_tables` and `query_tables`" = tables::table::TableOrderBy],
+        texts!["`query_tables`" = tables::table::TableProjection],
+    );
+    resource::<FileRecord>(
+        page,
+        texts!["`get_files`" = FileQueryOrderBy, "`query_files_linq` and `search_files`" = FileLinqQueryOrderBy],
+        &[],
+    );
+    page.clone()
+}
+
+#[test]
+fn the_page_of_fields_is_what_the_declarations_say() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/fields.md");
+    let page = page();
+    if std::env::var_os("STATIONDB_WRITE_FIELDS").is_some() {
+        std::fs::write(&path, &page).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default().replace("\r\n", "\n");
+    let differs = committed.lines().zip(page.lines()).find(|(was, is)| was != is);
+    let what_to_do = "run this test with STATIONDB_WRITE_FIELDS=1 and commit docs/reference/fields.md";
+    assert!(committed == page, "the page is stale, first difference {differs:?}; {what_to_do}");
+}

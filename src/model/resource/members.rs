@@ -1,0 +1,115 @@
+//! Which members of a record are read when only some of its fields are asked for.
+
+use crate::model::resource::Resource;
+use crate::value::stored::Members;
+
+/// The members that these fields, by their places in [`Resource::fields`], are read from, and those of id and workspace:
+/// all members of a kind whose fields are not read from the members that their paths begin with.
+#[must_use]
+pub fn members_of<R: Resource>(fields: impl IntoIterator<Item = usize>) -> Members {
+    let path = |field: usize| R::fields().get(field).map(|field| field.decl.path);
+    members::<R>(fields.into_iter().map(path).chain([Some("id"), Some("workspace")]))
+}
+
+/// The members that tell a record's id, name and workspace.
+#[must_use]
+pub fn summary_members<R: Resource>() -> Members {
+    members::<R>(identity::<R>())
+}
+
+/// The same of a kind with a part that is kept beside its records, whose ids, names and workspaces are members.
+#[must_use]
+pub fn members_beside_state<R: Resource>() -> Members {
+    if R::HAS_STATE { places::<R>(identity::<R>()) } else { Members::ALL }
+}
+
+fn identity<R: Resource>() -> impl Iterator<Item = Option<&'static str>> {
+    R::NAME_MEMBERS.iter().chain(&["id", "workspace"]).copied().map(Some)
+}
+
+fn members<R: Resource>(paths: impl IntoIterator<Item = Option<&'static str>>) -> Members {
+    if !R::FIELDS_ARE_MEMBERS || R::HAS_STATE {
+        return Members::ALL;
+    }
+    places::<R>(paths)
+}
+
+fn places<R: Resource>(paths: impl IntoIterator<Item = Option<&'static str>>) -> Members {
+    let place = |path: &str| {
+        let head = path.split('.').next().unwrap_or(path);
+        R::member_names().iter().position(|name| is_camel_case_of(name, head))
+    };
+    let places = paths.into_iter().map(|path| path.and_then(place));
+    places.fold(Members::NONE, |members, place| place.map_or(Members::ALL, |place| members.with(place)))
+}
+
+/// Whether `camel` is the wire form of the name of a member.
+fn is_camel_case_of(member: &str, camel: &str) -> bool {
+    let mut camel = camel.bytes();
+    let mut is_upper = false;
+    for byte in member.strip_prefix("r#").unwrap_or(member).bytes() {
+        if byte == b'_' {
+            is_upper = true;
+            continue;
+        }
+        let expected = if is_upper { byte.to_ascii_uppercase() } else { byte };
+        is_upper = false;
+        if camel.next() != Some(expected) {
+            return false;
+        }
+    }
+    camel.next().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::work_items::work_item::WorkItem;
+    use crate::value::{Stored as _, stored};
+
+    #[test]
+    fn members_are_found_by_their_wire_names() {
+        use crate::value::wire::camel_case;
+        for name in WorkItem::member_names() {
+            assert!(is_camel_case_of(name, &camel_case(name.trim_start_matches("r#"))), "{name}");
+        }
+        for (member, camel) in [("part_number", "partnumber"), ("part_number", "part"), ("part", "partNumber")] {
+            assert!(!is_camel_case_of(member, camel), "{member} {camel}");
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_record_has_the_members_that_are_wanted_and_no_other() {
+        let item: WorkItem = serde_json::from_str(
+            r#"{"id":"1000","name":"n","type":"t","state":"IN_PROGRESS","description":"d","workspace":"w",
+                "timeline":{"dueDateTime":"2024-01-02T03:04:05Z","estimatedDurationInSeconds":7},
+                "resources":{"systems":{"selections":[{"id":"s"}],"filter":"f"}},
+                "executionActions":[{"type":"MANUAL","action":"START"}],
+                "properties":{"a":"b"},"fileIdsFromTemplate":["x","y"],"updatedAt":"2024-01-02T03:04:05Z"}"#,
+        )
+        .unwrap();
+        let bytes = stored::to_bytes(&item).unwrap();
+        let place = |path: &str| WorkItem::fields().iter().position(|field| field.decl.path == path).unwrap();
+        let wanted = members_of::<WorkItem>(["type", "timeline.dueDateTime"].map(place));
+        let part_of = |bytes: &[u8], wanted| {
+            let mut part = WorkItem::default();
+            stored::fill(&mut part, stored::Payload::current(bytes), wanted).map(|()| part)
+        };
+        let part = part_of(&bytes, wanted).unwrap();
+        let expected = WorkItem {
+            id: item.id.clone(),
+            r#type: item.r#type.clone(),
+            workspace: item.workspace.clone(),
+            timeline: item.timeline.clone(),
+            ..WorkItem::default()
+        };
+        assert_eq!(part, expected);
+        assert_eq!(part_of(&bytes, Members::ALL).unwrap(), item);
+        assert_eq!(part_of(&bytes, Members::NONE).unwrap(), WorkItem::default());
+        for len in 0..bytes.len() {
+            assert!(part_of(&bytes[..len], wanted).is_err(), "{len}");
+        }
+        let longer = [bytes.as_slice(), &[0]].concat();
+        assert!(part_of(&longer, wanted).is_err());
+    }
+}

@@ -1,0 +1,189 @@
+//! Every kind of resource, for what looks at records without knowing their type: search, change feed, verification.
+
+use crate::error::Result;
+use crate::model::resource::entries::{entries, entry_value};
+use crate::model::resource::members::summary_members;
+use crate::model::resource::{Field, Index, Resource};
+use crate::value::id::Kind;
+use crate::value::stored::{Members, Payload};
+use crate::value::{Env, FieldType, Val, stored};
+
+/// What full-text search reads of one record.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Document {
+    /// Id of the record.
+    pub id: String,
+    /// Display name.
+    pub name: String,
+    /// Workspace.
+    pub workspace: String,
+    /// Name, weight and text of each text field; empty for kinds that search does not find.
+    pub texts: Vec<(&'static str, f32, String)>,
+    /// Path and value of each plain field that is a number or a time and not null.
+    pub scalars: Vec<(&'static str, Scalar)>,
+}
+
+/// A number of a record.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scalar {
+    /// An integer, or a time in milliseconds.
+    Int(i64),
+    /// A double.
+    Float(f64),
+}
+
+/// An index with the type of its resource erased.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(test), allow(dead_code, reason = "what is stored is compared with a committed list"))]
+pub struct IndexForm {
+    /// Number of the index within the resource.
+    pub number: u8,
+    /// The format that it came with.
+    pub since: u8,
+    /// Paths of the fields, in key order.
+    pub fields: &'static [&'static str],
+    /// Paths of the fields whose values stand beside each entry.
+    pub include: &'static [&'static str],
+    /// Whether two records may not have the same entry.
+    pub unique: bool,
+}
+
+impl IndexForm {
+    fn of<R: Resource>(index: &Index<R>) -> Self {
+        let Index { number, since, fields, include, unique, on: _ } = *index;
+        Self { number, since, fields, include, unique }
+    }
+}
+
+/// One kind of resource with its type erased.
+#[derive(Clone, Copy, Debug)]
+pub struct Registered {
+    /// The kind.
+    pub kind: Kind,
+    /// Whether full-text search finds it.
+    pub searchable: fn() -> bool,
+    /// Name and weight of each text field.
+    pub text_fields: fn() -> Vec<(&'static str, f32)>,
+    /// Path of each plain field that is a number or a time, and whether it is a double.
+    pub scalars: fn() -> Vec<(&'static str, bool)>,
+    /// The document of a record, from the payload of its envelope.
+    pub document: fn(Payload<'_>) -> Result<Document>,
+    /// The members that a summary needs.
+    pub summary_members: fn() -> Members,
+    /// The document without its texts and scalars, read from these members.
+    pub summary: fn(Payload<'_>, Members) -> Result<Document>,
+    /// What is on disk of each index.
+    pub indexes: fn() -> Vec<IndexForm>,
+    /// Index number, entry and what stands beside it of everything that the indexes hold of a record, from the payload of
+    /// its envelope.
+    pub entries: fn(Payload<'_>) -> Result<Vec<(u8, Vec<u8>, Vec<u8>)>>,
+}
+
+impl Registered {
+    /// The erased form of a resource type.
+    #[must_use]
+    pub const fn of<R: Resource>() -> Self {
+        Self {
+            kind: R::KIND,
+            searchable: || !R::text().is_empty(),
+            text_fields: || R::text().iter().map(|field| (field.name, field.weight)).collect(),
+            scalars: || {
+                scalar_fields::<R>()
+                    .map(|field| (field.decl.path, matches!(field.decl.ty, FieldType::Double)))
+                    .collect()
+            },
+            document: document::<R>,
+            summary_members: summary_members::<R>,
+            summary: summary::<R>,
+            indexes: || R::indexes().iter().map(IndexForm::of).collect(),
+            entries: all_entries::<R>,
+        }
+    }
+}
+
+/// The fields that columns can hold: none of a kind whose records change in a part that the index does not see. What
+/// depends on the time of reading is of none of these types.
+fn scalar_fields<R: Resource>() -> impl Iterator<Item = &'static Field<R>> {
+    let holds = |field: &&Field<R>| matches!(field.decl.ty, FieldType::Int | FieldType::Time | FieldType::Double);
+    let fields: &'static [Field<R>] = if R::HAS_STATE { &[] } else { R::fields() };
+    fields.iter().filter(holds)
+}
+
+fn scalars<R: Resource>(record: &R) -> Vec<(&'static str, Scalar)> {
+    let env = Env { now_ms: 0, calibration_warning_days: 0 };
+    let scalar = |field: &Field<R>| match (field.get)(record, &env) {
+        Val::Int(value) | Val::Time(value) => Some((field.decl.path, Scalar::Int(value))),
+        Val::Double(value) => Some((field.decl.path, Scalar::Float(value))),
+        _ => None,
+    };
+    scalar_fields::<R>().filter_map(scalar).collect()
+}
+
+fn document<R: Resource>(payload: Payload<'_>) -> Result<Document> {
+    let record = stored::read::<R>(payload)?;
+    let texts = R::text()
+        .iter()
+        .map(|field| {
+            let mut text = String::new();
+            (field.get)(&record, &mut text);
+            (field.name, field.weight, text)
+        })
+        .collect();
+    Ok(Document {
+        id: record.id().to_owned(),
+        name: record.name().to_owned(),
+        workspace: record.workspace().to_owned(),
+        texts,
+        scalars: scalars(&record),
+    })
+}
+
+fn summary<R: Resource>(payload: Payload<'_>, members: Members) -> Result<Document> {
+    let mut record = R::default();
+    stored::fill(&mut record, payload, members)?;
+    Ok(Document {
+        id: record.id().to_owned(),
+        name: record.name().to_owned(),
+        workspace: record.workspace().to_owned(),
+        ..Document::default()
+    })
+}
+
+fn all_entries<R: Resource>(payload: Payload<'_>) -> Result<Vec<(u8, Vec<u8>, Vec<u8>)>> {
+    let record = stored::read::<R>(payload)?;
+    let of_index = |index| {
+        let value = entry_value(&record, index);
+        entries(&record, index).into_iter().map(move |entry| (index.number, entry, value.clone()))
+    };
+    Ok(R::indexes().iter().flat_map(of_index).collect())
+}
+
+/// Lists every resource type, one line each.
+macro_rules! registry {
+    ($($resource:ty,)*) => {
+        /// Every kind of resource that the store keeps.
+        pub static REGISTRY: &[Registered] = &[$(Registered::of::<$resource>()),*];
+    };
+}
+pub(crate) use registry;
+
+/// The kind with this code.
+#[must_use]
+pub fn by_code(code: u8) -> Option<&'static Registered> {
+    crate::model::REGISTRY.iter().find(|registered| registered.kind.code == code)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::REGISTRY;
+
+    #[test]
+    fn codes_and_names_of_kinds_are_unique() {
+        for (position, one) in REGISTRY.iter().enumerate() {
+            for other in &REGISTRY[position + 1..] {
+                assert_ne!(one.kind.code, other.kind.code);
+                assert_ne!(one.kind.name, other.kind.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Test plans, their templates and the requests about them.
+
+pub mod requests;
+pub mod template;
+pub mod template_requests;
+pub mod test_plan;

@@ -1,0 +1,392 @@
+//! Assets: identity, location, linked files, calibration as seen at the moment of reading, utilization.
+
+mod history;
+mod store;
+#[cfg(test)]
+pub(in crate::services) mod tests;
+mod utilization;
+#[cfg(test)]
+mod utilization_tests;
+
+use chrono::{DateTime, Utc};
+
+use crate::error::{Error, Result};
+use crate::model::{
+    Asset, AssetOrderBy, AssetSummary, AssetUtilizationHistoryResponse, CreateAssetRequest, CreateAssetsPartialSuccess,
+    DeleteAssetsResponse, LinkFilesPartialSuccessResponse, QueryAssetUtilizationHistoryRequest, QueryAssetsRequest,
+    QueryAssetsResponse, Resource, StartUtilizationPartialSuccess, StartUtilizationRequest, SystemConnection,
+    UpdateAssetRequest, UpdateAssetsPartialSuccess, UpdateUtilizationPartialSuccess, VendorPrefix,
+};
+use crate::services::batch::{self, Umbrella};
+use crate::services::lists;
+use crate::session::{Access, OrderTerm, Plan, Query, Settings, What};
+use crate::value::{Env, limits};
+
+/// Instruments, devices under test, fixtures and systems: what they are, where they are, how their calibration stands,
+/// and what they are used for.
+///
+/// The calibration status and the due date are computed at every read from stored facts and the store's clock; a filter
+/// on them is right tomorrow without a write. Items of a batch are judged one by one; what failed comes back as it was
+/// sent, with one inner error each.
+///
+/// Methods may be added until version 1.0.
+pub trait AssetService {
+    /// Creates up to 1000 assets.
+    ///
+    /// The identity of an asset is its bus type, its model and vendor (each by number, or by name where one of two has
+    /// no number), and its serial number, or its system when it has none. An identity that exists already is refused,
+    /// never merged.
+    ///
+    /// # Errors
+    /// In the answer, for each item: `InvalidArgument` for an incomplete identity, a missing location or presence, or an
+    /// incomplete calibration, `Conflict` for an identity that exists, `LimitExceeded` for a collection of more than 1000
+    /// entries, `PermissionDenied`. For the call: `LimitExceeded` above 1000 items, and what the disk answers.
+    ///
+    /// A multimeter's calibration, from the day it is entered to the day it is due:
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// use std::sync::Arc;
+    /// use stationdb::{
+    ///     AssetService, CalibrationStatus, CreateAssetRequest, Identity, ManualClock, QueryAssetsRequest, StoreOptions,
+    /// };
+    ///
+    /// let clock = Arc::new(ManualClock::new("2024-03-01T08:00:00Z".parse()?));
+    /// let store = StoreOptions::default().shared_clock(clock.clone()).open(dir.path())?;
+    /// let session = store.session(Identity::user("ada"));
+    /// let multimeter: CreateAssetRequest = serde_json::from_str(r#"{
+    ///     "name": "DMM 1", "modelName": "PXI-4071", "vendorName": "NI", "serialNumber": "01D6A3F0",
+    ///     "busType": "PCI_PXI", "isNIAsset": true,
+    ///     "location": {"minionId": "station-1", "slotNumber": 3, "state": {"assetPresence": "PRESENT"}},
+    ///     "externalCalibration": {
+    ///         "date": "2024-02-29T00:00:00Z", "recommendedInterval": 24,
+    ///         "nextRecommendedDate": "2026-02-28T00:00:00Z", "entryType": "MANUAL"}}"#)?;
+    /// let created = session.create_assets(vec![multimeter])?;
+    /// let id = created.assets.unwrap_or_default()[0].id.clone().unwrap_or_default();
+    /// assert_eq!(session.get_asset(&id)?.calibration_status, Some(CalibrationStatus::Ok));
+    ///
+    /// // Nothing is written; time passes.
+    /// clock.set("2026-02-01T08:00:00Z".parse()?);
+    /// let due_soon = QueryAssetsRequest {
+    ///     filter: Some(r#"CalibrationStatus = "APPROACHING_RECOMMENDED_DUE_DATE""#.to_owned()),
+    ///     ..QueryAssetsRequest::default()
+    /// };
+    /// assert_eq!(session.query_assets(due_soon)?.assets.map(|assets| assets.len()), Some(1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn create_assets(&self, assets: Vec<CreateAssetRequest>) -> Result<CreateAssetsPartialSuccess>;
+
+    /// The asset with this id.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none, or none that the caller may see.
+    fn get_asset(&self, id: &str) -> Result<Asset>;
+
+    /// One page of the assets that match; in order of creation unless another is asked for.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a fault in the filter, with its position, for a negative skip, and for a take below -1 or
+    /// above 1000.
+    fn query_assets(&self, query: QueryAssetsRequest) -> Result<QueryAssetsResponse>;
+
+    /// How a query is answered, and what it touched.
+    ///
+    /// # Errors
+    /// As [`AssetService::query_assets`].
+    fn explain_query_assets(&self, query: QueryAssetsRequest) -> Result<Plan>;
+
+    /// Updates up to 1000 assets, each found by its id, or by its identity when there is no id; none is created.
+    /// Members that are absent stay as they are, and so do the members of the identity.
+    ///
+    /// # Errors
+    /// In the answer, for each item: `NotFound`, `PermissionDenied`, `Conflict` when the asset is said to have left a
+    /// place that it is not in, and as in [`AssetService::create_assets`]. For the call: `LimitExceeded` above 1000
+    /// items, and what the disk answers.
+    fn update_assets(&self, assets: Vec<UpdateAssetRequest>) -> Result<UpdateAssetsPartialSuccess>;
+
+    /// Deletes up to 1000 assets with their utilization history.
+    ///
+    /// # Errors
+    /// In the answer, for each id: `NotFound`, `PermissionDenied`. For the call: `LimitExceeded` above 1000 ids, and what
+    /// the disk answers.
+    fn delete_assets(&self, ids: Vec<String>) -> Result<DeleteAssetsResponse>;
+
+    /// Links up to 1000 files to an asset; `None` when all are linked. The files need not exist, and a file that is
+    /// linked already counts as linked.
+    ///
+    /// # Errors
+    /// In the answer, for each file: `InvalidArgument` for a blank id, `LimitExceeded` when the asset would have more than
+    /// 1000 files. For the call: `NotFound` for an unknown asset, `PermissionDenied`, `LimitExceeded` above 1000 ids.
+    fn link_files(&self, asset_id: &str, file_ids: Vec<String>) -> Result<Option<LinkFilesPartialSuccessResponse>>;
+
+    /// Takes the link to a file from an asset; one that is not linked is no error.
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown asset, `PermissionDenied`.
+    fn unlink_file(&self, asset_id: &str, file_id: &str) -> Result<()>;
+
+    /// Starts the use of up to 100 assets under one utilization identifier.
+    ///
+    /// # Errors
+    /// In the answer, for each asset: `NotFound` for an identity that no asset has, `InvalidArgument` for an incomplete
+    /// one, `Conflict` when the asset already has a record under this identifier. For the call: `LimitExceeded` above 100
+    /// assets, and what the disk answers.
+    fn start_utilization(&self, request: StartUtilizationRequest) -> Result<StartUtilizationPartialSuccess>;
+
+    /// Gives a sign of life for all running records of these utilization identifiers; `timestamp` replaces the clock.
+    ///
+    /// # Errors
+    /// In the answer, for each identifier: `NotFound`, `Conflict` when all its records have ended.
+    fn utilization_heartbeat(
+        &self,
+        ids: Vec<String>,
+        timestamp: Option<DateTime<Utc>>,
+    ) -> Result<UpdateUtilizationPartialSuccess>;
+
+    /// Ends all running records of these utilization identifiers; `timestamp` replaces the clock.
+    ///
+    /// # Errors
+    /// In the answer, for each identifier: `NotFound`, `Conflict` when all its records have ended, `InvalidArgument` when
+    /// the end lies before the start.
+    fn end_utilization(
+        &self,
+        ids: Vec<String>,
+        timestamp: Option<DateTime<Utc>>,
+    ) -> Result<UpdateUtilizationPartialSuccess>;
+
+    /// One page of the utilization records whose span meets the range, which is the last 90 days unless given. A running
+    /// record reaches up to now. The cost follows the answer, not the history.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a fault in one of the filters, a range that ends before it starts, a negative take, or a
+    /// faulty token.
+    fn query_asset_utilization_history(
+        &self,
+        query: QueryAssetUtilizationHistoryRequest,
+    ) -> Result<AssetUtilizationHistoryResponse>;
+
+    /// How a history query is answered, and what it touched.
+    ///
+    /// # Errors
+    /// As [`AssetService::query_asset_utilization_history`].
+    fn explain_query_asset_utilization_history(&self, query: QueryAssetUtilizationHistoryRequest) -> Result<Plan>;
+
+    /// The ids of the assets in use now: with a running record whose last sign of life, start included, is younger than
+    /// the timeout of the store.
+    ///
+    /// # Errors
+    /// What the disk answers.
+    fn assets_in_use(&self) -> Result<Vec<String>>;
+
+    /// Counts over all visible assets at this moment.
+    ///
+    /// # Errors
+    /// What the disk answers.
+    fn asset_summary(&self) -> Result<AssetSummary>;
+
+    /// For the host: reports the connection of a system, which all assets in it show from now on; `None` for unknown.
+    /// Returns the number of assets that changed.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a blank system; `PermissionDenied` unless the caller may update assets in every workspace,
+    /// since the system may have assets in any.
+    fn set_system_connection(&self, minion_id: &str, connection: Option<SystemConnection>) -> Result<u64>;
+}
+
+impl<A: Access> AssetService for A {
+    fn create_assets(&self, assets: Vec<CreateAssetRequest>) -> Result<CreateAssetsPartialSuccess> {
+        batch::check_len("assets", assets.len(), limits::BATCH_ITEMS)?;
+        self.write(move |draft| {
+            let env = draft.view().env();
+            let mut outcome = batch::run(Umbrella::FILES_AND_ASSETS, assets, |position, request| {
+                let name = request.name.clone();
+                let created = store::create(draft, request).map(|asset| asset.read_at(&env));
+                created.map_err(batch::about_new(Asset::KIND.name, name, position))
+            })?;
+            let failed = outcome.failed_or_none();
+            Ok(CreateAssetsPartialSuccess { assets: Some(outcome.succeeded), failed, error: outcome.error })
+        })
+    }
+
+    fn get_asset(&self, id: &str) -> Result<Asset> {
+        self.read(|view| {
+            let asset = view.get::<Asset>(id)?.ok_or_else(|| store::not_found(id))?;
+            Ok(asset.read_at(&view.env()))
+        })
+    }
+
+    fn query_assets(&self, query: QueryAssetsRequest) -> Result<QueryAssetsResponse> {
+        let plan = to_query(&query, self.context().settings())?;
+        let projection = lists::distinct("projection", query.projection.as_deref().unwrap_or_default())?;
+        self.read(|view| {
+            let page = view.query::<Asset>(&plan)?;
+            let env = view.env();
+            let show = |asset: Asset| asset.read_at(&env).project(&projection);
+            Ok(QueryAssetsResponse {
+                assets: Some(page.items.into_iter().map(show).collect()),
+                total_count: page.total_count,
+            })
+        })
+    }
+
+    fn explain_query_assets(&self, query: QueryAssetsRequest) -> Result<Plan> {
+        let plan = to_query(&query, self.context().settings())?;
+        self.read(|view| Ok(view.query_with_plan::<Asset>(&plan)?.1))
+    }
+
+    fn update_assets(&self, assets: Vec<UpdateAssetRequest>) -> Result<UpdateAssetsPartialSuccess> {
+        batch::check_len("assets", assets.len(), limits::BATCH_ITEMS)?;
+        self.write(move |draft| {
+            let env = draft.view().env();
+            let mut outcome = batch::run(Umbrella::FILES_AND_ASSETS, assets, |position, request| {
+                let updated = store::update(draft, request).map(|asset| asset.read_at(&env));
+                updated.map_err(batch::about_unnamed(Asset::KIND.name, None, position))
+            })?;
+            let failed = outcome.failed_or_none();
+            Ok(UpdateAssetsPartialSuccess { assets: Some(outcome.succeeded), failed, error: outcome.error })
+        })
+    }
+
+    fn delete_assets(&self, ids: Vec<String>) -> Result<DeleteAssetsResponse> {
+        batch::check_len("asset ids", ids.len(), limits::BATCH_ITEMS)?;
+        self.write(move |draft| {
+            let mut outcome = batch::run(Umbrella::FILES_AND_ASSETS, batch::distinct(ids), |_, id| {
+                let deleted = draft.delete::<Asset>(&id).map_err(batch::about(Asset::KIND.name, &id))?;
+                let asset = deleted.ok_or_else(|| store::not_found(&id))?;
+                utilization::delete_of_asset(draft, &asset)?;
+                Ok(id)
+            })?;
+            let failed = outcome.failed_or_none();
+            Ok(DeleteAssetsResponse { ids: Some(outcome.succeeded), failed, error: outcome.error })
+        })
+    }
+
+    fn link_files(&self, asset_id: &str, file_ids: Vec<String>) -> Result<Option<LinkFilesPartialSuccessResponse>> {
+        batch::check_len("file ids", file_ids.len(), limits::BATCH_ITEMS)?;
+        let asset_id = asset_id.to_owned();
+        self.write(move |draft| {
+            let mut asset = draft.get::<Asset>(&asset_id)?.ok_or_else(|| store::not_found(&asset_id))?;
+            let mut linked = asset.file_ids.take().unwrap_or_default();
+            let mut outcome = batch::run(Umbrella::FILES_AND_ASSETS, batch::distinct(file_ids), |_, file_id| {
+                store::link(&asset_id, &mut linked, file_id)
+            })?;
+            if !outcome.succeeded.is_empty() {
+                asset.file_ids = Some(linked);
+                asset.touch(draft.now());
+                draft.put(&asset, What::Updated)?;
+            }
+            let failed = outcome.failed_or_none();
+            let error = outcome.error.take();
+            let succeeded = Some(outcome.succeeded);
+            Ok(error.map(|error| LinkFilesPartialSuccessResponse { succeeded, failed, error: Some(error) }))
+        })
+    }
+
+    fn unlink_file(&self, asset_id: &str, file_id: &str) -> Result<()> {
+        let (asset_id, file_id) = (asset_id.to_owned(), file_id.to_owned());
+        self.write(move |draft| {
+            let mut asset = draft.get::<Asset>(&asset_id)?.ok_or_else(|| store::not_found(&asset_id))?;
+            let linked = asset.file_ids.get_or_insert_default();
+            let count = linked.len();
+            linked.retain(|linked| *linked != file_id);
+            if linked.len() == count {
+                return Ok(());
+            }
+            asset.touch(draft.now());
+            draft.put(&asset, What::Updated)
+        })
+    }
+
+    fn start_utilization(&self, request: StartUtilizationRequest) -> Result<StartUtilizationPartialSuccess> {
+        batch::check_len("assets", request.asset_identifications.len(), limits::UTILIZATION_ASSETS)?;
+        self.write(move |draft| utilization::start(draft, request))
+    }
+
+    fn utilization_heartbeat(
+        &self,
+        ids: Vec<String>,
+        timestamp: Option<DateTime<Utc>>,
+    ) -> Result<UpdateUtilizationPartialSuccess> {
+        self.write(move |draft| utilization::change(draft, ids, timestamp, utilization::Change::Heartbeat))
+    }
+
+    fn end_utilization(
+        &self,
+        ids: Vec<String>,
+        timestamp: Option<DateTime<Utc>>,
+    ) -> Result<UpdateUtilizationPartialSuccess> {
+        self.write(move |draft| utilization::change(draft, ids, timestamp, utilization::Change::End))
+    }
+
+    fn query_asset_utilization_history(
+        &self,
+        query: QueryAssetUtilizationHistoryRequest,
+    ) -> Result<AssetUtilizationHistoryResponse> {
+        self.read(|view| crate::services::assets::history::query(view, &query).map(|(page, _)| page))
+    }
+
+    fn explain_query_asset_utilization_history(&self, query: QueryAssetUtilizationHistoryRequest) -> Result<Plan> {
+        self.read(|view| crate::services::assets::history::query(view, &query).map(|(_, plan)| plan))
+    }
+
+    fn assets_in_use(&self) -> Result<Vec<String>> {
+        self.read(|view| Ok(utilization::assets_in_use(view)?.into_iter().collect()))
+    }
+
+    fn asset_summary(&self) -> Result<AssetSummary> {
+        self.read(|view| {
+            let in_use = utilization::assets_in_use(view)?;
+            let env: Env = view.env();
+            let mut summary = AssetSummary::default();
+            view.for_each::<Asset>(|asset| {
+                store::count(&mut summary, &asset, &env, &in_use);
+                Ok(true)
+            })?;
+            Ok(summary)
+        })
+    }
+
+    fn set_system_connection(&self, minion_id: &str, connection: Option<SystemConnection>) -> Result<u64> {
+        if minion_id.trim().is_empty() {
+            return Err(Error::invalid("the system whose connection to set is blank").at_member("minionId"));
+        }
+        let minion_id = minion_id.to_owned();
+        self.write(move |draft| store::set_connection(draft, &minion_id, connection))
+    }
+}
+
+/// The query, with the vendor's name of the vendor flag.
+pub(in crate::services) fn vendor_names(settings: &Settings) -> Vec<(String, &'static str)> {
+    VendorPrefix::new(&settings.vendor_prefix)
+        .map(|vendor| vec![(vendor.property(), "isVendorAsset")])
+        .unwrap_or_default()
+}
+
+fn to_query<'q>(request: &'q QueryAssetsRequest, settings: &Settings) -> Result<Query<'q>> {
+    lists::check("projection", request.projection.as_ref().map_or(0, Vec::len))?;
+    let take = request.take.filter(|take| *take != -1).unwrap_or(limits::ASSETS_TAKE);
+    if !(0..=limits::ASSETS_TAKE).contains(&take) {
+        return Err(Error::invalid(format!("take is {take}; it has to be -1 or from 0 to {}", limits::ASSETS_TAKE))
+            .at_member("take"));
+    }
+    let skip = usize::try_from(request.skip.unwrap_or_default())
+        .map_err(|_| Error::invalid("skip is negative").at_member("skip"))?;
+    let descending = request.descending.unwrap_or_default();
+    let order = request.order_by.map(|order| match order {
+        AssetOrderBy::LastUpdatedTimestamp => OrderTerm { path: "lastUpdatedTimestamp", descending },
+        AssetOrderBy::Id => OrderTerm { path: "id", descending },
+    });
+    Ok(Query {
+        filter: request.filter.as_deref(),
+        no_substitutions: true,
+        bracket_lists: true,
+        order: order.into_iter().collect(),
+        take: usize::try_from(take).unwrap_or_default(),
+        skip,
+        return_count: request.return_count.unwrap_or_default(),
+        renames: vendor_names(settings),
+        ..Query::default()
+    })
+}

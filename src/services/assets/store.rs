@@ -1,0 +1,188 @@
+//! What the asset operations do to one asset in a draft.
+//!
+//! The connection of a system is kept once under the system's id, for assets that come later, and in every asset of the
+//! system, so that filters need no join; [`set_connection`] and [`place_in_system`] keep the two equal.
+
+use std::collections::BTreeSet;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::assets::asset::asset_index;
+use crate::model::{
+    Asset, AssetIdentity, AssetSummary, CalibrationStatus, CreateAssetRequest, Resource, SystemConnection,
+    UpdateAssetRequest,
+};
+use crate::records::Space;
+use crate::services::batch;
+use crate::session::{Draft, Visibility, What};
+use crate::value::id::RecordKey;
+use crate::value::{Action, Env, key, limits};
+
+/// No such asset.
+pub(in crate::services) fn not_found(id: &str) -> Error {
+    Error::not_found("AssetEntry", id)
+        .with_name("AssetPerformanceManagement.NonExistingAssetWithIdentifier", Some(-253_426))
+}
+
+/// The asset that has this identity, whoever may see it, this draft's own included.
+pub(in crate::services) fn find(draft: &Draft<'_>, identity: &AssetIdentity<'_>) -> Result<Option<RecordKey>> {
+    for candidate in draft.index_keys::<Asset>(asset_index::CANDIDATES, &identity.candidate_key())? {
+        let Some(asset) = draft.any_by_key::<Asset>(candidate)? else { continue };
+        if AssetIdentity::of_asset(&asset).is_ok_and(|other| other.is_same(identity)) {
+            return Ok(Some(candidate));
+        }
+    }
+    Ok(None)
+}
+
+fn check_free(draft: &Draft<'_>, asset: &Asset) -> Result<()> {
+    let other = find(draft, &AssetIdentity::of_asset(asset)?)?;
+    match other.filter(|other| Some(*other) != asset.key()) {
+        Some(other) => Err(Error::conflict(
+            "another asset has the same bus type, model, vendor and serial number (or system, without one)",
+        )
+        .with_name("AssetPerformanceManagement.AssetExists", None)
+        .with_args(draft.visible_id::<Asset>(other)?)),
+        None => Ok(()),
+    }
+}
+
+pub(in crate::services) fn create(draft: &mut Draft<'_>, request: CreateAssetRequest) -> Result<Asset> {
+    let mut asset = Asset::create(request, draft.now(), draft.context().default_workspace())?;
+    // Before an id is taken, so that a refused batch drafts nothing and costs no commit.
+    draft.require(None, &asset, What::Created)?;
+    check_free(draft, &asset)?;
+    place_in_system(draft, &mut asset)?;
+    asset.id = Some(draft.new_key::<Asset>()?.into());
+    draft.put(&asset, What::Created)?;
+    Ok(asset)
+}
+
+pub(in crate::services) fn update(draft: &mut Draft<'_>, request: UpdateAssetRequest) -> Result<Asset> {
+    let asset = match request.id.as_deref().filter(|id| !id.is_empty()) {
+        Some(id) => draft.get::<Asset>(id)?.ok_or_else(|| not_found(id))?,
+        None => {
+            let identification = request.identification();
+            let found = find(draft, &AssetIdentity::of(&identification, request.system())?)?;
+            let asset = found.map(|key| draft.by_key::<Asset>(key)).transpose()?.flatten();
+            asset.ok_or_else(|| not_found(identification.serial_number.as_deref().unwrap_or_default()))?
+        }
+    };
+    let id = asset.id().to_owned();
+    amend(draft, asset, request).map_err(batch::about(Asset::KIND.name, id))
+}
+
+fn amend(draft: &mut Draft<'_>, mut asset: Asset, request: UpdateAssetRequest) -> Result<Asset> {
+    let old = asset.clone();
+    asset.update(request, draft.now())?;
+    let mut asset = asset.without_computed();
+    draft.require(Some(&old), &asset, What::Updated)?;
+    // Without a serial number, a move to another system may run into the identity of another asset there; out of every
+    // system, the asset has no identity any more, and keeps its id.
+    if AssetIdentity::of_asset(&asset).is_ok() {
+        check_free(draft, &asset)?;
+    }
+    place_in_system(draft, &mut asset)?;
+    let is_moved = asset.workspace != old.workspace;
+    draft.put_changed(old, &asset, What::Updated)?;
+    if is_moved {
+        crate::services::assets::utilization::follow_workspace(draft, &asset)?;
+    }
+    Ok(asset)
+}
+
+/// Adds one file to the linked ones, once.
+pub(in crate::services) fn link(asset_id: &str, linked: &mut Vec<String>, file_id: String) -> Result<String> {
+    if file_id.trim().is_empty() {
+        return Err(Error::invalid("a blank id names no file")
+            .with_name("AssetPerformanceManagement.InvalidFileId", Some(-254_806))
+            .with_resource(Asset::KIND.name, asset_id)
+            .with_args([file_id]));
+    }
+    if !linked.contains(&file_id) {
+        if linked.len() >= limits::ASSET_COLLECTION {
+            return Err(Error::limit(format!(
+                "the asset has {} linked files, and may not have more; unlink some first",
+                linked.len()
+            ))
+            .with_resource(Asset::KIND.name, asset_id)
+            .with_args([file_id]));
+        }
+        linked.push(file_id.clone());
+    }
+    Ok(file_id)
+}
+
+fn connection_key(minion_id: &str) -> Vec<u8> {
+    let mut bytes = b"system-connection/".to_vec();
+    bytes.extend_from_slice(minion_id.as_bytes());
+    bytes
+}
+
+/// Gives an asset the connection of the system that it is in.
+fn place_in_system(draft: &Draft<'_>, asset: &mut Asset) -> Result<()> {
+    let Some(location) = &mut asset.location else { return Ok(()) };
+    let known = match &location.minion_id {
+        Some(minion_id) => draft.raw(Space::Meta, &connection_key(minion_id))?,
+        None => None,
+    };
+    let connection = known.and_then(|text| std::str::from_utf8(&text).ok()?.parse::<SystemConnection>().ok());
+    if connection.is_some() || location.state.is_some() {
+        location.state.get_or_insert_default().system_connection = connection;
+    }
+    Ok(())
+}
+
+/// Sets the connection of a system and of all assets in it, whatever workspace they are in, and of those to come. So only
+/// a caller that may update assets everywhere may do so; whether the others are refused does not depend on which assets
+/// the system has.
+pub(in crate::services) fn set_connection(
+    draft: &mut Draft<'_>,
+    minion_id: &str,
+    connection: Option<SystemConnection>,
+) -> Result<u64> {
+    let context = draft.context();
+    if context.visibility(Asset::KIND.service, Action::Update) != Visibility::All {
+        return Err(Error::new(
+            ErrorKind::PermissionDenied,
+            format!(
+                "{:?} may not set the connection of a system: that takes Update of {} in every workspace",
+                context.user(),
+                Asset::KIND.service
+            ),
+        ));
+    }
+    let stored = connection_key(minion_id);
+    match connection {
+        Some(connection) => draft.put_raw(Space::Meta, stored, connection.as_str().as_bytes().to_vec()),
+        None => draft.delete_raw(Space::Meta, stored),
+    }
+    let mut prefix = Vec::new();
+    key::push_str(&mut prefix, minion_id);
+    let mut count = 0;
+    for asset_key in draft.index_keys::<Asset>(asset_index::MINION, &prefix)? {
+        let Some(mut asset) = draft.any_by_key::<Asset>(asset_key)? else { continue };
+        let before = asset.system_connection();
+        place_in_system(draft, &mut asset)?;
+        if asset.system_connection() != before {
+            draft.put(&asset, What::Updated)?;
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
+/// Adds one asset to a summary.
+pub(in crate::services) fn count(summary: &mut AssetSummary, asset: &Asset, env: &Env, in_use: &BTreeSet<String>) {
+    let mut add = |target: fn(&mut AssetSummary) -> &mut u64, holds: bool| *target(summary) += u64::from(holds);
+    let (is_active, is_in_use) = (asset.is_active(), in_use.contains(asset.id()));
+    let status = asset.calibration_status(env);
+    add(|s| &mut s.total, true);
+    add(|s| &mut s.active, is_active);
+    add(|s| &mut s.not_active, !is_active);
+    add(|s| &mut s.in_use, is_in_use);
+    add(|s| &mut s.not_in_use, !is_in_use);
+    add(|s| &mut s.approaching_recommended_due_date, status == CalibrationStatus::ApproachingRecommendedDueDate);
+    add(|s| &mut s.past_recommended_due_date, status == CalibrationStatus::PastRecommendedDueDate);
+    add(|s| &mut s.out_for_calibration, status == CalibrationStatus::OutForCalibration);
+    add(|s| &mut s.total_calibrated, asset.external_calibration.is_some());
+}

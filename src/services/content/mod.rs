@@ -1,0 +1,523 @@
+//! Contents of files and packages: small ones in the record file, others as blobs, whoever names them.
+//!
+//! What must hold: the bytes are written and synced before the write turn that names them; a record that goes away
+//! hands its content to [`forget`] in the same turn; which blobs are named stands in [`Space::Blobs`], written with the
+//! record, so that what nobody names is found by names alone: by [`sweep`] at open, by [`remove_abandoned`] in between.
+
+#[cfg(all(test, feature = "packages"))]
+mod edges_tests;
+#[cfg(all(test, feature = "packages"))]
+mod reference_tests;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::blobs::{BlobEntry, BlobInfo, BlobStore, ContentReader};
+use crate::disk::DiskFile;
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{ContentPart, FileRecord, PackageRecord, StoredContent, UploadChunk};
+use crate::records::{Cursor, Snapshot, Source, Space, envelope};
+use crate::session::{Access, Draft, Engine, Identity, Session, View};
+use crate::value::{Control, limits, stored};
+
+/// Name of the durable counter of blob numbers.
+const COUNTER: &str = "blob";
+/// Blob numbers that are set aside with one commit.
+const RESERVED_IDS: u64 = 1024;
+/// Numbers that are tried when files of an earlier process are in the way.
+const ID_ATTEMPTS: usize = 64;
+
+/// Content that is written and that no record names yet. Dropped before [`NewContent::adopt`] its bytes go.
+pub(in crate::services) struct NewContent {
+    /// What the record will say.
+    pub(in crate::services) content: StoredContent,
+    /// The bytes of a small content.
+    small: Option<Vec<u8>>,
+    engine: Arc<Engine>,
+    in_transaction: bool,
+    adopted: bool,
+}
+
+impl NewContent {
+    /// Drafts what the content needs beside its record. The plan may still be refused afterwards, so the caller keeps
+    /// what this is called on until the write has succeeded.
+    pub(in crate::services) fn draft(&self) -> impl FnOnce(&mut Draft<'_>) + Send + 'static {
+        let (space, value) = match &self.small {
+            Some(bytes) => (Space::SmallBlobs, Some(bytes.clone())),
+            None => (Space::Blobs, None),
+        };
+        let parts = self.content.parts.clone();
+        move |draft| {
+            for part in parts {
+                let value = value.clone().unwrap_or_else(|| part.size.to_be_bytes().to_vec());
+                draft.put_raw(space, part.blob.to_be_bytes().to_vec(), value);
+            }
+        }
+    }
+
+    /// Opens the bytes, which no record names yet.
+    pub(in crate::services) fn reader(&self) -> Result<ContentReader> {
+        match (&self.small, self.content.parts.as_slice()) {
+            (Some(bytes), [part]) => ContentReader::small(bytes.clone(), part.hash()),
+            (_, parts) => ContentReader::parts(&self.engine.blobs, &blob_infos(parts)),
+        }
+    }
+
+    /// Settles what becomes of the bytes: they stay when the write succeeded, or may have.
+    pub(in crate::services) fn settle<T>(mut self, written: Result<T>) -> Result<T> {
+        self.adopted = match &written {
+            Ok(_) => {
+                // The transaction may still be taken back, which nobody tells us.
+                if self.in_transaction && !self.content.small {
+                    self.engine.blobs.suspect(self.content.parts.iter().map(|part| part.blob));
+                }
+                true
+            }
+            // Nobody can tell whether a record names them now; the sweep at the next open can.
+            Err(error) => matches!(error.kind(), ErrorKind::OutcomeUnknown | ErrorKind::Latched),
+        };
+        written
+    }
+}
+
+impl Drop for NewContent {
+    fn drop(&mut self) {
+        if !self.adopted && !self.content.small {
+            let ids: Vec<u64> = self.content.parts.iter().map(|part| part.blob).collect();
+            if self.engine.blobs.delete(&ids).is_err() {
+                self.engine.blobs.suspect(ids);
+            }
+        }
+    }
+}
+
+/// Writes content from `source`, small or as a blob; it is durable, and named by nothing yet.
+pub(in crate::services) fn store<A: Access>(
+    access: &A,
+    source: &mut dyn Read,
+    control: &Control,
+) -> Result<NewContent> {
+    let engine = access.context().engine.clone();
+    engine.check_place()?;
+    let limit = engine.settings.file_bytes_max;
+    let threshold = engine.settings.small_blob_bytes.min(limits::SMALL_BLOB_BYTES_MAX);
+    let mut source = Guarded::new(source, access, Some(threshold as u64));
+    let mut head = Vec::new();
+    control.check()?;
+    let read = (&mut source).take(threshold as u64 + 1).read_to_end(&mut head);
+    read.map_err(|error| own_error("reading the content from its source", error))?;
+    if head.len() <= threshold {
+        let len = head.len() as u64;
+        if limit.is_some_and(|limit| len > limit) {
+            return Err(Error::limit(format!(
+                "the content is longer than the {} bytes that the store's options allow",
+                limit.unwrap_or_default()
+            )));
+        }
+        control.check()?;
+        control.report(len, Some(len), "bytes");
+        let part = ContentPart::new(new_id(access)?, len, xxh3_128(&head));
+        let content = StoredContent { parts: vec![part], small: true };
+        return Ok(new_content(access, content, Some(head)));
+    }
+    let info = put_blob(access, &mut head.as_slice().chain(source), control)?;
+    Ok(new_content(access, one_blob(info), None))
+}
+
+/// Writes a chunk of an upload session, always as a blob; of one that is too long, one byte more than it may have.
+pub(in crate::services) fn store_chunk<A: Access>(
+    access: &A,
+    source: &mut dyn Read,
+    control: &Control,
+) -> Result<NewContent> {
+    access.context().engine.check_place()?;
+    let mut source = Guarded::new(source, access, None).take(limits::UPLOAD_CHUNK_BYTES + 1);
+    Ok(new_content(access, one_blob(put_blob(access, &mut source, control)?), None))
+}
+
+fn new_content<A: Access>(access: &A, content: StoredContent, small: Option<Vec<u8>>) -> NewContent {
+    let engine = access.context().engine.clone();
+    NewContent { content, small, engine, in_transaction: access.is_transaction(), adopted: false }
+}
+
+fn blob_infos(parts: &[ContentPart]) -> Vec<BlobInfo> {
+    parts.iter().map(|part| BlobInfo { id: part.blob, len: part.size, hash: part.hash() }).collect()
+}
+
+fn one_blob(info: BlobInfo) -> StoredContent {
+    StoredContent { parts: vec![ContentPart::new(info.id, info.len, info.hash)], small: false }
+}
+
+fn put_blob<A: Access>(access: &A, source: &mut dyn Read, control: &Control) -> Result<BlobInfo> {
+    let engine = &access.context().engine;
+    let mut writer = None;
+    for _ in 0..ID_ATTEMPTS {
+        match engine.blobs.writer(new_id(access)?) {
+            // Left by a process that ended before the number was durably taken; the sweep at the next open removes it.
+            Err(error) if is_taken(&error) => {}
+            other => {
+                writer = Some(other?);
+                break;
+            }
+        }
+    }
+    match writer {
+        Some(writer) => engine.blobs.fill(writer, source, engine.settings.file_bytes_max, control),
+        None => Err(Error::conflict("no free number for the content was found; reopen the store")),
+    }
+}
+
+fn is_taken(error: &Error) -> bool {
+    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<io::Error>());
+    source.is_some_and(|source| source.kind() == io::ErrorKind::AlreadyExists)
+}
+
+/// A number that no content had before.
+fn new_id<A: Access>(access: &A) -> Result<u64> {
+    let blobs = &access.context().engine.blobs;
+    if let Some(id) = blobs.reserved_id() {
+        return Ok(id);
+    }
+    // Inside a transaction that is taken back the counter goes back as well: then only this process knows that the
+    // number is used, and it takes no more than the one.
+    let count = if access.is_transaction() { 1 } else { RESERVED_IDS };
+    let floor = blobs.first_free_id();
+    let first = access.write(move |draft| {
+        let stored = draft.counter(COUNTER, 1)?;
+        let first = stored.max(floor);
+        draft.put_raw(Space::Counters, COUNTER.as_bytes().to_vec(), (first + count).to_be_bytes().to_vec());
+        Ok(first)
+    })?;
+    blobs.set_reserved(first + 1, if access.is_transaction() { 0 } else { first + count });
+    Ok(first)
+}
+
+/// Opens content for reading, in the state that `view` shows.
+pub(in crate::services) fn open(view: &View<'_>, content: &StoredContent) -> Result<ContentReader> {
+    let context = view.context();
+    match content.parts.as_slice() {
+        [part] if content.small => {
+            let bytes = view.raw(Space::SmallBlobs, &part.blob.to_be_bytes())?;
+            let bytes = bytes.ok_or_else(|| Error::corrupt("records.redb: a small content is missing"))?;
+            ContentReader::small(bytes, part.hash())
+        }
+        parts => ContentReader::parts(&context.engine.blobs, &blob_infos(parts)),
+    }
+}
+
+/// Drafts the removal of content whose record goes away in the same draft.
+pub(in crate::services) fn forget(draft: &mut Draft<'_>, content: &StoredContent) {
+    for part in &content.parts {
+        if content.small {
+            draft.delete_raw(Space::SmallBlobs, part.blob.to_be_bytes().to_vec());
+        } else {
+            draft.delete_raw(Space::Blobs, part.blob.to_be_bytes().to_vec());
+            draft.forget_file(&crate::blobs::path(part.blob));
+        }
+    }
+}
+
+/// The key of a chunk of an upload session.
+pub(in crate::services) fn chunk_key(session: &[u8], index: u32) -> Vec<u8> {
+    let mut key = session.to_vec();
+    key.extend_from_slice(&index.to_be_bytes());
+    key
+}
+
+/// The stored form of a chunk.
+pub(in crate::services) fn seal_chunk(key: &[u8], chunk: &UploadChunk) -> Result<Vec<u8>> {
+    Ok(envelope::seal(key, 0, &stored::to_bytes(chunk)?))
+}
+
+/// Reads what [`seal_chunk`] wrote.
+pub(in crate::services) fn open_chunk(key: &[u8], bytes: &[u8]) -> Result<UploadChunk> {
+    stored::read(envelope::open(key, 0, bytes)?)
+}
+
+/// Calls `f` with every content that a record names.
+fn for_each_content(view: &View<'_>, mut f: impl FnMut(&StoredContent, &str) -> Result<()>) -> Result<()> {
+    view.for_each_of_anyone::<FileRecord>(|file| {
+        f(&file.content, &format!("file {}", file.id))?;
+        Ok(true)
+    })?;
+    view.for_each_of_anyone::<PackageRecord>(|record| {
+        f(&record.content, &format!("package {}", record.package.id))?;
+        Ok(true)
+    })?;
+    for (key, value) in view.raw_prefix(Space::UploadChunks, b"")? {
+        f(&open_chunk(&key, &value)?.content, "a chunk of an upload session")?;
+    }
+    Ok(())
+}
+
+/// Removes the blobs that a crash left: those that nothing names. Called at open, before anybody writes.
+///
+/// # Errors
+/// What the disk fails with. A damaged record is not an error here, but then nothing is removed.
+pub(crate) fn sweep(engine: &Arc<Engine>) -> Result<u64> {
+    let listed = engine.blobs.list()?;
+    if listed.is_empty() {
+        return Ok(0);
+    }
+    let session = Session::new(engine.clone(), Identity::user("stationdb"));
+    let mut garbage: Vec<BlobEntry> = session.read(|view| {
+        let named = named_blobs(view)?;
+        let pending: HashSet<Vec<u8>> =
+            view.raw_prefix(Space::PendingDelete, b"")?.into_iter().map(|(path, _)| path).collect();
+        // Files that are no blobs are somebody else's.
+        let is_garbage = |entry: &BlobEntry| {
+            entry.id.is_some_and(|id| !named.contains(&id)) && !pending.contains(entry.path.as_bytes())
+        };
+        Ok(listed.into_iter().filter(is_garbage).collect())
+    })?;
+    if garbage.is_empty() {
+        return Ok(0);
+    }
+    // Seldom, and what is removed does not come back: so the records themselves are asked as well, whose checksums tell
+    // when one of them cannot be believed.
+    let walked = session.read(|view| {
+        let mut named = HashSet::new();
+        for_each_content(view, |content, _| {
+            if !content.small {
+                named.extend(content.parts.iter().map(|part| part.blob));
+            }
+            Ok(())
+        })?;
+        Ok(named)
+    });
+    match walked {
+        Ok(named) => garbage.retain(|entry| entry.id.is_some_and(|id| !named.contains(&id))),
+        Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(0),
+        Err(error) => return Err(error),
+    }
+    let paths: Vec<String> = garbage.into_iter().map(|entry| entry.path).collect();
+    engine.blobs.remove(&paths)?;
+    Ok(paths.len() as u64)
+}
+
+/// The numbers of all blobs that a record or a chunk names.
+fn named_blobs(view: &View<'_>) -> Result<HashSet<u64>> {
+    let mut named = HashSet::new();
+    for_each_blob(&mut view.cursor(Space::Blobs, b"")?, |id, _| {
+        named.insert(id);
+    })?;
+    Ok(named)
+}
+
+/// Calls `f` with the number of each blob and the length of its content; `None` where its row is damaged.
+fn for_each_blob(cursor: &mut Cursor<'_>, mut f: impl FnMut(u64, Option<u64>)) -> Result<()> {
+    let number = |bytes: &[u8]| <[u8; 8]>::try_from(bytes).ok().map(u64::from_be_bytes);
+    while let Some((id, len)) = cursor.visit(false, |key, value| (number(key), number(value)))? {
+        f(id.ok_or_else(|| Error::corrupt("records.redb: the number of a blob is damaged"))?, len);
+    }
+    Ok(())
+}
+
+/// The path of each blob that a snapshot names, and the length of its file; `None` where its row is damaged.
+pub(crate) fn named_paths(snapshot: &Snapshot) -> Result<Vec<(String, Option<u64>)>> {
+    let mut named = Vec::new();
+    for_each_blob(&mut Source::Snapshot(snapshot).cursor(Space::Blobs, &[], None)?, |id, len| {
+        named.push((crate::blobs::path(id), len.map(BlobStore::file_len)));
+    })?;
+    Ok(named)
+}
+
+/// Removes the blobs of transactions that were taken back, and those that could not be removed before.
+///
+/// # Errors
+/// As any write, and what the disk fails with; what is left is looked at again by the next call.
+pub(crate) fn remove_abandoned(session: &Session) -> Result<u64> {
+    let blobs = &session.context().engine.blobs;
+    let suspects = blobs.take_suspects();
+    if suspects.is_empty() {
+        return Ok(0);
+    }
+    let ids = suspects.clone();
+    // Asked in the write turn, where no transaction is open that may still come to name one. A blob that was named once
+    // and is forgotten waits in `PendingDelete` for the readers of older commits, so it is left to that.
+    let asked = session.write(move |draft| {
+        let mut abandoned = Vec::new();
+        for id in ids {
+            let is_named = draft.raw(Space::Blobs, &id.to_be_bytes())?.is_some();
+            if !is_named && draft.raw(Space::PendingDelete, crate::blobs::path(id).as_bytes())?.is_none() {
+                abandoned.push(id);
+            }
+        }
+        Ok(abandoned)
+    });
+    let removed = asked.and_then(|abandoned| {
+        session.context().engine.check_place()?;
+        blobs.delete(&abandoned).map(|()| abandoned.len() as u64)
+    });
+    if removed.is_err() {
+        blobs.suspect(suspects);
+    }
+    removed
+}
+
+/// Checks every content: that it is there with its length, and with `deep` that each byte is what was written.
+/// `found` is told the file, and what is wrong with it.
+///
+/// # Errors
+/// What `control` says, and damaged records.
+pub(crate) fn verify(
+    engine: &Arc<Engine>,
+    deep: bool,
+    control: &Control,
+    mut found: impl FnMut(&str, &str),
+) -> Result<(u64, u64)> {
+    let session = Session::new(engine.clone(), Identity::user("stationdb"));
+    let (mut files, mut bytes, mut named) = (0, 0, 0u64);
+    session.read(|view| {
+        for_each_content(view, |content, whose| {
+            control.check()?;
+            files += content.parts.len() as u64;
+            for part in content.parts.iter().filter(|_| !content.small) {
+                named += 1;
+                let row = view.raw(Space::Blobs, &part.blob.to_be_bytes())?;
+                if row.as_deref() != Some(&part.size.to_be_bytes()) {
+                    found(
+                        "records.redb",
+                        &format!("{whose}: the row of the blob {:016x} is missing or wrong", part.blob),
+                    );
+                }
+            }
+            bytes += content.size();
+            let checked = open(view, content).and_then(|mut reader| if deep { reader.verify(control) } else { Ok(()) });
+            match checked {
+                Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) => {
+                    let file = match content.parts.first() {
+                        Some(part) if !content.small => crate::blobs::path(part.blob),
+                        _ => "records.redb".to_owned(),
+                    };
+                    found(&file, &format!("{whose}: {}", error.message()));
+                    Ok(())
+                }
+                other => other,
+            }
+        })?;
+        let rows = named_blobs(view)?.len() as u64;
+        if rows > named {
+            found("records.redb", &format!("{} rows of blobs belong to no record", rows - named));
+        }
+        Ok(())
+    })?;
+    Ok((files, bytes))
+}
+
+/// An error of ours that a reader wrapped, or the I/O error itself.
+pub(in crate::services) fn own_error(attempt: &str, error: io::Error) -> Error {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+        Some(own) => own.clone(),
+        None => Error::io(attempt, error),
+    }
+}
+
+/// Content bytes after which an upload looks anew whether the disk has room.
+const SPACE_CHECK_BYTES: u64 = 4 * 1024 * 1024;
+
+/// A source that is refused where it would do harm: long content inside a transaction, and any content that would use up
+/// what the store keeps free for its own commits.
+struct Guarded<'s> {
+    inner: &'s mut dyn Read,
+    /// Bytes that may still come inside a transaction.
+    left: Option<u64>,
+    engine: &'s Engine,
+    /// Bytes since the last look at the disk.
+    unchecked: u64,
+    /// Bytes that may still come until the content is too long for the record file; `None` when it
+    /// does not go there.
+    small_left: Option<u64>,
+}
+
+impl<'s> Guarded<'s> {
+    /// Content of at most `small_bytes` goes into the record file.
+    fn new<A: Access>(inner: &'s mut dyn Read, access: &'s A, small_bytes: Option<u64>) -> Self {
+        let left = access.is_transaction().then_some(limits::TRANSACTION_CONTENT_BYTES);
+        let engine = &access.context().engine;
+        Self { inner, left, engine, unchecked: SPACE_CHECK_BYTES, small_left: small_bytes }
+    }
+}
+
+impl Read for Guarded<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // What goes into the record file is looked at with its commit.
+        if self.small_left.is_none() && self.unchecked >= SPACE_CHECK_BYTES {
+            self.engine.check_space(buffer.len() as u64).map_err(io::Error::other)?;
+            self.unchecked = 0;
+        }
+        let count = self.inner.read(buffer)?;
+        // What wraps this reader panics when it is told of more than it asked for.
+        if count > buffer.len() {
+            return Err(io::Error::other(Error::invalid(
+                "the reader of the content claims more bytes than it was asked for",
+            )));
+        }
+        self.unchecked += count as u64;
+        if let Some(small_left) = self.small_left {
+            self.small_left = small_left.checked_sub(count as u64);
+            if self.small_left.is_none() {
+                // It goes to the disk beside the record file after all.
+                self.unchecked = SPACE_CHECK_BYTES;
+            }
+        }
+        if let Some(left) = &mut self.left {
+            *left = left.checked_sub(count as u64).ok_or_else(|| {
+                io::Error::other(Error::unsupported(format!(
+                    "content of more than {} bytes cannot be uploaded inside a transaction, which holds the write turn \
+                     meanwhile; upload it on the session",
+                    limits::TRANSACTION_CONTENT_BYTES
+                )))
+            })?;
+        }
+        Ok(count)
+    }
+}
+
+/// A file of a disk as a reader.
+pub(in crate::services) struct DiskReader {
+    file: Box<dyn DiskFile>,
+    len: u64,
+    at: u64,
+}
+
+impl DiskReader {
+    pub(in crate::services) fn new(file: Box<dyn DiskFile>) -> io::Result<Self> {
+        Ok(Self { len: file.len()?, file, at: 0 })
+    }
+}
+
+impl Read for DiskReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.len - self.at).unwrap_or(usize::MAX);
+        let count = left.min(buffer.len());
+        if let Some(target) = buffer.get_mut(..count) {
+            self.file.read_exact_at(target, self.at)?;
+        }
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+/// A file of a disk as a writer, from its start.
+pub(in crate::services) struct DiskWriter {
+    pub(in crate::services) file: Box<dyn DiskFile>,
+    pub(in crate::services) at: u64,
+}
+
+impl io::Write for DiskWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write_all_at(bytes, self.at)?;
+        self.at += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

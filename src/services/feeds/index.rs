@@ -1,0 +1,192 @@
+//! The index files of a feed, and the feed as a directory that package managers accept.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use md5::{Digest, Md5};
+use sha2::Sha256;
+
+use crate::disk::{Disk, RealDisk};
+use crate::error::{Error, Result};
+use crate::model::{Feed, PackageRecord};
+use crate::packages::{RELATION_FIELDS, index_relations, is_relation_field};
+use crate::services::content::{self, DiskWriter};
+use crate::services::feeds::{feed, packages};
+use crate::session::{Access, View};
+use crate::value::Control;
+use crate::value::id::hex;
+
+/// Fields that belong to the index alone: measured, or left out, whatever the control file says.
+const OF_THE_INDEX: [&str; 8] =
+    ["Filename", "Size", "MD5sum", "SHA1", "SHA256", "SHA256sum", "SHA512", "Description-md5"];
+/// Fields that package managers look for in this letter case, though control files may have them in any.
+const KNOWN: [&str; 8] =
+    ["Description", "Essential", "Homepage", "Installed-Size", "Maintainer", "Priority", "Section", "Source"];
+/// Fields that come first in a stanza.
+const FIRST: [&str; 3] = ["Package", "Version", "Architecture"];
+
+/// The text of a `Packages` file: one stanza a package, a blank line between them.
+pub(in crate::services) fn packages_text(records: &[PackageRecord]) -> String {
+    let stanzas: Vec<String> = records.iter().map(stanza).collect();
+    stanzas.join("\n")
+}
+
+fn stanza(record: &PackageRecord) -> String {
+    let attributes = &record.package.metadata.attributes;
+    let mut out = String::new();
+    let first = FIRST.iter().filter_map(|name| attributes.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)));
+    let is_one_of = |key: &str, names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(key));
+    let rest = attributes.iter().filter(|(key, _)| !is_one_of(key, &FIRST) && !is_one_of(key, &OF_THE_INDEX));
+    for (key, value) in first.chain(rest) {
+        let key = canonical(key);
+        match is_relation_field(key).then(|| index_relations(value)) {
+            None => field(&mut out, key, value),
+            Some(Some(relations)) => field(&mut out, key, &relations),
+            Some(None) => {}
+        }
+    }
+    field(&mut out, "Filename", &record.package.file_name);
+    field(&mut out, "Size", &record.content.size().to_string());
+    field(&mut out, "MD5sum", &record.md5);
+    field(&mut out, "SHA256", &record.sha256);
+    // The name under which `opkg` looks for the same.
+    if record.package.file_name.to_lowercase().ends_with(".ipk") {
+        field(&mut out, "SHA256sum", &record.sha256);
+    }
+    out
+}
+
+/// The name of a field as every package manager knows it.
+fn canonical(key: &str) -> &str {
+    let mut known = FIRST.iter().chain(&KNOWN).chain(&RELATION_FIELDS);
+    known.find(|name| name.eq_ignore_ascii_case(key)).copied().unwrap_or(key)
+}
+
+/// One field. What would end the stanza inside a value is written as the format writes an empty line.
+fn field(out: &mut String, key: &str, value: &str) {
+    out.extend(key.chars().map(|c| if c.is_control() { ' ' } else { c }));
+    out.push(':');
+    for (position, line) in value.split('\n').enumerate() {
+        let line = line.replace(|c: char| c.is_control() && c != '\t', " ");
+        match (position, line.trim().is_empty()) {
+            (0, true) => {}
+            (0, false) => {
+                out.push(' ');
+                out.push_str(&line);
+            }
+            (_, true) => out.push_str("\n ."),
+            (_, false) => {
+                out.push_str("\n ");
+                out.push_str(&line);
+            }
+        }
+    }
+    out.push('\n');
+}
+
+/// The text of a `Release` file over the index files.
+fn release_text(
+    feed: &Feed,
+    records: &[PackageRecord],
+    date: chrono::DateTime<chrono::Utc>,
+    files: &[(&str, &[u8])],
+) -> String {
+    let mut architectures: Vec<&str> =
+        records.iter().filter_map(|record| record.package.metadata.architecture.as_deref()).collect();
+    architectures.sort_unstable();
+    architectures.dedup();
+    let mut out = String::new();
+    field(&mut out, "Origin", "stationdb");
+    field(&mut out, "Label", &feed.name.replace('\n', " "));
+    field(&mut out, "Date", &date.format("%a, %d %b %Y %H:%M:%S UTC").to_string());
+    field(&mut out, "Architectures", &architectures.join(" "));
+    let mut section = |name: &str, hash: fn(&[u8]) -> String| {
+        let _ = writeln!(out, "{name}:");
+        for (file, bytes) in files {
+            let _ = writeln!(out, " {} {} {file}", hash(bytes), bytes.len());
+        }
+    };
+    section("MD5Sum", |bytes| hex(&Md5::digest(bytes)));
+    section("SHA256", |bytes| hex(&Sha256::digest(bytes)));
+    out
+}
+
+pub(in crate::services) fn export<A: Access>(
+    access: &A,
+    feed_id: &str,
+    directory: &Path,
+    control: &Control,
+) -> Result<u64> {
+    let control = &access.context().control(control);
+    // One view for all of it: the index names exactly the packages that are written.
+    access.read(|view| {
+        let feed = feed(view, feed_id)?;
+        let records = packages(view, &feed)?;
+        let attempt = |error| Error::io(format_args!("exporting the feed into {}", directory.display()), error);
+        let disk = RealDisk::create(directory).map_err(attempt)?;
+        if !disk.list("").map_err(attempt)?.is_empty() {
+            return Err(Error::conflict(format!(
+                "{} is not empty; export the feed into a directory that is missing or empty",
+                directory.display()
+            )));
+        }
+        let mut target = Target { disk: &disk, written: Vec::new() };
+        let result = target.write(view, &feed, &records, control, &attempt);
+        if result.is_err() {
+            // What was written alone is no feed, and would be in the way of the next attempt.
+            target.written.iter().for_each(|name| drop(disk.remove_local(name)));
+        }
+        result.map(|()| records.len() as u64)
+    })
+}
+
+/// The directory of an export, and the files that were made in it.
+struct Target<'d> {
+    disk: &'d RealDisk,
+    written: Vec<String>,
+}
+
+impl Target<'_> {
+    fn write(
+        &mut self,
+        view: &View<'_>,
+        feed: &Feed,
+        records: &[PackageRecord],
+        control: &Control,
+        attempt: &dyn Fn(io::Error) -> Error,
+    ) -> Result<()> {
+        let total = records.iter().map(|record| record.content.size()).fold(0, u64::saturating_add);
+        let mut done = 0;
+        for record in records {
+            let mut target = self.file(&record.package.file_name).map_err(attempt)?;
+            // The progress of the whole is reported here; the part only listens to the end of the work.
+            done += content::open(view, &record.content)?.copy_to(&mut target, &control.without_progress())?;
+            target.file.sync_all().map_err(attempt)?;
+            control.report(done, Some(total), "bytes");
+        }
+        let text = packages_text(records);
+        let compressed = crate::packages::gzip(text.as_bytes())?;
+        let files = [("Packages", text.as_bytes()), ("Packages.gz", compressed.as_slice())];
+        for (name, bytes) in files {
+            self.index(name, bytes).map_err(attempt)?;
+        }
+        // Last, so that an export that was cut off has none. By the clock: the store's own time never runs backwards, and where a
+        // clock was ahead once, package managers would refuse a date that is still to come.
+        let release = release_text(feed, records, view.context().settings().clock.now(), &files);
+        self.index("Release", release.as_bytes()).map_err(attempt)
+    }
+
+    fn file(&mut self, name: &str) -> io::Result<DiskWriter> {
+        let file = self.disk.create_local(name)?;
+        self.written.push(name.to_owned());
+        Ok(DiskWriter { file, at: 0 })
+    }
+
+    fn index(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let mut target = self.file(name)?;
+        target.write_all(bytes)?;
+        target.file.sync_all()?;
+        self.disk.sync_dir("")
+    }
+}

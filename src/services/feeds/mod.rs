@@ -1,0 +1,421 @@
+//! The feed service.
+
+#[cfg(all(test, feature = "packages"))]
+mod export_tests;
+mod index;
+#[cfg(all(test, feature = "packages"))]
+pub(in crate::services) mod tests;
+mod upload;
+
+use std::io::{Read, Write};
+use std::path::Path;
+
+use crate::blobs::ContentReader;
+use crate::error::{ApiError, Error, ErrorKind, Result};
+use crate::model::feeds::package::{BY_FEED, BY_FILE_NAME, feed_entry};
+use crate::model::{
+    CreateFeedRequest, Feed, FeedId, Package, PackageId, PackageRecord, Platform, QueryFeedsRequest,
+    QueryFeedsResponse, QueryPackagesResponse, Resource, UpdateFeedRequest,
+};
+use crate::services::batch::{Umbrella, distinct, is_item_error};
+use crate::services::content;
+use crate::session::{Access, Draft, View, What};
+use crate::value::{Action, Control, wire};
+
+/// Feeds of packages: .deb and .ipk for the vendor's Linux, the vendor's own packages for Windows.
+///
+/// Package metadata is read from the package itself, its content decides what it is, and it is handed back unchanged.
+/// Implementing this trait outside the crate is meant for fakes and decorators; methods may be added until 1.0.
+///
+/// ```
+/// # fn main() -> stationdb::Result<()> {
+/// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
+/// use stationdb::{CreateFeedRequest, FeedService, Identity, Platform, Store};
+///
+/// let store = Store::open(dir.path())?;
+/// let session = store.session(Identity::user("ada"));
+/// let feed = session.create_feed(CreateFeedRequest {
+///     name: "tools".to_owned(),
+///     platform: Some(Platform::ni_linux_rt()),
+///     ..Default::default()
+/// })?;
+/// assert!(session.query_packages(&feed.id)?.packages.is_empty());
+/// # Ok(())
+/// # }
+/// ```
+pub trait FeedService {
+    /// Creates a feed.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a blank name or an unknown or missing platform.
+    fn create_feed(&self, request: CreateFeedRequest) -> Result<Feed>;
+
+    /// The feeds of a platform, of a workspace, or all, in the order of their creation.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an unknown platform; `PermissionDenied` for a workspace whose feeds the caller may not read,
+    /// whether or not it has any.
+    fn query_feeds(&self, request: QueryFeedsRequest) -> Result<QueryFeedsResponse>;
+
+    /// One feed.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    fn get_feed(&self, feed_id: &str) -> Result<Feed>;
+
+    /// Changes name, description or workspace of a feed; its packages move along.
+    ///
+    /// # Errors
+    /// `NotFound`; `InvalidArgument` for a blank name.
+    fn update_feed(&self, feed_id: &str, request: UpdateFeedRequest) -> Result<Feed>;
+
+    /// Deletes a feed and all its packages.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    fn delete_feed(&self, feed_id: &str) -> Result<()>;
+
+    /// Uploads the package file at `path` under its own name.
+    ///
+    /// # Errors
+    /// `Io` when the file cannot be read, and as [`FeedService::upload_package_content`].
+    fn upload_package(&self, feed_id: &str, path: &Path, overwrite: bool, control: &Control) -> Result<Package>;
+
+    /// Uploads a package. Without a name it gets `<package>_<version>_<architecture>` and the extension of its container.
+    ///
+    /// # Errors
+    /// `NotFound` for the feed; `InvalidArgument` for a name that does not fit the platform, and for content that is no
+    /// package; `LimitExceeded` for a package beyond the bounds of reading one; `Conflict` when the feed has it and
+    /// `overwrite` is off; `Unsupported` without the feature `packages`.
+    fn upload_package_content(
+        &self,
+        feed_id: &str,
+        content: &mut dyn Read,
+        name: Option<&str>,
+        overwrite: bool,
+        control: &Control,
+    ) -> Result<Package>;
+
+    /// The packages of a feed, in the order of their creation.
+    ///
+    /// # Errors
+    /// `NotFound` for the feed.
+    fn query_packages(&self, feed_id: &str) -> Result<QueryPackagesResponse>;
+
+    /// One package.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    fn get_package(&self, package_id: &str) -> Result<Package>;
+
+    /// Deletes a package.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    fn delete_package(&self, package_id: &str) -> Result<()>;
+
+    /// Deletes packages; those that exist are deleted although others are missing.
+    ///
+    /// # Errors
+    /// `PartialFailure` with one inner error for each id that is missing.
+    fn delete_packages(&self, package_ids: Vec<String>) -> Result<()>;
+
+    /// Writes a package to `target`, verified; answers its length.
+    ///
+    /// # Errors
+    /// `NotFound`; `Corrupt` when a byte is not what was uploaded; what `target` fails with; what `control` says.
+    fn download_package(&self, package_id: &str, target: &mut dyn Write, control: &Control) -> Result<u64>;
+
+    /// Writes the package with this file name to `target`, verified; answers its length.
+    ///
+    /// # Errors
+    /// As [`FeedService::download_package`].
+    fn download_package_file(
+        &self,
+        feed_id: &str,
+        file_name: &str,
+        target: &mut dyn Write,
+        control: &Control,
+    ) -> Result<u64>;
+
+    /// Opens a package for ranged reads. The handle reads on when the package is deleted.
+    ///
+    /// # Errors
+    /// `NotFound`; `Corrupt` when the content is not there.
+    fn open_package(&self, package_id: &str) -> Result<ContentReader>;
+
+    /// The index of a feed as package managers read it: the text of its `Packages` file.
+    ///
+    /// # Errors
+    /// `NotFound` for the feed.
+    fn packages_index(&self, feed_id: &str) -> Result<String>;
+
+    /// The index of a feed, compressed: its `Packages.gz` file.
+    ///
+    /// # Errors
+    /// `NotFound` for the feed; `Unsupported` without the feature `packages`.
+    fn packages_index_gz(&self, feed_id: &str) -> Result<Vec<u8>>;
+
+    /// Writes the feed into a directory that is missing or empty, as one that `apt`, `opkg` and the vendor's package
+    /// manager accept: the packages, `Packages`, `Packages.gz` and `Release`. Answers the number of packages. When it
+    /// fails, nothing that it wrote remains.
+    ///
+    /// To renew an export, write it beside the old one and rename the directories.
+    ///
+    /// # Errors
+    /// `NotFound` for the feed; `Conflict` when the directory is not empty; what its disk fails with.
+    fn export_feed(&self, feed_id: &str, directory: &Path, control: &Control) -> Result<u64>;
+}
+
+pub(in crate::services) fn feed_not_found(id: &str) -> Error {
+    Error::not_found(Feed::KIND.name, id).with_name("Feeds.FeedNotFoundError", None)
+}
+
+fn package_not_found(id: &str) -> Error {
+    Error::not_found(PackageRecord::KIND.name, id).with_name("Feeds.PackageNotFound", None)
+}
+
+fn check_name(name: &str) -> Result<()> {
+    if name.trim().is_empty() {
+        return Err(Error::invalid("the name of a feed cannot be blank").at_member("name"));
+    }
+    Ok(())
+}
+
+/// The platform in its canonical spelling.
+fn platform(given: Option<&Platform>, vendor_prefix: &str) -> Result<Platform> {
+    let known = [Platform::windows(), Platform::linux_rt(vendor_prefix)];
+    let Some(given) = given else {
+        return Err(Error::invalid("a feed needs a platform").at_member("platform"));
+    };
+    let folded = wire::fold(given.as_str());
+    let [windows, linux] = &known;
+    known.iter().find(|platform| wire::fold(platform.as_str()) == folded).cloned().ok_or_else(|| {
+        Error::invalid(format!("{:?} is no platform; expected {windows} or {linux}", given.as_str()))
+            .at_member("platform")
+    })
+}
+
+/// The packages of a feed, in the order of their creation.
+pub(in crate::services) fn packages(view: &View<'_>, feed: &Feed) -> Result<Vec<PackageRecord>> {
+    let keys = view.index_keys::<PackageRecord>(BY_FEED, &feed_entry(&feed.id))?;
+    let mut records = Vec::with_capacity(keys.len());
+    for key in keys {
+        records.extend(view.by_key::<PackageRecord>(key)?);
+    }
+    Ok(records)
+}
+
+pub(in crate::services) fn feed(view: &View<'_>, feed_id: &str) -> Result<Feed> {
+    view.get::<Feed>(feed_id)?.ok_or_else(|| feed_not_found(feed_id))
+}
+
+/// Notes a change of a feed's packages. The policy has judged that change; its note in the feed is the store's own.
+pub(in crate::services) fn touch(draft: &mut Draft<'_>, mut feed: Feed) -> Result<()> {
+    feed.updated_at = draft.now().max(feed.created_at);
+    draft.put_by_store(&feed, What::Updated, None)
+}
+
+fn delete_package(draft: &mut Draft<'_>, package_id: &str) -> Result<()> {
+    let record = draft.delete::<PackageRecord>(package_id)?.ok_or_else(|| package_not_found(package_id))?;
+    content::forget(draft, &record.content);
+    match draft.get::<Feed>(&record.package.feed_id)? {
+        Some(feed) => touch(draft, feed),
+        None => Ok(()),
+    }
+}
+
+impl<A: Access> FeedService for A {
+    fn create_feed(&self, request: CreateFeedRequest) -> Result<Feed> {
+        check_name(&request.name)?;
+        let context = self.context();
+        let platform = platform(request.platform.as_ref(), &context.settings().vendor_prefix)?;
+        let workspace = request.workspace.unwrap_or_else(|| context.default_workspace().to_owned());
+        self.write(move |draft| {
+            let feed = Feed {
+                id: FeedId::from(draft.new_key::<Feed>()?),
+                name: request.name,
+                description: request.description,
+                platform,
+                workspace,
+                created_at: draft.now(),
+                updated_at: draft.now(),
+                package_sources: Vec::new(),
+                deleted: false,
+            };
+            draft.put(&feed, What::Created)?;
+            Ok(feed)
+        })
+    }
+
+    fn query_feeds(&self, request: QueryFeedsRequest) -> Result<QueryFeedsResponse> {
+        let prefix = &self.context().settings().vendor_prefix;
+        let wanted = request.platform.as_ref().map(|given| platform(Some(given), prefix)).transpose()?;
+        let mut feeds = Vec::new();
+        self.read(|view| {
+            if let Some(workspace) = &request.workspace {
+                let allowed = view.context().require(Feed::KIND.service, Action::Read, workspace);
+                allowed.map_err(|error| error.with_name("Feeds.UnauthorizedWorkspaceError", None))?;
+            }
+            view.for_each::<Feed>(|feed| {
+                let matches = wanted.as_ref().is_none_or(|platform| feed.platform == *platform)
+                    && request.workspace.as_ref().is_none_or(|workspace| feed.workspace == *workspace);
+                if matches {
+                    feeds.push(feed);
+                }
+                Ok(true)
+            })
+        })?;
+        Ok(QueryFeedsResponse { feeds })
+    }
+
+    fn get_feed(&self, feed_id: &str) -> Result<Feed> {
+        self.read(|view| feed(view, feed_id))
+    }
+
+    fn update_feed(&self, feed_id: &str, request: UpdateFeedRequest) -> Result<Feed> {
+        if let Some(name) = &request.name {
+            check_name(name)?;
+        }
+        let feed_id = feed_id.to_owned();
+        self.write(move |draft| {
+            let mut feed = draft.get::<Feed>(&feed_id)?.ok_or_else(|| feed_not_found(&feed_id))?;
+            if let Some(name) = request.name {
+                feed.name = name;
+            }
+            if request.description.is_some() {
+                feed.description = request.description;
+            }
+            if let Some(workspace) = request.workspace.filter(|workspace| *workspace != feed.workspace) {
+                for key in draft.find_all::<PackageRecord>(BY_FEED, &feed_entry(&feed.id))? {
+                    if let Some(mut record) = draft.by_key::<PackageRecord>(key)? {
+                        record.package.workspace.clone_from(&workspace);
+                        draft.put(&record, What::Updated)?;
+                    }
+                }
+                feed.workspace = workspace;
+            }
+            feed.updated_at = draft.now().max(feed.created_at);
+            draft.put(&feed, What::Updated)?;
+            Ok(feed)
+        })
+    }
+
+    fn delete_feed(&self, feed_id: &str) -> Result<()> {
+        let feed_id = feed_id.to_owned();
+        self.write(move |draft| {
+            let feed = draft.delete::<Feed>(&feed_id)?.ok_or_else(|| feed_not_found(&feed_id))?;
+            for key in draft.find_all::<PackageRecord>(BY_FEED, &feed_entry(&feed.id))? {
+                let package_id = PackageId::from(key);
+                if let Some(record) = draft.delete::<PackageRecord>(&package_id)? {
+                    content::forget(draft, &record.content);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn upload_package(&self, feed_id: &str, path: &Path, overwrite: bool, control: &Control) -> Result<Package> {
+        upload::from_path(self, feed_id, path, overwrite, control)
+    }
+
+    fn upload_package_content(
+        &self,
+        feed_id: &str,
+        content: &mut dyn Read,
+        name: Option<&str>,
+        overwrite: bool,
+        control: &Control,
+    ) -> Result<Package> {
+        upload::from_reader(self, feed_id, content, name, overwrite, control)
+    }
+
+    fn query_packages(&self, feed_id: &str) -> Result<QueryPackagesResponse> {
+        self.read(|view| {
+            let records = packages(view, &feed(view, feed_id)?)?;
+            Ok(QueryPackagesResponse { packages: records.into_iter().map(|record| record.package).collect() })
+        })
+    }
+
+    fn get_package(&self, package_id: &str) -> Result<Package> {
+        let record = self.read(|view| view.get::<PackageRecord>(package_id))?;
+        record.map(|record| record.package).ok_or_else(|| package_not_found(package_id))
+    }
+
+    fn delete_package(&self, package_id: &str) -> Result<()> {
+        let package_id = package_id.to_owned();
+        self.write(move |draft| delete_package(draft, &package_id))
+    }
+
+    fn delete_packages(&self, package_ids: Vec<String>) -> Result<()> {
+        if package_ids.is_empty() {
+            return Ok(());
+        }
+        let ids = distinct(package_ids);
+        let inner: Vec<ApiError> = self.write(move |draft| {
+            let mut inner = Vec::new();
+            for id in ids {
+                match delete_package(draft, &id) {
+                    Err(error) if is_item_error(&error) => {
+                        let mut api = error.api_error();
+                        api.resource_type.get_or_insert_with(|| PackageRecord::KIND.name.to_owned());
+                        api.resource_id.get_or_insert(id);
+                        inner.push(api);
+                    }
+                    other => other?,
+                }
+            }
+            Ok(inner)
+        })?;
+        if inner.is_empty() {
+            return Ok(());
+        }
+        let umbrella = Umbrella::SKYLINE;
+        Err(Error::new(ErrorKind::PartialFailure, format!("{} of the packages could not be deleted", inner.len()))
+            .with_name(umbrella.name, Some(umbrella.code))
+            .with_inner(inner))
+    }
+
+    fn download_package(&self, package_id: &str, target: &mut dyn Write, control: &Control) -> Result<u64> {
+        self.open_package(package_id)?.copy_to(target, &self.context().control(control))
+    }
+
+    fn download_package_file(
+        &self,
+        feed_id: &str,
+        file_name: &str,
+        target: &mut dyn Write,
+        control: &Control,
+    ) -> Result<u64> {
+        let mut reader = self.read(|view| {
+            let feed = feed(view, feed_id)?;
+            let entry = PackageRecord::file_name_entry(&feed.id, file_name);
+            let key = view.index_keys::<PackageRecord>(BY_FILE_NAME, &entry)?.into_iter().next();
+            let record = match key {
+                Some(key) => view.by_key::<PackageRecord>(key)?,
+                None => None,
+            };
+            content::open(view, &record.ok_or_else(|| package_not_found(file_name))?.content)
+        })?;
+        reader.copy_to(target, &self.context().control(control))
+    }
+
+    fn open_package(&self, package_id: &str) -> Result<ContentReader> {
+        self.read(|view| {
+            let record = view.get::<PackageRecord>(package_id)?.ok_or_else(|| package_not_found(package_id))?;
+            content::open(view, &record.content)
+        })
+    }
+
+    fn packages_index(&self, feed_id: &str) -> Result<String> {
+        self.read(|view| Ok(index::packages_text(&packages(view, &feed(view, feed_id)?)?)))
+    }
+
+    fn packages_index_gz(&self, feed_id: &str) -> Result<Vec<u8>> {
+        crate::packages::gzip(self.packages_index(feed_id)?.as_bytes())
+    }
+
+    fn export_feed(&self, feed_id: &str, directory: &Path, control: &Control) -> Result<u64> {
+        index::export(self, feed_id, directory, control)
+    }
+}

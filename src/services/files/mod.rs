@@ -1,0 +1,466 @@
+//! The file service.
+
+mod query;
+mod search;
+mod sessions;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use sessions::expire;
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+
+use crate::blobs::ContentReader;
+use crate::error::{ApiError, Error, ErrorKind, Result};
+use crate::model::files::file::{NAME, listing_links};
+use crate::model::{
+    FileId, FileLinqQueryRequest, FileLinqQueryResponse, FileMetadata, FileOperation, FileOperations, FileQueryOrderBy,
+    FileQueryResponse, FileRecord, GetFilesRequest, QueryFilesRequest, Resource, SearchFilesRequest, StoredContent,
+    UpdateMetadataRequest, UploadFileRequest, UploadSession, UploadSessionState,
+};
+use crate::services::batch::{Umbrella, distinct, is_item_error};
+use crate::services::content;
+use crate::services::files::query::{Structured, linq_order, linq_response, page, scan, search};
+use crate::services::files::search::Search;
+use crate::session::{Access, Draft, OrderTerm, Page, Plan, Query, What};
+use crate::value::{Action, Control, limits};
+
+/// Files: any bytes with a name, properties and a workspace.
+///
+/// Content streams in and out, memory does not grow with it; a file appears when its content is complete, and every
+/// byte that is read was verified. Implementing this trait outside the crate is meant for fakes and decorators; methods
+/// may be added until 1.0.
+///
+/// ```
+/// # fn main() -> stationdb::Result<()> {
+/// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
+/// use stationdb::{Control, FileService, Identity, Store, UploadFileRequest};
+///
+/// let store = Store::open(dir.path())?;
+/// let session = store.session(Identity::user("ada"));
+/// let request = UploadFileRequest { name: Some("log.txt".to_owned()), ..Default::default() };
+/// let id = session.upload_file(&mut &b"passed"[..], request, &Control::default())?;
+///
+/// let mut bytes = Vec::new();
+/// session.download_file(&id, &mut bytes, &Control::default())?;
+/// assert_eq!(bytes, b"passed");
+/// # Ok(())
+/// # }
+/// ```
+pub trait FileService {
+    /// Which operations there are, and in which versions. Other services tell the same of themselves, so where several traits
+    /// are in scope it is called as `FileService::api_info(&session)`.
+    ///
+    /// # Errors
+    /// None of its own.
+    fn api_info(&self) -> Result<FileOperations>;
+
+    /// A page of files, all or some ids.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a negative `skip` or `take`, or a `take` above 10,000.
+    fn get_files(&self, request: GetFilesRequest) -> Result<FileQueryResponse>;
+
+    /// A page of the files that match a structured query.
+    ///
+    /// # Errors
+    /// `InvalidArgument` as [`FileService::get_files`] (with at most 1,000), and for an operation that a part does not know.
+    fn query_files(&self, request: QueryFilesRequest) -> Result<FileQueryResponse>;
+
+    /// A page of the files that match a filter expression.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a faulty filter, with its position.
+    fn query_files_linq(&self, request: FileLinqQueryRequest) -> Result<FileLinqQueryResponse>;
+
+    /// How [`FileService::query_files_linq`] answers a request.
+    ///
+    /// # Errors
+    /// As the query itself.
+    fn explain_query_files_linq(&self, request: FileLinqQueryRequest) -> Result<Plan>;
+
+    /// A page of the files that a search finds: `name:("*.tdms") AND NOT size:[0 TO 1000]`. Without letter case.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a faulty expression, with its position; `LimitExceeded` beyond its bounds.
+    fn search_files(&self, request: SearchFilesRequest) -> Result<FileLinqQueryResponse>;
+
+    /// Stores content as a new file. It is durable when this returns; on an error nothing is left.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an id of the wrong form or an empty key; `Conflict` when the id is taken; `LimitExceeded`
+    /// above the size that the store allows; `Unsupported` inside a transaction above 64 MiB; what `control` says.
+    fn upload_file(&self, content: &mut dyn Read, request: UploadFileRequest, control: &Control) -> Result<FileId>;
+
+    /// Writes the content of a file to `target`, verified; answers its length.
+    ///
+    /// # Errors
+    /// `NotFound`; `Corrupt` when a byte is not what was uploaded; what `target` fails with; what `control` says.
+    fn download_file(&self, id: &str, target: &mut dyn Write, control: &Control) -> Result<u64>;
+
+    /// Opens the content of a file for ranged reads. The handle reads on when the file is deleted, as long as the store is
+    /// open.
+    ///
+    /// # Errors
+    /// `NotFound`; `Corrupt` when the content is not there.
+    fn open_file(&self, id: &str) -> Result<ContentReader>;
+
+    /// Changes properties or workspace of a file.
+    ///
+    /// # Errors
+    /// `NotFound`; `Conflict` when the file does not have the expected revision; `InvalidArgument` for an empty key or name.
+    fn update_metadata(&self, id: &str, request: UpdateMetadataRequest) -> Result<()>;
+
+    /// Deletes a file.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    fn delete_file(&self, id: &str) -> Result<()>;
+
+    /// Deletes files; those that exist are deleted although others are missing.
+    ///
+    /// # Errors
+    /// `PartialFailure` with one inner error for each id that is missing.
+    fn delete_files(&self, ids: Vec<String>) -> Result<()>;
+
+    /// Starts an upload in chunks, which survives a restart of the store.
+    ///
+    /// # Errors
+    /// `Unsupported` inside a transaction.
+    fn start_upload_session(&self, workspace: Option<String>) -> Result<UploadSession>;
+
+    /// Stores one chunk, durable when this returns. Indexes start at 1, chunks may come in any order and at once, each
+    /// has exactly 10,485,760 bytes; the one sent with `close` is the last and may have fewer. A repeated index replaces
+    /// the earlier bytes.
+    ///
+    /// # Errors
+    /// `NotFound`; `InvalidArgument` for a wrong index or length; `Unsupported` inside a transaction.
+    fn append_to_upload_session(
+        &self,
+        session_id: &str,
+        chunk_index: u32,
+        content: &mut dyn Read,
+        close: bool,
+        control: &Control,
+    ) -> Result<()>;
+
+    /// The upload sessions that are not finished, with the chunks that have arrived: where to go on after a restart.
+    ///
+    /// # Errors
+    /// None of its own.
+    fn query_upload_sessions(&self) -> Result<Vec<UploadSessionState>>;
+
+    /// Makes a file of the chunks. `name` wins over a `Name` among the properties.
+    ///
+    /// # Errors
+    /// `NotFound`; `InvalidArgument` when a chunk is missing; `Unsupported` inside a transaction.
+    fn finish_upload_session(
+        &self,
+        session_id: &str,
+        name: &str,
+        properties: BTreeMap<String, String>,
+    ) -> Result<FileId>;
+
+    /// Drops an upload session and its chunks.
+    ///
+    /// # Errors
+    /// `NotFound`; `Unsupported` inside a transaction.
+    fn cancel_upload_session(&self, session_id: &str) -> Result<()>;
+}
+
+fn not_found(id: &str) -> Error {
+    Error::not_found(FileRecord::KIND.name, id).with_name("FileIngestion.IdNotFound", Some(-251_608))
+}
+
+/// A file that a draft is to hold.
+pub(in crate::services) struct NewFile {
+    pub(in crate::services) id: Option<FileId>,
+    pub(in crate::services) properties: BTreeMap<String, String>,
+    pub(in crate::services) name: Option<String>,
+    pub(in crate::services) workspace: String,
+    pub(in crate::services) content: StoredContent,
+}
+
+fn check_properties(properties: &BTreeMap<String, String>, member: &str) -> Result<()> {
+    if properties.contains_key("") {
+        return Err(Error::invalid("a property has an empty key").at_member(member));
+    }
+    if properties.get(NAME).is_some_and(String::is_empty) {
+        return Err(Error::invalid("the name of a file cannot be empty").at_member(format!("{member}.{NAME}")));
+    }
+    Ok(())
+}
+
+fn id_taken(id: &FileId) -> Error {
+    Error::conflict(format!("there is a file with the id {id} already"))
+        .with_name("Files.IdTaken", None)
+        .with_resource(FileRecord::KIND.name, id.as_str())
+        .with_args([id.as_str()])
+}
+
+/// Drafts a new file.
+pub(in crate::services) fn create(draft: &mut Draft<'_>, new: NewFile) -> Result<FileId> {
+    check_properties(&new.properties, "metadata")?;
+    let id = match new.id {
+        Some(id) => id,
+        None => FileId::from(draft.new_key::<FileRecord>()?),
+    };
+    let mut properties = new.properties;
+    properties.entry(NAME.to_owned()).or_insert_with(|| match new.name {
+        Some(name) if !name.is_empty() => name,
+        _ => id.to_string(),
+    });
+    let file = FileRecord {
+        id: id.clone(),
+        created: draft.now(),
+        last_updated: draft.now(),
+        properties,
+        metadata_revision: 1,
+        workspace: new.workspace,
+        content: new.content,
+    };
+    // The id is taken whoever may see the file.
+    if let Some(key) = file.key()
+        && draft.any_by_key::<FileRecord>(key)?.is_some()
+    {
+        return Err(id_taken(&id));
+    }
+    draft.put(&file, What::Created)?;
+    Ok(id)
+}
+
+fn update(draft: &mut Draft<'_>, id: &str, request: UpdateMetadataRequest) -> Result<()> {
+    let mut file = draft.get::<FileRecord>(id)?.ok_or_else(|| not_found(id))?;
+    if let Some(expected) = request.expected_revision
+        && expected != file.metadata_revision
+    {
+        return Err(Error::conflict(format!(
+            "the file {} has the metadata revision {}, not {expected}; read it again",
+            file.id, file.metadata_revision
+        ))
+        .with_name("Files.RevisionConflict", None)
+        .with_resource(FileRecord::KIND.name, file.id.as_str())
+        .with_args([file.metadata_revision.to_string(), expected.to_string()]));
+    }
+    if request.replace_existing {
+        let name = file.display_name().to_owned();
+        file.properties = request.properties;
+        file.properties.entry(NAME.to_owned()).or_insert(name);
+    } else {
+        file.properties.extend(request.properties);
+    }
+    if let Some(workspace) = request.workspace {
+        file.workspace = workspace;
+    }
+    file.metadata_revision = file.metadata_revision.saturating_add(1);
+    file.last_updated = draft.now().max(file.created);
+    draft.put(&file, What::Updated)
+}
+
+fn delete(draft: &mut Draft<'_>, id: &str) -> Result<()> {
+    let file = draft.delete::<FileRecord>(id)?.ok_or_else(|| not_found(id))?;
+    content::forget(draft, &file.content);
+    Ok(())
+}
+
+fn response(page: &Page<FileRecord>) -> FileQueryResponse {
+    FileQueryResponse {
+        links: listing_links(),
+        available_files: page.items.iter().map(FileMetadata::from).collect(),
+        total_count: page.total_count.unwrap_or_default(),
+    }
+}
+
+fn linq_query(request: &FileLinqQueryRequest) -> Result<Query<'_>> {
+    let (skip, take) = page(request.skip, request.take, false, usize::MAX)?;
+    Ok(Query {
+        filter: request.filter.as_deref(),
+        no_substitutions: true,
+        order: linq_order(request.order_by, request.order_by_descending),
+        take,
+        skip,
+        return_count: true,
+        ..Query::default()
+    })
+}
+
+impl<A: Access> FileService for A {
+    fn api_info(&self) -> Result<FileOperations> {
+        let versions = [
+            ("deleteFiles", 2),
+            ("downloadData", 1),
+            ("listFiles", 3),
+            ("queryFiles", 1),
+            ("searchFiles", 1),
+            ("updateMetadata", 1),
+            ("uploadFiles", 1),
+        ];
+        let operation = |(name, version): (&str, i32)| (name.to_owned(), FileOperation { available: true, version });
+        Ok(FileOperations { operations: versions.into_iter().map(operation).collect() })
+    }
+
+    fn get_files(&self, request: GetFilesRequest) -> Result<FileQueryResponse> {
+        let (skip, take) = page(request.skip, request.take, true, limits::FILES_TAKE)?;
+        let path = match request.order_by.unwrap_or(FileQueryOrderBy::Created) {
+            FileQueryOrderBy::Created => "created",
+            FileQueryOrderBy::Id => "id",
+            FileQueryOrderBy::Size => "size",
+            FileQueryOrderBy::LastUpdatedTimestamp => "updated",
+        };
+        // Without a key the direction says nothing.
+        let descending = request.order_by.is_some() && request.order_by_descending.unwrap_or(false);
+        let query = Query {
+            order: vec![OrderTerm { path, descending }],
+            take,
+            skip,
+            return_count: true,
+            ids: (!request.ids.is_empty()).then_some(request.ids.as_slice()),
+            ..Query::default()
+        };
+        Ok(response(&self.read(|view| view.query::<FileRecord>(&query))?))
+    }
+
+    fn query_files(&self, request: QueryFilesRequest) -> Result<FileQueryResponse> {
+        let page = page(request.skip, request.take, true, limits::FILES_TAKE_DEFAULT)?;
+        let query = Structured::new(&request)?;
+        let term = OrderTerm { path: "created", descending: false };
+        Ok(response(&self.read(|view| scan(view, term, page, |file, work| query.matches(file, work)))?))
+    }
+
+    fn query_files_linq(&self, request: FileLinqQueryRequest) -> Result<FileLinqQueryResponse> {
+        let query = linq_query(&request)?;
+        Ok(linq_response(&self.read(|view| view.query::<FileRecord>(&query))?))
+    }
+
+    fn explain_query_files_linq(&self, request: FileLinqQueryRequest) -> Result<Plan> {
+        let query = linq_query(&request)?;
+        self.read(|view| Ok(view.query_with_plan::<FileRecord>(&query)?.1))
+    }
+
+    fn search_files(&self, request: SearchFilesRequest) -> Result<FileLinqQueryResponse> {
+        let page = page(request.skip, request.take, false, usize::MAX)?;
+        let expression =
+            Search::parse(request.filter.as_deref()).map_err(|error| error.with_name("Files.InvalidSearch", None))?;
+        let order = linq_order(request.order_by, request.order_by_descending);
+        let found = self.read(|view| match order.first() {
+            Some(term) => search(view, &expression, *term, page),
+            None => Ok(Page { items: Vec::new(), continuation_token: None, total_count: None }),
+        })?;
+        Ok(linq_response(&found))
+    }
+
+    fn upload_file(&self, content: &mut dyn Read, request: UploadFileRequest, control: &Control) -> Result<FileId> {
+        let context = self.context();
+        let control = &context.control(control);
+        let id = request.id.as_deref().map(FileId::parse).transpose();
+        let id = id.map_err(|error| error.with_name("Files.InvalidId", None).at_member("id"))?;
+        check_properties(&request.metadata, "metadata")?;
+        let workspace = request.workspace.unwrap_or_else(|| context.default_workspace().to_owned());
+        // Refused before the bytes are read, and judged again in the write turn.
+        context.require(FileRecord::KIND.service, Action::Create, &workspace)?;
+        if let Some(id) = &id {
+            let taken = self.read(|view| match crate::value::RecordKey::parse(FileRecord::KIND.id, id) {
+                Some(key) => view.any_by_key::<FileRecord>(key),
+                None => Ok(None),
+            })?;
+            if taken.is_some() {
+                return Err(id_taken(id));
+            }
+        }
+        let new = content::store(self, content, control)?;
+        let draft_content = new.draft();
+        let file =
+            NewFile { id, properties: request.metadata, name: request.name, workspace, content: new.content.clone() };
+        let written = self.write(move |draft| {
+            let id = create(draft, file)?;
+            draft_content(draft);
+            Ok(id)
+        });
+        new.settle(written)
+    }
+
+    fn download_file(&self, id: &str, target: &mut dyn Write, control: &Control) -> Result<u64> {
+        self.open_file(id)?.copy_to(target, &self.context().control(control))
+    }
+
+    fn open_file(&self, id: &str) -> Result<ContentReader> {
+        // Opened while the view lives: maintenance removes a blob only when no reader from before its deletion is left.
+        self.read(|view| {
+            let file = view.get::<FileRecord>(id)?.ok_or_else(|| not_found(id))?;
+            content::open(view, &file.content)
+        })
+    }
+
+    fn update_metadata(&self, id: &str, request: UpdateMetadataRequest) -> Result<()> {
+        check_properties(&request.properties, "properties")?;
+        let id = id.to_owned();
+        self.write(move |draft| update(draft, &id, request))
+    }
+
+    fn delete_file(&self, id: &str) -> Result<()> {
+        let id = id.to_owned();
+        self.write(move |draft| delete(draft, &id))
+    }
+
+    fn delete_files(&self, ids: Vec<String>) -> Result<()> {
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let ids = distinct(ids.into_iter().map(|id| FileId::parse(&id).map_or(id, String::from)).collect());
+        let inner: Vec<ApiError> = self.write(move |draft| {
+            let mut inner = Vec::new();
+            for id in ids {
+                match delete(draft, &id) {
+                    Ok(()) => {}
+                    Err(error) if is_item_error(&error) => {
+                        let mut api = error.api_error();
+                        api.resource_type.get_or_insert_with(|| FileRecord::KIND.name.to_owned());
+                        api.resource_id.get_or_insert(id);
+                        inner.push(api);
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(inner)
+        })?;
+        if inner.is_empty() {
+            return Ok(());
+        }
+        let umbrella = Umbrella::FILES_AND_ASSETS;
+        Err(Error::new(ErrorKind::PartialFailure, format!("{} of the files could not be deleted", inner.len()))
+            .with_name(umbrella.name, Some(umbrella.code))
+            .with_inner(inner))
+    }
+
+    fn start_upload_session(&self, workspace: Option<String>) -> Result<UploadSession> {
+        sessions::start(self, workspace)
+    }
+
+    fn append_to_upload_session(
+        &self,
+        session_id: &str,
+        chunk_index: u32,
+        content: &mut dyn Read,
+        close: bool,
+        control: &Control,
+    ) -> Result<()> {
+        sessions::append(self, session_id, chunk_index, content, close, control)
+    }
+
+    fn query_upload_sessions(&self) -> Result<Vec<UploadSessionState>> {
+        sessions::list(self)
+    }
+
+    fn finish_upload_session(
+        &self,
+        session_id: &str,
+        name: &str,
+        properties: BTreeMap<String, String>,
+    ) -> Result<FileId> {
+        sessions::finish(self, session_id, name, properties)
+    }
+
+    fn cancel_upload_session(&self, session_id: &str) -> Result<()> {
+        sessions::cancel(self, session_id)
+    }
+}

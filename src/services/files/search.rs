@@ -1,0 +1,526 @@
+//! The search expressions of files: `name:("*.tdms") AND (extension:("txt") OR size:[0 TO 1000])`.
+//!
+//! Text compares without letter case, workspaces with it; `*` stands for any characters, and `\*` for itself. Sizes take
+//! inclusive ranges, in which `*` leaves an end open. Blanks between conditions mean AND, which binds closer than OR, and
+//! NOT closer than both. The same words join the values of one field in parentheses, where blanks mean OR.
+
+use crate::error::{Error, Place, Result};
+use crate::model::FileRecord;
+use crate::value::{Work, limits};
+
+/// A parsed expression.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::services) enum Search {
+    /// Matches every file.
+    All,
+    And(Vec<Search>),
+    Or(Vec<Search>),
+    Not(Box<Search>),
+    Text {
+        field: TextField,
+        pattern: Pattern,
+    },
+    Size {
+        from: i64,
+        to: i64,
+    },
+}
+
+/// What a text condition looks at.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::services) enum TextField {
+    Name,
+    Extension,
+    Id,
+    Workspace,
+    Property(String),
+}
+
+impl Search {
+    /// Reads an expression; absent or blank matches every file.
+    ///
+    /// # Errors
+    /// `InvalidArgument` at the faulty character, `LimitExceeded` beyond the bounds.
+    pub(in crate::services) fn parse(text: Option<&str>) -> Result<Self> {
+        let text = text.unwrap_or_default();
+        if text.len() > limits::FILE_SEARCH_BYTES {
+            return Err(Error::limit(format!(
+                "the search expression is longer than {} bytes",
+                limits::FILE_SEARCH_BYTES
+            )));
+        }
+        let mut parser = Parser { chars: text.chars().collect(), at: 0, depth: 0 };
+        parser.blanks();
+        if parser.peek().is_none() {
+            return Ok(Self::All);
+        }
+        let search = parser.any_of()?;
+        match parser.peek() {
+            None => Ok(search),
+            Some(found) => Err(parser.fault(format!("{found:?} is not expected here"))),
+        }
+    }
+
+    /// Whether a file matches. The answer counts only when `work` finishes without an error.
+    pub(in crate::services) fn matches(&self, file: &FileRecord, work: &Work<'_>) -> bool {
+        if !work.spend(1) {
+            return false;
+        }
+        // Folding a text makes another one; finding its pieces looks through it.
+        let fits = |pattern: &Pattern, text: &str| work.convert(text.len()) && pattern.fits(&fold(text));
+        match self {
+            Self::All => true,
+            Self::And(parts) => parts.iter().all(|part| part.matches(file, work)),
+            Self::Or(parts) => parts.iter().any(|part| part.matches(file, work)),
+            Self::Not(part) => !part.matches(file, work),
+            Self::Size { from, to } => {
+                let size = i64::try_from(file.content.size()).unwrap_or(i64::MAX);
+                (*from..=*to).contains(&size)
+            }
+            Self::Text { field, pattern } => match field {
+                TextField::Name => fits(pattern, file.display_name()),
+                TextField::Extension => fits(pattern, crate::model::files::file::extension(file.display_name())),
+                TextField::Id => fits(pattern, &file.id),
+                TextField::Workspace => work.scan(file.workspace.len()) && pattern.fits(&file.workspace),
+                TextField::Property(key) => file.properties.get(key).is_some_and(|value| fits(pattern, value)),
+            },
+        }
+    }
+}
+
+fn fold(text: &str) -> String {
+    text.chars().flat_map(char::to_lowercase).collect()
+}
+
+/// Pieces of a text between which there may be any characters: one more than there are stars.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::services) struct Pattern(Vec<String>);
+
+impl Pattern {
+    /// Whether the whole of `text` is the pieces with anything between them.
+    fn fits<'t>(&self, text: &'t str) -> bool {
+        match self.0.as_slice() {
+            [] => false,
+            [whole] => text == whole,
+            [first, middle @ .., last] => {
+                let inner = text.strip_prefix(first.as_str()).and_then(|text| text.strip_suffix(last.as_str()));
+                // The first place of each piece leaves most room for the next.
+                let behind = |inner: Option<&'t str>, piece: &String| Some(inner?.split_once(piece.as_str())?.1);
+                middle.iter().fold(inner, behind).is_some()
+            }
+        }
+    }
+}
+
+struct Parser {
+    chars: Vec<char>,
+    at: usize,
+    depth: usize,
+}
+
+impl Parser {
+    fn fault(&self, what: String) -> Error {
+        Error::invalid(format!("the search expression cannot be read: {what}")).at(Place::Offset(self.at))
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.chars.get(self.at).copied()
+    }
+
+    fn blanks(&mut self) {
+        while self.peek().is_some_and(char::is_whitespace) {
+            self.at += 1;
+        }
+    }
+
+    fn take(&mut self, expected: char) -> bool {
+        let taken = self.peek() == Some(expected);
+        if taken {
+            self.at += 1;
+            self.blanks();
+        }
+        taken
+    }
+
+    fn expect(&mut self, expected: char) -> Result<()> {
+        if self.take(expected) {
+            return Ok(());
+        }
+        Err(match self.peek() {
+            Some(found) => self.fault(format!("{expected:?} is expected instead of {found:?}")),
+            None => self.fault(format!("it ends where {expected:?} is expected")),
+        })
+    }
+
+    /// Takes an upper-case word that ends at a blank, a parenthesis or the end.
+    fn keyword(&mut self, word: &str) -> bool {
+        let end = self.at + word.len();
+        let matches = self.chars.get(self.at..end).is_some_and(|chars| chars.iter().copied().eq(word.chars()));
+        let ends = self.chars.get(end).is_none_or(|c| c.is_whitespace() || matches!(c, '(' | ')' | ']'));
+        if matches && ends {
+            self.at = end;
+            self.blanks();
+        }
+        matches && ends
+    }
+
+    fn any_of(&mut self) -> Result<Search> {
+        let mut parts = vec![self.all_of()?];
+        while self.keyword("OR") {
+            parts.push(self.all_of()?);
+        }
+        Ok(one_or(parts, Search::Or))
+    }
+
+    fn all_of(&mut self) -> Result<Search> {
+        let mut parts = vec![self.condition()?];
+        loop {
+            let has_and = self.keyword("AND");
+            let ends = self.peek().is_none_or(|c| c == ')') || (!has_and && self.at_or());
+            if ends && !has_and {
+                return Ok(one_or(parts, Search::And));
+            }
+            parts.push(self.condition()?);
+        }
+    }
+
+    fn at_or(&mut self) -> bool {
+        let at = self.at;
+        let found = self.keyword("OR");
+        self.at = at;
+        found
+    }
+
+    fn condition(&mut self) -> Result<Search> {
+        if self.keyword("NOT") {
+            self.nest()?;
+            let inner = self.condition()?;
+            self.depth -= 1;
+            return Ok(Search::Not(Box::new(inner)));
+        }
+        if self.peek() == Some('(') {
+            self.nest()?;
+            self.take('(');
+            let inner = self.any_of()?;
+            self.expect(')')?;
+            self.depth -= 1;
+            return Ok(inner);
+        }
+        let start = self.at;
+        let name = self.word(|c| c == ':' || c == '(' || c == ')' || c.is_whitespace())?.join("*");
+        if name.is_empty() {
+            return Err(self.fault("a field name is expected".to_owned()));
+        }
+        self.blanks();
+        self.expect(':')?;
+        let field = match (name.as_str(), name.strip_prefix("properties.")) {
+            ("size", _) => return self.group(&Self::size),
+            ("name", _) => TextField::Name,
+            ("extension", _) => TextField::Extension,
+            ("id", _) => TextField::Id,
+            ("workspaceId" | "workspace", _) => TextField::Workspace,
+            (_, Some(key)) if !key.is_empty() => TextField::Property(key.to_owned()),
+            _ => {
+                self.at = start;
+                return Err(self.fault(format!(
+                    "{name:?} is no field; expected name, extension, id, workspaceId, size or properties.<key>"
+                )));
+            }
+        };
+        self.group(&|parser| {
+            let pieces = parser.value()?.into_iter();
+            let pattern = match field {
+                TextField::Workspace => pieces.collect(),
+                _ => pieces.map(|piece| fold(&piece)).collect(),
+            };
+            Ok(Search::Text { field: field.clone(), pattern: Pattern(pattern) })
+        })
+    }
+
+    fn nest(&mut self) -> Result<()> {
+        self.depth += 1;
+        if self.depth > limits::FILE_SEARCH_DEPTH {
+            return Err(Error::limit(format!(
+                "the search expression nests deeper than {} parentheses and NOTs",
+                limits::FILE_SEARCH_DEPTH
+            ))
+            .at(Place::Offset(self.at)));
+        }
+        Ok(())
+    }
+
+    /// One value of a field, or an expression of them in parentheses.
+    fn group(&mut self, value: &dyn Fn(&mut Self) -> Result<Search>) -> Result<Search> {
+        if self.peek() != Some('(') {
+            return value(self);
+        }
+        self.nest()?;
+        self.take('(');
+        let mut parts = vec![self.all_of_group(value)?];
+        while !self.take(')') {
+            if self.peek().is_none() {
+                return Err(self.fault("it ends where ')' is expected".to_owned()));
+            }
+            self.keyword("OR");
+            parts.push(self.all_of_group(value)?);
+        }
+        self.depth -= 1;
+        Ok(one_or(parts, Search::Or))
+    }
+
+    fn all_of_group(&mut self, value: &dyn Fn(&mut Self) -> Result<Search>) -> Result<Search> {
+        let mut parts = vec![self.one_of_group(value)?];
+        while self.keyword("AND") {
+            parts.push(self.one_of_group(value)?);
+        }
+        Ok(one_or(parts, Search::And))
+    }
+
+    fn one_of_group(&mut self, value: &dyn Fn(&mut Self) -> Result<Search>) -> Result<Search> {
+        if !self.keyword("NOT") {
+            return self.group(value);
+        }
+        self.nest()?;
+        let inner = self.one_of_group(value)?;
+        self.depth -= 1;
+        Ok(Search::Not(Box::new(inner)))
+    }
+
+    /// The pieces of a value, between its stars.
+    fn value(&mut self) -> Result<Vec<String>> {
+        let value = if self.peek() == Some('"') {
+            self.at += 1;
+            let start = self.at;
+            let value = self.word(|c| c == '"')?;
+            if self.peek() != Some('"') {
+                self.at = start;
+                return Err(self.fault("a quoted value has no closing quote".to_owned()));
+            }
+            self.at += 1;
+            value
+        } else {
+            let value = self.word(|c| c.is_whitespace() || matches!(c, '(' | ')' | '[' | ']' | '"'))?;
+            if value.iter().all(String::is_empty) && value.len() == 1 {
+                return Err(self.fault("a value is expected".to_owned()));
+            }
+            value
+        };
+        self.blanks();
+        Ok(value)
+    }
+
+    /// Characters up to one that ends the word, in pieces between stars; a backslash takes the meaning from the character
+    /// behind it.
+    fn word(&mut self, ends: impl Fn(char) -> bool) -> Result<Vec<String>> {
+        let (mut pieces, mut piece) = (Vec::new(), String::new());
+        while let Some(c) = self.peek().filter(|c| !ends(*c)) {
+            self.at += 1;
+            match c {
+                '\\' => {
+                    let Some(escaped) = self.peek() else {
+                        return Err(self.fault("it ends with a backslash".to_owned()));
+                    };
+                    piece.push(escaped);
+                    self.at += 1;
+                }
+                '*' => pieces.push(std::mem::take(&mut piece)),
+                c => piece.push(c),
+            }
+        }
+        pieces.push(piece);
+        Ok(pieces)
+    }
+
+    fn size(&mut self) -> Result<Search> {
+        let start = self.at;
+        if !self.take('[') {
+            let value = self.value()?.join("*");
+            let number = self.number(&value, start)?;
+            return Ok(Search::Size { from: number, to: number });
+        }
+        let start = self.at;
+        let from = self.value()?.join("*");
+        let from = if from == "*" { 0 } else { self.number(&from, start)? };
+        if !self.keyword("TO") {
+            return Err(self.fault("TO is expected between the ends of a range".to_owned()));
+        }
+        let start = self.at;
+        let to = self.value()?.join("*");
+        let to = if to == "*" { i64::MAX } else { self.number(&to, start)? };
+        self.expect(']')?;
+        Ok(Search::Size { from, to })
+    }
+
+    fn number(&mut self, text: &str, start: usize) -> Result<i64> {
+        text.parse().map_err(|_| {
+            self.at = start;
+            self.fault(format!("{text:?} is no number of bytes"))
+        })
+    }
+}
+
+fn one_or(mut parts: Vec<Search>, all: impl FnOnce(Vec<Search>) -> Search) -> Search {
+    match parts.pop() {
+        Some(only) if parts.is_empty() => only,
+        last => {
+            parts.extend(last);
+            all(parts)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::model::{ContentPart, FileId, StoredContent};
+
+    fn file() -> FileRecord {
+        FileRecord {
+            id: FileId::parse("0123456789abcdef01234567").unwrap(),
+            properties: [
+                ("Name", "Run 7.TDMS"),
+                ("my key", "a \"b\""),
+                ("serial", "SN-42"),
+                ("OR", "x"),
+                ("star", "a*b"),
+                ("a*", "x"),
+            ]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into(),
+            workspace: "w1".to_owned(),
+            content: StoredContent { parts: vec![ContentPart::new(1, 100, 0)], small: false },
+            ..FileRecord::default()
+        }
+    }
+
+    fn matches(text: &str) -> bool {
+        Search::parse(Some(text))
+            .unwrap_or_else(|error| panic!("{text}: {error}"))
+            .matches(&file(), &Work::new(&|| Ok(())))
+    }
+
+    #[test]
+    fn conditions_match_what_they_say() {
+        for text in [
+            "",
+            "  ",
+            "name:(\"run 7.tdms\")",
+            "name:(\"*7*\")",
+            "name:(\"*\")",
+            "name : \"r*s\"",
+            "extension:(\"tdms\")",
+            "extension:(\"txt\" OR \"tdms\")",
+            "id:(\"0123456789ABCDEF01234567\")",
+            "workspaceId:(\"w1\")",
+            "size:[100 TO 100]",
+            "size:[* TO 100]",
+            "size:[100 TO *]",
+            "size:(\"100\")",
+            "size:100",
+            "size:([0 TO 200])",
+            "size:([0 TO 1] OR [100 TO 100])",
+            "size:(1 OR \"100\")",
+            "id:(\"01234*\")",
+            "workspaceId:(\"w*\")",
+            "properties.serial:(\"sn-*\")",
+            "properties.my\\ key:(\"a \\\"b\\\"\")",
+            "properties.OR:x",
+            "name:(\"x\") OR extension:(\"tdms\") AND size:[0 TO 200]",
+            "(name:(\"x\") OR extension:(\"tdms\")) AND size:[0 TO 200]",
+            "extension:(\"tdms\") size:[0 TO 200]",
+            "NOT name:(\"x\")",
+            "NOT NOT name:(\"*\")",
+            "name:(\"*\") AND NOT size:[101 TO *]",
+            "name:(\"*\") NOT size:[101 TO *]",
+            "NOT (name:(\"x\") OR size:[101 TO *])",
+            "NOT(name:x)",
+            "NOT name:(\"*\") OR size:100",
+            "NOT properties.none:(\"*\")",
+            "name:(\"*7*\" AND \"run*\")",
+            "name:(\"*8*\" OR \"*7*\" AND \"run*\")",
+            "name:((\"*8*\" OR \"*7*\") AND \"run*\")",
+            "name:(\"*8*\" \"*7*\")",
+            "name:(NOT \"*8*\")",
+            "name:(\"*7*\" AND NOT \"*8*\")",
+            "size:([0 TO 200] AND NOT 99)",
+            "name:(\"**run*7.*dms*\")",
+            "properties.star:(\"a\\*b\")",
+            "properties.star:(\"a*b\")",
+            "properties.a*:x",
+        ] {
+            assert!(matches(text), "{text}");
+        }
+        for text in [
+            "name:(\"run\")",
+            "name:(\"*8*\")",
+            "extension:(\"\")",
+            "workspaceId:(\"W1\")",
+            "workspaceId:(\"W*\")",
+            "id:(\"1*\")",
+            "size:[101 TO 200]",
+            "size:([0 TO 1] OR [101 TO 200])",
+            "properties.none:(\"*\")",
+            "(name:(\"x\") OR extension:(\"tdms\")) AND size:[0 TO 2]",
+            "extension:(\"tdms\") size:[0 TO 2]",
+            "NOT extension:(\"tdms\")",
+            "NOT name:(\"x\") AND size:[0 TO 2]",
+            "NOT (NOT name:(\"x\"))",
+            "NOT properties.serial:(\"*\")",
+            "name:(\"*7*\" AND \"*8*\")",
+            "name:(\"*7*\" AND NOT \"run*\")",
+            "size:([0 TO 200] AND NOT 100)",
+            "name:(\"run 7.tdms*tdms\")",
+            "name:(\"*7*7*\")",
+            "properties.serial:(\"SN\\*42\")",
+            "workspaceId:(\"*W*\")",
+        ] {
+            assert!(!matches(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn faults_are_named_with_their_place() {
+        for (text, offset) in [
+            ("name", 4),
+            ("colour:(\"x\")", 0),
+            ("name:(\"x", 7),
+            ("name:(\"x\"", 9),
+            ("size:[1 5]", 8),
+            ("size:[1 TO ten]", 11),
+            ("size:([1 TO 2]", 14),
+            ("size:()", 6),
+            ("name:(\"x\") AND", 14),
+            ("(name:(\"x\")", 11),
+            ("name:(\"x\"))", 10),
+            ("properties.:x", 0),
+            ("AND name:x", 4),
+            ("NOT", 3),
+            ("name:(\"x\" AND)", 13),
+            ("name:(NOT)", 9),
+            ("name:((\"x\")", 11),
+            ("name:x AND NOT", 14),
+            ("NOT OR name:x", 7),
+            ("not name:x", 4),
+        ] {
+            let error = Search::parse(Some(text)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{text}");
+            assert_eq!(error.place(), Some(&Place::Offset(offset)), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn bounds_hold() {
+        let nested = |depth: usize| format!("{}name:x{}", "(".repeat(depth), ")".repeat(depth));
+        let above = ErrorKind::LimitExceeded;
+        limits::holds_at(limits::FILE_SEARCH_DEPTH, above, |depth| Search::parse(Some(&nested(depth))));
+        let negated = |depth: usize| format!("{}name:x", "NOT ".repeat(depth));
+        limits::holds_at(limits::FILE_SEARCH_DEPTH, above, |depth| Search::parse(Some(&negated(depth))));
+        let grouped = |depth: usize| format!("name:{}x{}", "(".repeat(depth), ")".repeat(depth));
+        limits::holds_at(limits::FILE_SEARCH_DEPTH, above, |depth| Search::parse(Some(&grouped(depth))));
+        let long = |bytes: usize| format!("name:{}", "x".repeat(bytes - 5));
+        limits::holds_at(limits::FILE_SEARCH_BYTES, above, |bytes| Search::parse(Some(&long(bytes))));
+        let hostile = format!("name:\"{}b\"", "*a".repeat(10_000));
+        assert!(!Search::parse(Some(&hostile)).unwrap().matches(&file(), &Work::new(&|| Ok(()))));
+    }
+}

@@ -1,0 +1,261 @@
+//! Upload sessions: chunks in any order, each durable when its call returns, one commit that makes the file visible.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::error::{Error, Result};
+use crate::model::files::file::NAME;
+use crate::model::{
+    FileId, Resource, StoredContent, UploadChunk, UploadSession, UploadSessionId, UploadSessionRecord,
+    UploadSessionState, UploadedChunk,
+};
+use crate::records::Space;
+use crate::services::content;
+use crate::services::files::{NewFile, create};
+use crate::session::{Access, Draft, Session, What};
+use crate::value::{Action, Control, limits};
+
+const WHAT: &str = "an upload session";
+
+fn not_found(id: &str) -> Error {
+    Error::not_found(UploadSessionRecord::KIND.name, id).with_name("Files.UploadSessionNotFound", None)
+}
+
+pub(in crate::services) fn start<A: Access>(access: &A, workspace: Option<String>) -> Result<UploadSession> {
+    access.refuse_in_transaction(WHAT)?;
+    let workspace = workspace.unwrap_or_else(|| access.context().default_workspace().to_owned());
+    access.write(move |draft| {
+        let id = UploadSessionId::from(draft.new_key::<UploadSessionRecord>()?);
+        let session = UploadSessionRecord { id, created_at: draft.now(), workspace };
+        draft.put(&session, What::Created)?;
+        Ok(UploadSession { id: session.id.to_string(), created_at: session.created_at })
+    })
+}
+
+pub(in crate::services) fn append<A: Access>(
+    access: &A,
+    session_id: &str,
+    chunk_index: u32,
+    source: &mut dyn Read,
+    close: bool,
+    control: &Control,
+) -> Result<()> {
+    access.refuse_in_transaction(WHAT)?;
+    if chunk_index == 0 || chunk_index > limits::UPLOAD_CHUNKS {
+        return Err(Error::invalid(format!(
+            "the chunk index {chunk_index} is not between 1 and {}",
+            limits::UPLOAD_CHUNKS
+        ))
+        .at_member("chunkIndex"));
+    }
+    let session = access.read(|view| view.get::<UploadSessionRecord>(session_id))?;
+    let session = session.ok_or_else(|| not_found(session_id))?;
+    // Chunks are no records of their own, so nothing further down asks the policy.
+    access.context().require(UploadSessionRecord::KIND.service, Action::Create, &session.workspace)?;
+    let new = content::store_chunk(access, source, &access.context().control(control))?;
+    let size = new.content.size();
+    if size > limits::UPLOAD_CHUNK_BYTES || (!close && size != limits::UPLOAD_CHUNK_BYTES) {
+        return Err(Error::invalid(format!(
+            "the chunk {chunk_index} has {} bytes; every chunk has exactly {}, only the one sent with close has fewer",
+            if size > limits::UPLOAD_CHUNK_BYTES { format!("more than {}", size - 1) } else { size.to_string() },
+            limits::UPLOAD_CHUNK_BYTES
+        ))
+        .at_member("file"));
+    }
+    let draft_content = new.draft();
+    let content = new.content.clone();
+    let session_id = session_id.to_owned();
+    let written = access.write(move |draft| {
+        // Another caller may have finished it while the bytes were written.
+        let session = draft.get::<UploadSessionRecord>(&session_id)?.ok_or_else(|| not_found(&session_id))?;
+        let key = chunk_key(&session, chunk_index);
+        if let Some(before) = draft.raw(Space::UploadChunks, &key)? {
+            content::forget(draft, &content::open_chunk(&key, &before)?.content);
+        }
+        let chunk = UploadChunk { content, close, arrived_at: draft.now() };
+        let value = content::seal_chunk(&key, &chunk)?;
+        draft.put_raw(Space::UploadChunks, key, value);
+        draft_content(draft);
+        Ok(())
+    });
+    new.settle(written)
+}
+
+fn session_prefix(session: &UploadSessionRecord) -> Vec<u8> {
+    session.key().map(|key| key.as_bytes().to_vec()).unwrap_or_default()
+}
+
+fn chunk_key(session: &UploadSessionRecord, index: u32) -> Vec<u8> {
+    content::chunk_key(&session_prefix(session), index)
+}
+
+fn chunk_index(prefix: &[u8], key: &[u8]) -> Result<u32> {
+    let index = key.get(prefix.len()..).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
+    index.ok_or_else(|| Error::corrupt("records.redb: the key of an upload chunk is damaged"))
+}
+
+/// The chunks of a session by index. Their keys are gone from the draft afterwards, and so is the session.
+fn take_chunks(draft: &mut Draft<'_>, session: &UploadSessionRecord) -> Result<Vec<(u32, UploadChunk)>> {
+    let prefix = session_prefix(session);
+    let mut chunks = Vec::new();
+    for (key, value) in draft.raw_prefix(Space::UploadChunks, &prefix)? {
+        chunks.push((chunk_index(&prefix, &key)?, content::open_chunk(&key, &value)?));
+        draft.delete_raw(Space::UploadChunks, key);
+    }
+    if let Some(key) = session.key() {
+        // To finish or to give up an upload is no deletion of anything that anybody saw.
+        draft.delete_by_store::<UploadSessionRecord>(key)?;
+    }
+    Ok(chunks)
+}
+
+pub(in crate::services) fn finish<A: Access>(
+    access: &A,
+    session_id: &str,
+    name: &str,
+    mut properties: BTreeMap<String, String>,
+) -> Result<FileId> {
+    access.refuse_in_transaction(WHAT)?;
+    if !name.is_empty() {
+        properties.insert(NAME.to_owned(), name.to_owned());
+    }
+    let session_id = session_id.to_owned();
+    let bytes_max = access.context().settings().file_bytes_max;
+    access.write(move |draft| {
+        let session = draft.get::<UploadSessionRecord>(&session_id)?.ok_or_else(|| not_found(&session_id))?;
+        let chunks = take_chunks(draft, &session)?;
+        check_complete(&chunks)?;
+        let mut all = StoredContent::default();
+        for (_, chunk) in chunks {
+            if chunk.content.size() == 0 {
+                content::forget(draft, &chunk.content);
+            } else {
+                all.parts.extend(chunk.content.parts);
+            }
+        }
+        if let Some(max) = bytes_max.filter(|max| all.size() > *max) {
+            return Err(Error::limit(format!(
+                "the file has {} bytes, more than the {max} that the store's options allow",
+                all.size()
+            )));
+        }
+        create(draft, NewFile { id: None, properties, name: None, workspace: session.workspace, content: all })
+    })
+}
+
+fn check_complete(chunks: &[(u32, UploadChunk)]) -> Result<()> {
+    let Some((last, _)) = chunks.last() else {
+        return Err(Error::invalid("the upload session has no chunks; for an empty file send one with close"));
+    };
+    for (expected, (index, chunk)) in (1u32..).zip(chunks) {
+        if *index != expected {
+            return Err(Error::invalid(format!("the chunk {expected} of {last} has not arrived"))
+                .with_args([expected.to_string()]));
+        }
+        if chunk.close && index != last {
+            return Err(Error::invalid(format!("the chunk {index} was sent with close, but chunk {last} follows it"))
+                .with_args([index.to_string()]));
+        }
+    }
+    Ok(())
+}
+
+/// The sessions that are not finished, in the order of their start.
+pub(in crate::services) fn list<A: Access>(access: &A) -> Result<Vec<UploadSessionState>> {
+    let lifetime = lifetime(access);
+    access.read(|view| {
+        let mut states = Vec::new();
+        view.for_each::<UploadSessionRecord>(|session| {
+            let prefix = session_prefix(&session);
+            let mut chunks = Vec::new();
+            let mut last = session.created_at;
+            for (key, value) in view.raw_prefix(Space::UploadChunks, &prefix)? {
+                let chunk = content::open_chunk(&key, &value)?;
+                let index = chunk_index(&prefix, &key)?;
+                last = last.max(chunk.arrived_at);
+                chunks.push(UploadedChunk { index, size: chunk.content.size(), close: chunk.close });
+            }
+            states.push(UploadSessionState {
+                expires_at: lifetime.and_then(|lifetime| last.checked_add_signed(lifetime)),
+                id: session.id.to_string(),
+                created_at: session.created_at,
+                workspace: session.workspace,
+                chunks,
+            });
+            Ok(true)
+        })?;
+        Ok(states)
+    })
+}
+
+pub(in crate::services) fn cancel<A: Access>(access: &A, session_id: &str) -> Result<()> {
+    access.refuse_in_transaction(WHAT)?;
+    let session_id = session_id.to_owned();
+    access.write(move |draft| {
+        let session = draft.get::<UploadSessionRecord>(&session_id)?.ok_or_else(|| not_found(&session_id))?;
+        draft.context().require(UploadSessionRecord::KIND.service, Action::Create, &session.workspace)?;
+        for (_, chunk) in take_chunks(draft, &session)? {
+            content::forget(draft, &chunk.content);
+        }
+        Ok(())
+    })
+}
+
+fn lifetime<A: Access>(access: &A) -> Option<TimeDelta> {
+    access.context().settings().upload_session_days.and_then(|days| TimeDelta::try_days(i64::from(days)))
+}
+
+/// Drops the sessions whose last chunk, or without one whose start, is longer ago than the option allows.
+///
+/// # Errors
+/// As any write.
+pub(crate) fn expire(session: &Session) -> Result<u64> {
+    let Some(lifetime) = lifetime(session) else { return Ok(0) };
+    let mut old = Vec::new();
+    session.read(|view| {
+        let now = view.now();
+        view.for_each_of_anyone::<UploadSessionRecord>(|upload| {
+            if is_over(&upload, now, lifetime, || view.raw_prefix(Space::UploadChunks, &session_prefix(&upload)))? {
+                old.extend(upload.key());
+            }
+            Ok(true)
+        })
+    })?;
+    let mut expired = 0;
+    for key in old {
+        expired += session.write(move |draft| {
+            // A chunk may have come since, or somebody has finished it.
+            let Some(upload) = draft.any_by_key::<UploadSessionRecord>(key)? else { return Ok(0) };
+            let chunks = || draft.raw_prefix(Space::UploadChunks, &session_prefix(&upload));
+            if !is_over(&upload, draft.now(), lifetime, chunks)? {
+                return Ok(0);
+            }
+            for (_, chunk) in take_chunks(draft, &upload)? {
+                content::forget(draft, &chunk.content);
+            }
+            Ok(1)
+        })?;
+    }
+    Ok(expired)
+}
+
+fn is_over(
+    upload: &UploadSessionRecord,
+    now: DateTime<Utc>,
+    lifetime: TimeDelta,
+    chunks: impl FnOnce() -> Result<Vec<(Vec<u8>, Vec<u8>)>>,
+) -> Result<bool> {
+    let is_old = |time: DateTime<Utc>| now.signed_duration_since(time) > lifetime;
+    // Most sessions are young, and their chunks are not looked at.
+    if !is_old(upload.created_at) {
+        return Ok(false);
+    }
+    for (key, value) in chunks()? {
+        if !is_old(content::open_chunk(&key, &value)?.arrived_at) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

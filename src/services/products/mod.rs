@@ -1,0 +1,382 @@
+//! Products: part numbers that are unique in the whole store, found, merged and listed by value.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use crate::error::{Error, Result};
+use crate::filter::check_substitutions;
+use crate::model::products::product::product_index;
+use crate::model::{
+    CreateProductRequest, CreateProductsPartialSuccess, DeleteProductsPartialSuccess, Operation, PagedProducts,
+    Product, ProductField, ProductOperations, ProductOrderBy, QueryProductValuesRequest, QueryProductsRequest,
+    Resource, UpdateProductRequest, UpdateProductsPartialSuccess, split_entry_value,
+};
+use crate::services::batch::{self, Umbrella};
+use crate::services::lists;
+use crate::session::{Access, Draft, OrderTerm, Plan, Query, View, Visibility, What, split_index_key};
+use crate::value::{IdForm, key, time};
+
+const DEFAULT_TAKE: usize = 1000;
+
+/// Products and their part numbers.
+///
+/// A part number names one product in the whole store, compared exactly. Items of a batch are judged one by one; what
+/// failed comes back as it was sent, with one inner error each.
+///
+/// Methods may be added until version 1.0.
+pub trait ProductService {
+    /// Which operations there are.
+    ///
+    /// # Errors
+    /// None.
+    fn api_info(&self) -> Result<ProductOperations>;
+
+    /// Creates products.
+    ///
+    /// # Errors
+    /// In the answer, for each item: `InvalidArgument` for a blank part number, `Conflict` for one that is taken,
+    /// `PermissionDenied`. For the call: what the disk answers.
+    ///
+    /// ```
+    /// # fn main() -> stationdb::Result<()> {
+    /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
+    /// use stationdb::{CreateProductRequest, Identity, ProductService, QueryProductsRequest, Store};
+    ///
+    /// let store = Store::open(dir.path())?;
+    /// let session = store.session(Identity::user("ada"));
+    /// let amplifier = CreateProductRequest {
+    ///     part_number: "156502A-11L".to_owned(),
+    ///     name: Some("Low-noise amplifier".to_owned()),
+    ///     family: Some("Analog".to_owned()),
+    ///     ..CreateProductRequest::default()
+    /// };
+    /// let answer = session.create_products(vec![amplifier.clone()])?;
+    /// assert_eq!(answer.products.len(), 1);
+    ///
+    /// // A part number names one product: a second creation fails, and the stored product stays as it is.
+    /// let answer = session.create_products(vec![amplifier])?;
+    /// assert_eq!(answer.failed.map(|failed| failed.len()), Some(1));
+    ///
+    /// let query = QueryProductsRequest {
+    ///     filter: Some(r#"family == "Analog" && name.Contains("noise")"#.to_owned()),
+    ///     return_count: Some(true),
+    ///     ..QueryProductsRequest::default()
+    /// };
+    /// assert_eq!(session.query_products(query)?.total_count, Some(1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn create_products(&self, products: Vec<CreateProductRequest>) -> Result<CreateProductsPartialSuccess>;
+
+    /// The product with this id.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none, or none that the caller may see.
+    fn get_product(&self, id: &str) -> Result<Product>;
+
+    /// One page of all products, in order of creation.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a token that is malformed or belongs to another query.
+    fn get_products(
+        &self,
+        continuation_token: Option<String>,
+        take: Option<i64>,
+        return_count: bool,
+    ) -> Result<PagedProducts>;
+
+    /// One page of the products that match.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a fault in the filter, with its position, and for a faulty substitution or token.
+    fn query_products(&self, query: QueryProductsRequest) -> Result<PagedProducts>;
+
+    /// How a query is answered, and what it touched.
+    ///
+    /// # Errors
+    /// As [`ProductService::query_products`].
+    fn explain_query_products(&self, query: QueryProductsRequest) -> Result<Plan>;
+
+    /// The distinct values of a field over the products that match, in ascending text order, without nulls.
+    ///
+    /// Without a filter the answer comes from an index, and its cost grows with the number of distinct values.
+    ///
+    /// # Errors
+    /// `InvalidArgument` without a field, and for a fault in the filter.
+    fn query_product_values(&self, query: QueryProductValuesRequest) -> Result<Vec<String>>;
+
+    /// Updates products. Scalars are replaced; keywords, properties and files are merged, or replaced when `replace` is
+    /// set; members that are absent stay as they are.
+    ///
+    /// # Errors
+    /// In the answer, for each item: `NotFound`, `PermissionDenied`. For the call: what the disk answers.
+    fn update_products(
+        &self,
+        products: Vec<UpdateProductRequest>,
+        replace: bool,
+    ) -> Result<UpdateProductsPartialSuccess>;
+
+    /// Deletes a product; one that does not exist is no error. What refers to it stays.
+    ///
+    /// # Errors
+    /// `PermissionDenied`.
+    fn delete_product(&self, id: &str) -> Result<()>;
+
+    /// Deletes products; `None` when all could be deleted.
+    ///
+    /// # Errors
+    /// In the answer, for each id: `NotFound`, `PermissionDenied`. For the call: what the disk answers.
+    fn delete_products(&self, ids: Vec<String>) -> Result<Option<DeleteProductsPartialSuccess>>;
+}
+
+fn not_found(id: &str) -> Error {
+    Error::not_found(Product::KIND.name, id).with_name("TestMonitor.InvalidId", Some(-253_700))
+}
+
+impl<A: Access> ProductService for A {
+    fn api_info(&self) -> Result<ProductOperations> {
+        let operation = Operation { available: true, version: 1 };
+        Ok(ProductOperations {
+            get_products: operation.clone(),
+            query_products: operation.clone(),
+            create_products: operation.clone(),
+            update_products: operation.clone(),
+            delete_products: operation.clone(),
+            delete_many_products: operation,
+        })
+    }
+
+    fn create_products(&self, products: Vec<CreateProductRequest>) -> Result<CreateProductsPartialSuccess> {
+        self.write(move |draft| {
+            let mut outcome = batch::run(Umbrella::PRODUCTS, products, |position, request| {
+                let name = request.name.clone();
+                create(draft, request).map_err(batch::about_new(Product::KIND.name, name, position))
+            })?;
+            let failed = outcome.failed_or_none();
+            Ok(CreateProductsPartialSuccess { products: outcome.succeeded, failed, error: outcome.error })
+        })
+    }
+
+    fn get_product(&self, id: &str) -> Result<Product> {
+        self.read(|view| view.get::<Product>(id)?.ok_or_else(|| not_found(id)))
+    }
+
+    fn get_products(
+        &self,
+        continuation_token: Option<String>,
+        take: Option<i64>,
+        return_count: bool,
+    ) -> Result<PagedProducts> {
+        let return_count = Some(return_count);
+        self.query_products(QueryProductsRequest { continuation_token, take, return_count, ..Default::default() })
+    }
+
+    fn query_products(&self, query: QueryProductsRequest) -> Result<PagedProducts> {
+        let plan = to_query(&query)?;
+        let projection = lists::distinct("projection", query.projection.as_deref().unwrap_or_default())?;
+        self.read(|view| {
+            let page = view.query::<Product>(&plan)?;
+            Ok(PagedProducts {
+                products: page.items.into_iter().map(|product| product.project(&projection)).collect(),
+                continuation_token: page.continuation_token,
+                total_count: page.total_count,
+            })
+        })
+    }
+
+    fn explain_query_products(&self, query: QueryProductsRequest) -> Result<Plan> {
+        let plan = to_query(&query)?;
+        self.read(|view| Ok(view.query_with_plan::<Product>(&plan)?.1))
+    }
+
+    fn query_product_values(&self, query: QueryProductValuesRequest) -> Result<Vec<String>> {
+        let field = query
+            .field
+            .ok_or_else(|| Error::invalid("the field whose values to list is missing").at_member("field"))?;
+        check_substitutions(query.substitutions.as_deref().unwrap_or_default())?;
+        let prefix = query.starts_with.as_deref().unwrap_or_default();
+        let is_unfiltered = query.filter.as_deref().is_none_or(|filter| filter.trim().is_empty());
+        self.read(|view| {
+            let values =
+                if is_unfiltered { all_values(view, field, prefix)? } else { filtered_values(view, &query, field)? };
+            Ok(values.into_iter().filter(|value| value.starts_with(prefix)).collect())
+        })
+    }
+
+    fn update_products(
+        &self,
+        products: Vec<UpdateProductRequest>,
+        replace: bool,
+    ) -> Result<UpdateProductsPartialSuccess> {
+        self.write(move |draft| {
+            let now = draft.now();
+            let mut outcome = batch::run(Umbrella::PRODUCTS, products, |_, request| {
+                let id = request.id.clone();
+                let mut product = draft.get::<Product>(&id)?.ok_or_else(|| not_found(&id))?;
+                product.update(request, replace, now).map_err(batch::about(Product::KIND.name, &id))?;
+                draft.put(&product, What::Updated).map_err(batch::about(Product::KIND.name, id))?;
+                Ok(product)
+            })?;
+            let failed = outcome.failed_or_none();
+            Ok(UpdateProductsPartialSuccess { products: outcome.succeeded, failed, error: outcome.error })
+        })
+    }
+
+    fn delete_product(&self, id: &str) -> Result<()> {
+        let id = id.to_owned();
+        self.write(move |draft| draft.delete::<Product>(&id).map(|_| ()))
+    }
+
+    fn delete_products(&self, ids: Vec<String>) -> Result<Option<DeleteProductsPartialSuccess>> {
+        self.write(move |draft| {
+            let mut outcome = batch::run(Umbrella::PRODUCTS, batch::distinct(ids), |_, id| {
+                let deleted = draft.delete::<Product>(&id).map_err(batch::about(Product::KIND.name, &id))?;
+                deleted.map(|_| id.clone()).ok_or_else(|| not_found(&id))
+            })?;
+            let failed = outcome.failed_or_none();
+            Ok(outcome.error.map(|error| DeleteProductsPartialSuccess {
+                ids: outcome.succeeded,
+                failed,
+                error: Some(error),
+            }))
+        })
+    }
+}
+
+fn create(draft: &mut Draft<'_>, request: CreateProductRequest) -> Result<Product> {
+    let mut product = Product::create(request, draft.now(), draft.context().default_workspace())?;
+    let part_number = product.part_number.as_deref().unwrap_or_default();
+    let mut entry = Vec::new();
+    key::push_str(&mut entry, part_number);
+    // Before an id is taken, so that a refused batch drafts nothing and costs no commit.
+    draft.require(None, &product, What::Created)?;
+    if let Some(other) = draft.find::<Product>(product_index::PART_NUMBER, &entry)? {
+        let other = draft.visible_id::<Product>(other)?;
+        return Err(Error::conflict(format!(
+            "the part number {part_number:?} belongs to another product; update that one, or choose another number"
+        ))
+        .with_name("TestMonitor.PartNumberInUse", None)
+        .with_args(std::iter::once(part_number.to_owned()).chain(other)));
+    }
+    product.id = Some(draft.new_key::<Product>()?.into());
+    draft.put(&product, What::Created)?;
+    Ok(product)
+}
+
+fn to_query(request: &QueryProductsRequest) -> Result<Query<'_>> {
+    lists::check("projection", request.projection.as_ref().map_or(0, Vec::len))?;
+    let descending = request.descending.unwrap_or_default();
+    let path = match request.order_by.unwrap_or_default() {
+        ProductOrderBy::Id => "id",
+        ProductOrderBy::Family => "family",
+        ProductOrderBy::PartNumber => "partNumber",
+        ProductOrderBy::Name => "name",
+        ProductOrderBy::UpdatedAt => "updatedAt",
+    };
+    Ok(Query {
+        filter: request.filter.as_deref(),
+        substitutions: request.substitutions.as_deref().unwrap_or_default(),
+        order: vec![OrderTerm { path, descending: descending && request.order_by.is_some() }],
+        ties_follow_direction: true,
+        take: request.take.and_then(|take| usize::try_from(take).ok()).unwrap_or(DEFAULT_TAKE),
+        continuation_token: request.continuation_token.as_deref(),
+        return_count: request.return_count.unwrap_or_default(),
+        ..Query::default()
+    })
+}
+
+fn filtered_values(
+    view: &View<'_>,
+    request: &QueryProductValuesRequest,
+    field: ProductField,
+) -> Result<BTreeSet<String>> {
+    let query = Query {
+        filter: request.filter.as_deref(),
+        substitutions: request.substitutions.as_deref().unwrap_or_default(),
+        ..Query::default()
+    };
+    let mut values = BTreeSet::new();
+    view.for_each_match::<Product>(&query, |product| values.extend(product.value_text(field)))?;
+    Ok(values)
+}
+
+#[cfg(test)]
+pub(in crate::services) fn count_seeks(view: &View<'_>, field: ProductField, seeks: &mut u64) -> Result<()> {
+    all_values_counted(view, field, "", seeks).map(|_| ())
+}
+
+fn all_values(view: &View<'_>, field: ProductField, starts_with: &str) -> Result<BTreeSet<String>> {
+    all_values_counted(view, field, starts_with, &mut 0)
+}
+
+/// The values of all visible products, read from the index of the field: one seek for each distinct value.
+fn all_values_counted(
+    view: &View<'_>,
+    field: ProductField,
+    starts_with: &str,
+    seeks: &mut u64,
+) -> Result<BTreeSet<String>> {
+    let mut values = BTreeSet::new();
+    let visibility = view.visibility(Product::KIND);
+    let index = match field {
+        ProductField::Id => return all_ids(view, &visibility),
+        ProductField::Family => product_index::FAMILY,
+        ProductField::PartNumber => product_index::PART_NUMBER,
+        ProductField::Name => product_index::NAME,
+        ProductField::UpdatedAt => product_index::UPDATED_AT,
+    };
+    let mut prefix = Vec::new();
+    if field != ProductField::UpdatedAt {
+        key::push_str_prefix(&mut prefix, starts_with);
+    }
+    let end = key::after_prefix(&prefix).unwrap_or_else(|| vec![0xff]);
+    let mut from = prefix;
+    while let Some(entry) = first_visible(view, index, &from, &end, &visibility)? {
+        let value = key::split_str(&entry)
+            .map(|(text, _)| text)
+            .or_else(|| key::split_i64(&entry).map(|(ms, _)| time::format(time::from_millis(ms))));
+        *seeks += 1;
+        // A null entry has no text and no number.
+        values.extend(value);
+        let Some(next) = key::after_prefix(&entry) else { break };
+        from = next;
+    }
+    Ok(values)
+}
+
+/// The first entry of an index from `from` on that belongs to a visible product.
+fn first_visible(
+    view: &View<'_>,
+    index: u8,
+    from: &[u8],
+    end: &[u8],
+    visibility: &Visibility,
+) -> Result<Option<Vec<u8>>> {
+    let mut cursor = view.index_range(Product::KIND, index, from, end)?;
+    loop {
+        let found = cursor.visit(false, |bytes, value| {
+            let (_, workspace) = split_entry_value(value);
+            let is_visible = std::str::from_utf8(workspace).is_ok_and(|workspace| visibility.allows(workspace));
+            is_visible.then(|| split_index_key(Product::KIND, bytes).map(|(entry, _)| entry.to_vec())).flatten()
+        })?;
+        match found {
+            None => return Ok(None),
+            Some(Some(entry)) => return Ok(Some(entry)),
+            Some(None) => {}
+        }
+    }
+}
+
+/// The ids of all visible products: every product has a part number, so its index names them all.
+fn all_ids(view: &View<'_>, visibility: &Visibility) -> Result<BTreeSet<String>> {
+    let mut ids = BTreeSet::new();
+    view.index_scan(Product::KIND, product_index::PART_NUMBER, &[], |_, key, workspace| {
+        if std::str::from_utf8(workspace).is_ok_and(|workspace| visibility.allows(workspace)) {
+            ids.insert(key.to_id(IdForm::Guid));
+        }
+        Ok(true)
+    })?;
+    Ok(ids)
+}

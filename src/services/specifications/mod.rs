@@ -1,0 +1,251 @@
+//! Specifications: limits and conditions of products, with optimistic versions.
+
+#[cfg(test)]
+mod tests;
+
+use crate::error::{Error, Result};
+use crate::model::specifications::specification::specification_index;
+use crate::model::{
+    CreateSpecificationRequest, CreateSpecificationsPartialSuccess, CreateSpecificationsRequest, CreatedSpecification,
+    DeleteSpecificationsPartialSuccess, Operation, PagedSpecifications, QuerySpecificationsRequest, Resource,
+    Specification, SpecificationOrderBy, UpdateSpecificationRequest, UpdateSpecificationsPartialSuccess,
+    UpdateSpecificationsRequest, UpdatedSpecification, V1Operations,
+};
+use crate::services::batch::{self, Umbrella};
+use crate::services::lists;
+use crate::session::{Access, Draft, OrderTerm, Plan, Query, What};
+use crate::value::key;
+
+const DEFAULT_TAKE: usize = 1000;
+
+/// Specifications of products.
+///
+/// A specification id is unique within product and workspace, compared exactly. An update has to name the version that
+/// it was made for. Items of a batch are judged one by one; what failed comes back as it was sent.
+///
+/// Methods may be added until version 1.0.
+pub trait SpecificationService {
+    /// Which operations there are.
+    ///
+    /// # Errors
+    /// None.
+    fn api_info(&self) -> Result<V1Operations>;
+
+    /// Creates specifications, at version 0.
+    ///
+    /// # Errors
+    /// In the answer, for each item: `InvalidArgument` for a missing or blank member, a number out of range or a
+    /// condition that contradicts itself, `Conflict` for a specification id that is taken, `PermissionDenied`. For the
+    /// call: what the disk answers.
+    ///
+    /// The gain of an amplifier over temperature and supply, and a measurement against it:
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// use stationdb::{
+    ///     ConditionPoint, CreateSpecificationsRequest, Identity, LimitSide, QuerySpecificationsRequest,
+    ///     SpecificationService, Store, Verdict,
+    /// };
+    ///
+    /// let store = Store::open(dir.path())?;
+    /// let session = store.session(Identity::user("ada"));
+    /// let request: CreateSpecificationsRequest = serde_json::from_str(r#"{"specs": [{
+    ///     "productId": "156502A-11L", "specId": "GAIN", "type": "PARAMETRIC", "name": "Gain", "unit": "dB",
+    ///     "limit": {"min": 19.0, "typical": 20.0, "max": 21.0},
+    ///     "conditions": [
+    ///         {"name": "Temperature", "value": {
+    ///             "conditionType": "NUMERIC", "range": [{"min": -25, "max": 85, "step": 5}], "unit": "C"}},
+    ///         {"name": "Supply", "value": {"conditionType": "NUMERIC", "discrete": [3.3, 5], "unit": "V"}}]}]}"#)?;
+    /// let created = session.create_specs(request)?;
+    /// assert_eq!(created.failed_specs, None);
+    ///
+    /// let page = session.query_specs(QuerySpecificationsRequest {
+    ///     product_ids: vec!["156502A-11L".to_owned()],
+    ///     filter: Some(r#"name == "Gain" && limit.max > 20"#.to_owned()),
+    ///     ..QuerySpecificationsRequest::default()
+    /// })?;
+    /// let specs = page.specs.unwrap_or_default();
+    /// let at = [("Temperature", ConditionPoint::from(85.0)), ("Supply", ConditionPoint::from(5.0))];
+    /// assert_eq!(specs[0].check(21.5, &at), Verdict::Outside { limit: LimitSide::Max, by: 0.5 });
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn create_specs(&self, request: CreateSpecificationsRequest) -> Result<CreateSpecificationsPartialSuccess>;
+
+    /// One page of the specifications of the given products that match.
+    ///
+    /// # Errors
+    /// `InvalidArgument` without products, for a fault in the filter, with its position, and for a faulty token.
+    fn query_specs(&self, query: QuerySpecificationsRequest) -> Result<PagedSpecifications>;
+
+    /// How a query is answered, and what it touched.
+    ///
+    /// # Errors
+    /// As [`SpecificationService::query_specs`].
+    fn explain_query_specs(&self, query: QuerySpecificationsRequest) -> Result<Plan>;
+
+    /// The specification with this global id.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none, or none that the caller may see.
+    fn get_spec(&self, id: &str) -> Result<Specification>;
+
+    /// Updates specifications; `None` when there was nothing to update.
+    ///
+    /// # Errors
+    /// In the answer, for each item: `NotFound`, `Conflict` for another version or an id that is taken,
+    /// `InvalidArgument` as in [`SpecificationService::create_specs`], `PermissionDenied`. For the call: what the disk
+    /// answers.
+    fn update_specs(&self, request: UpdateSpecificationsRequest) -> Result<Option<UpdateSpecificationsPartialSuccess>>;
+
+    /// Deletes specifications by global id; `None` when all could be deleted.
+    ///
+    /// # Errors
+    /// In the answer, for each id: `NotFound`, `PermissionDenied`. For the call: what the disk answers.
+    fn delete_specs(&self, ids: Vec<String>) -> Result<Option<DeleteSpecificationsPartialSuccess>>;
+}
+
+fn not_found(id: &str) -> Error {
+    Error::not_found(Specification::KIND.name, id).with_name("Specification.NotFound", None)
+}
+
+impl<A: Access> SpecificationService for A {
+    fn api_info(&self) -> Result<V1Operations> {
+        let operation = Operation { available: true, version: 1 };
+        Ok(V1Operations {
+            create_specifications: operation.clone(),
+            query_specifications: operation.clone(),
+            update_specifications: operation.clone(),
+            delete_specifications: operation,
+        })
+    }
+
+    fn create_specs(&self, request: CreateSpecificationsRequest) -> Result<CreateSpecificationsPartialSuccess> {
+        self.write(move |draft| {
+            let specs = request.specs.unwrap_or_default();
+            let mut outcome = batch::run(Umbrella::SKYLINE, specs, |position, request| {
+                let name = request.name.clone();
+                create(draft, request).map_err(batch::about_new(Specification::KIND.name, name, position))
+            })?;
+            let failed_specs = outcome.failed_or_none();
+            let created_specs = Some(outcome.succeeded);
+            Ok(CreateSpecificationsPartialSuccess { created_specs, failed_specs, error: outcome.error })
+        })
+    }
+
+    fn query_specs(&self, query: QuerySpecificationsRequest) -> Result<PagedSpecifications> {
+        let plan = to_query(&query)?;
+        let projection = lists::distinct("projection", query.projection.as_deref().unwrap_or_default())?;
+        self.read(|view| {
+            let page = view.query::<Specification>(&plan)?;
+            Ok(PagedSpecifications {
+                specs: Some(page.items.into_iter().map(|spec| spec.project(&projection)).collect()),
+                continuation_token: page.continuation_token,
+            })
+        })
+    }
+
+    fn explain_query_specs(&self, query: QuerySpecificationsRequest) -> Result<Plan> {
+        let plan = to_query(&query)?;
+        self.read(|view| Ok(view.query_with_plan::<Specification>(&plan)?.1))
+    }
+
+    fn get_spec(&self, id: &str) -> Result<Specification> {
+        self.read(|view| view.get::<Specification>(id)?.ok_or_else(|| not_found(id)))
+    }
+
+    fn update_specs(&self, request: UpdateSpecificationsRequest) -> Result<Option<UpdateSpecificationsPartialSuccess>> {
+        let specs = request.specs.unwrap_or_default();
+        if specs.is_empty() {
+            return Ok(None);
+        }
+        self.write(move |draft| {
+            let mut outcome = batch::run(Umbrella::SKYLINE, specs, |_, request| {
+                let id = request.id.clone();
+                update(draft, request).map_err(batch::about(Specification::KIND.name, id))
+            })?;
+            let failed_specs = outcome.failed_or_none();
+            let updated_specs = Some(outcome.succeeded);
+            Ok(Some(UpdateSpecificationsPartialSuccess { updated_specs, failed_specs, error: outcome.error }))
+        })
+    }
+
+    fn delete_specs(&self, ids: Vec<String>) -> Result<Option<DeleteSpecificationsPartialSuccess>> {
+        self.write(move |draft| {
+            let outcome = batch::run(Umbrella::SKYLINE, batch::distinct(ids), |_, id| {
+                let deleted =
+                    draft.delete::<Specification>(&id).map_err(batch::about(Specification::KIND.name, &id))?;
+                deleted.map(|_| id.clone()).ok_or_else(|| not_found(&id))
+            })?;
+            Ok(outcome.error.map(|error| DeleteSpecificationsPartialSuccess {
+                deleted_spec_ids: outcome.succeeded,
+                failed_spec_ids: outcome.failed,
+                error,
+            }))
+        })
+    }
+}
+
+/// Refuses a specification whose product, workspace and own id belong to another one.
+fn check_free(draft: &Draft<'_>, spec: &Specification) -> Result<()> {
+    let text = |member: &Option<String>| member.clone().unwrap_or_default();
+    let (product, spec_id) = (text(&spec.product_id), text(&spec.spec_id));
+    let mut entry = Vec::new();
+    for part in [&product, &text(&spec.workspace), &spec_id] {
+        key::push_str(&mut entry, part);
+    }
+    let other = draft.find::<Specification>(specification_index::SPEC, &entry)?;
+    match other.filter(|other| Some(*other) != spec.key()) {
+        Some(other) => Err(Error::conflict(format!(
+            "the product {product:?} already has a specification {spec_id:?} in this workspace"
+        ))
+        .with_name("Specification.SpecIdInUse", None)
+        .with_args(std::iter::once(spec_id).chain(draft.visible_id::<Specification>(other)?))),
+        None => Ok(()),
+    }
+}
+
+fn create(draft: &mut Draft<'_>, request: CreateSpecificationRequest) -> Result<CreatedSpecification> {
+    let context = draft.context();
+    let mut spec = Specification::create(request, draft.now(), context.user(), context.default_workspace())?;
+    // Before an id is taken, so that a refused batch drafts nothing and costs no commit.
+    draft.require(None, &spec, What::Created)?;
+    check_free(draft, &spec)?;
+    spec.id = Some(draft.new_key::<Specification>()?.into());
+    draft.put(&spec, What::Created)?;
+    Ok(spec.created())
+}
+
+fn update(draft: &mut Draft<'_>, request: UpdateSpecificationRequest) -> Result<UpdatedSpecification> {
+    let id = request.id.clone();
+    let mut spec = draft.get::<Specification>(&id)?.ok_or_else(|| not_found(&id))?;
+    let old = spec.clone();
+    spec.update(request, draft.now(), draft.user())?;
+    draft.require(Some(&old), &spec, What::Updated)?;
+    check_free(draft, &spec)?;
+    draft.put_changed(old, &spec, What::Updated)?;
+    Ok(spec.updated())
+}
+
+fn to_query(request: &QuerySpecificationsRequest) -> Result<Query<'_>> {
+    if request.product_ids.is_empty() {
+        return Err(Error::invalid("a specification query needs at least one product").at_member("productIds"));
+    }
+    lists::check("productIds", request.product_ids.len())?;
+    lists::check("projection", request.projection.as_ref().map_or(0, Vec::len))?;
+    let path = match request.order_by.unwrap_or_default() {
+        SpecificationOrderBy::Id => "id",
+        SpecificationOrderBy::SpecId => "specId",
+    };
+    let descending = request.order_by_descending.unwrap_or_default() && request.order_by.is_some();
+    Ok(Query {
+        filter: request.filter.as_deref(),
+        no_substitutions: true,
+        order: vec![OrderTerm { path, descending }],
+        take: request.take.and_then(|take| usize::try_from(take).ok()).unwrap_or(DEFAULT_TAKE),
+        continuation_token: request.continuation_token.as_deref(),
+        restrict: vec![("productId", request.product_ids.clone())],
+        ..Query::default()
+    })
+}

@@ -1,0 +1,225 @@
+//! Appends: small ones into the buffer of the table, large ones straight into segments; each is one commit.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use serde_json::json;
+
+use crate::columnar::{TableSchema, batch_bytes, coerce_batch, encode_batch};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::Resource;
+use crate::model::tables::table::TableMetadata;
+use crate::services::tables::metadata::found;
+use crate::session::table_store::{self, NewSegments, SORT_ROWS, SegmentSink};
+use crate::session::{Access, Draft, Identity, Session, What};
+use crate::value::{Control, guarded};
+
+/// Rows of one encoded batch of the buffer.
+const BATCH_ROWS: usize = 16 * 1024;
+/// Cells that are worked on together: a batch of a table with many columns is cut.
+const PUSH_CELLS: usize = 4 * 1024 * 1024;
+/// Bytes in memory above which an append goes straight to segments.
+const LARGE_BYTES: usize = 32 * 1024 * 1024;
+/// A buffer this many times as large as it should be is sealed by the append itself.
+const LATE_FACTOR: u64 = 4;
+
+/// The rows of one append while they come in.
+pub(in crate::services) struct Rest<'a, A> {
+    access: &'a A,
+    id: String,
+    schema: Arc<TableSchema>,
+    rows_max: u64,
+    rows: u64,
+    bytes: usize,
+    batches: Vec<RecordBatch>,
+    sink: Option<SegmentSink<'a, A>>,
+}
+
+/// The rows of one append, ready to be committed.
+pub(in crate::services) struct Arrived {
+    rows: u64,
+    segments: NewSegments,
+    encoded: Vec<(u64, Vec<u8>)>,
+}
+
+impl<'a, A: Access> Rest<'a, A> {
+    /// For a table that has `row_count` rows already.
+    pub(in crate::services) fn new(access: &'a A, id: &str, schema: Arc<TableSchema>, row_count: u64) -> Self {
+        let rows_max = access.context().settings().table_rows_max.saturating_sub(row_count);
+        // The directory of the segments is named by the id as the store spells it.
+        let id = id.to_ascii_lowercase();
+        Self { access, id, schema, rows_max, rows: 0, bytes: 0, batches: Vec::new(), sink: None }
+    }
+
+    pub(in crate::services) fn schema(&self) -> &Arc<TableSchema> {
+        &self.schema
+    }
+
+    pub(in crate::services) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Adds a foreign batch, whose first row is row `first_row` of the append.
+    pub(in crate::services) fn push_foreign(&mut self, batch: &RecordBatch, first_row: u64) -> Result<()> {
+        // In pieces: what is left out is filled with nulls, and what is packed is unpacked.
+        let step = (PUSH_CELLS / self.schema.len().max(1)).max(1);
+        for at in (0..batch.num_rows().max(1)).step_by(step) {
+            let piece = batch.slice(at, step.min(batch.num_rows() - at));
+            let schema = self.schema.clone();
+            self.push(coerce_batch(&schema, &piece, first_row + at as u64)?)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a batch that has the schema of the table.
+    pub(in crate::services) fn push(&mut self, batch: RecordBatch) -> Result<()> {
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        self.access.context().check_deadline()?;
+        self.rows += batch.num_rows() as u64;
+        if self.rows > self.rows_max {
+            return Err(too_many_rows(&self.id, self.access.context().settings().table_rows_max));
+        }
+        if let Some(sink) = &mut self.sink {
+            return sink.push(batch);
+        }
+        self.bytes += batch_bytes(&batch);
+        self.batches.push(batch);
+        // Inside a transaction everything is buffered: a segment file could not be taken back with it.
+        let is_large = self.rows >= SORT_ROWS as u64 || self.bytes >= LARGE_BYTES;
+        if is_large && !self.access.is_transaction() {
+            let mut sink = SegmentSink::new(self.access, &self.id, self.schema.clone());
+            for batch in std::mem::take(&mut self.batches) {
+                sink.push(batch)?;
+            }
+            self.sink = Some(sink);
+        }
+        Ok(())
+    }
+
+    pub(in crate::services) fn finish(mut self) -> Result<Arrived> {
+        let segments = self.sink.take().map(SegmentSink::finish).transpose()?.unwrap_or_default();
+        let mut encoded = Vec::new();
+        for batch in &self.batches {
+            for at in (0..batch.num_rows()).step_by(BATCH_ROWS) {
+                encode_parts(&self.schema, batch.slice(at, BATCH_ROWS.min(batch.num_rows() - at)), &mut encoded)?;
+            }
+        }
+        Ok(Arrived { rows: self.rows, segments, encoded })
+    }
+}
+
+/// Encodes rows for the buffer, in so many batches that none is too large.
+fn encode_parts(schema: &TableSchema, rows: RecordBatch, out: &mut Vec<(u64, Vec<u8>)>) -> Result<()> {
+    let count = rows.num_rows();
+    match encode_batch(schema, &rows) {
+        Ok(bytes) => out.push((count as u64, bytes)),
+        Err(error) if error.kind() == ErrorKind::LimitExceeded && count > 1 => {
+            encode_parts(schema, rows.slice(0, count / 2), out)?;
+            encode_parts(schema, rows.slice(count / 2, count - count / 2), out)?;
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
+fn too_many_rows(id: &str, row_limit: u64) -> Error {
+    Error::limit(format!("the table would have more than the {row_limit} rows that one table may have"))
+        .with_name("DataFrame.TooManyRows", None)
+        .with_resource(TableMetadata::KIND.name, id)
+}
+
+/// Refuses an Arrow append that brings nothing at all.
+pub(in crate::services) fn require_batches(count: usize, end_of_data: Option<bool>) -> Result<()> {
+    if count == 0 && end_of_data.is_none() {
+        return Err(Error::invalid("an append without batches must say whether the data ends").at_member("endOfData"));
+    }
+    Ok(())
+}
+
+fn check_open(table: &TableMetadata) -> Result<()> {
+    if table.supports_append == Some(false) {
+        return Err(Error::conflict("the table is closed: its end of data was declared, so rows cannot be appended")
+            .with_name("DataFrame.TableClosed", None)
+            .with_resource(TableMetadata::KIND.name, table.id()));
+    }
+    Ok(())
+}
+
+/// Appends what `fill` pushes, and closes the table when asked.
+pub(in crate::services) fn append<'a, A: Access>(
+    access: &'a A,
+    id: &str,
+    end_of_data: bool,
+    fill: impl FnOnce(&mut Rest<'a, A>) -> Result<()>,
+) -> Result<()> {
+    let table = access.read(|view| found(id, view.get::<TableMetadata>(id)?))?;
+    check_open(&table)?;
+    let schema = table_store::schema_of(&table)?;
+    let mut rest = Rest::new(access, table.id(), schema, table.row_count.unwrap_or_default().unsigned_abs());
+    fill(&mut rest)?;
+    if rest.rows == 0 && !end_of_data {
+        return Ok(());
+    }
+    let arrived = rest.finish()?;
+    let id = table.id().to_owned();
+    // Its columns stay as they are, and there may be many.
+    commit(access, table.id(), arrived, end_of_data, move |draft| found(&id, draft.get_state::<TableMetadata>(&id)?))
+}
+
+/// Commits the rows to the table that `table` finds, or makes.
+pub(in crate::services) fn commit<A: Access>(
+    access: &A,
+    id: &str,
+    arrived: Arrived,
+    end_of_data: bool,
+    table: impl FnOnce(&mut Draft<'_>) -> Result<TableMetadata> + Send + 'static,
+) -> Result<()> {
+    let Arrived { rows, segments, encoded } = arrived;
+    let metas = segments.metas().to_vec();
+    let outcome = access.write(move |draft| {
+        let mut table = table(draft)?;
+        check_open(&table)?;
+        let settings = draft.context().settings();
+        let (row_limit, seal_rows, seal_bytes) = (settings.table_rows_max, settings.seal_rows, settings.seal_bytes);
+        let is_threaded = settings.maintenance_thread;
+        let total = table.row_count.unwrap_or_default().unsigned_abs().saturating_add(rows);
+        if total > row_limit {
+            return Err(too_many_rows(table.id(), row_limit));
+        }
+        let mut is_due = false;
+        if !metas.is_empty() {
+            table_store::add_segments(draft, &table, metas)?;
+        } else if !encoded.is_empty() {
+            let state = table_store::buffer_batches(draft, &table, encoded)?;
+            let factor = if is_threaded { LATE_FACTOR } else { 1 };
+            is_due = state.buffered_rows >= seal_rows.saturating_mul(factor)
+                || state.buffered_bytes >= seal_bytes.saturating_mul(factor);
+        }
+        if rows > 0 {
+            table.row_count = Some(i64::try_from(total).unwrap_or(i64::MAX));
+            table.rows_modified_at = table.rows_modified_at.max(Some(draft.now()));
+        }
+        if end_of_data {
+            table.supports_append = Some(false);
+        }
+        // An import of no rows only makes its table.
+        if rows > 0 || end_of_data {
+            let what = if rows > 0 { What::RowsAppended } else { What::Closed };
+            draft.put_state(&table, what, (rows > 0).then(|| json!({ "rowCount": rows })))?;
+        }
+        Ok(is_due)
+    });
+    let is_due = segments.settle(outcome)?;
+    if (is_due || end_of_data) && !access.is_transaction() {
+        // The rows are safe already: what fails here is done again by maintenance.
+        let session = Session::new(access.context().engine.clone(), Identity::user("stationdb"));
+        let control = Control::default();
+        let _ = guarded("sealing a table", || {
+            table_store::seal(&session, id, &control)?;
+            if end_of_data { table_store::merge(&session, id, &control) } else { Ok(false) }
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! How many files of a table are open at a time, and what happens when no more can be opened.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use arrow::array::{Int64Array, RecordBatch};
+
+use crate::disk::{CountingDisk, Disk as _};
+use crate::model::tables::data::{ColumnType, DataType, ScanRequest, column};
+use crate::model::tables::table::CreateTableRequest;
+use crate::services::tables::TableService;
+use crate::session::table_store;
+use crate::store::{Store, VerifyLevel};
+use crate::value::Control;
+use crate::{Error, ErrorKind, Identity, Result, Session};
+
+const SEGMENTS: i64 = 40;
+const ROWS: i64 = 50;
+
+fn append(session: &Session, id: &str, number: i64) {
+    // All overlap: row by row they take turns.
+    let index = Int64Array::from_iter_values((0..ROWS).map(|row| row * SEGMENTS + number));
+    let batch = RecordBatch::try_from_iter([("t", Arc::new(index) as _)]).unwrap();
+    session.append_batches(id, &mut std::iter::once(Ok(batch)), None).unwrap();
+}
+
+/// A table of overlapping segments that are not merged yet.
+fn table(disk: &CountingDisk) -> (Store, Session, String) {
+    let store = Store::options().maintenance_thread(false).open_on(Arc::new(disk.clone())).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let columns = vec![column("t", DataType::Int64, ColumnType::Index)];
+    let id = session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap().to_string();
+    for number in 0..SEGMENTS {
+        append(&session, &id, number);
+        table_store::seal(&session, &id, &Control::default()).unwrap();
+    }
+    (store, session, id)
+}
+
+fn segment_files(disk: &CountingDisk, id: &str) -> usize {
+    disk.list(&format!("tables/{id}")).unwrap().len()
+}
+
+#[test]
+fn segments_are_handed_out_with_one_of_them_open() {
+    let disk = CountingDisk::default();
+    let (store, session, id) = table(&disk);
+    let before = disk.open.load(Ordering::SeqCst);
+    disk.most_open.store(0, Ordering::SeqCst);
+    let mut rows = 0;
+    let each = &mut |file: crate::SegmentFile<'_>| {
+        let mut bytes = Vec::new();
+        file.data.read_to_end(&mut bytes).map_err(|error| Error::io("reading", error))?;
+        rows += file.row_count;
+        Ok(())
+    };
+    assert_eq!(session.export_segments(&id, each, &Control::default()).unwrap(), SEGMENTS as u64);
+    assert_eq!(rows, (SEGMENTS * ROWS) as u64);
+    assert_eq!(disk.most_open.load(Ordering::SeqCst), before + 1);
+    assert_eq!(disk.open.load(Ordering::SeqCst), before);
+    drop(store);
+}
+
+/// A merge while segments are handed out: the files stay until the last was read, and go after
+/// that.
+#[test]
+fn a_merge_takes_no_segment_away_that_is_still_to_be_handed_out() {
+    let disk = CountingDisk::default();
+    let (store, session, id) = table(&disk);
+    let files = segment_files(&disk, &id);
+    let control = Control::default();
+    let mut rows = 0;
+    let each = &mut |file: crate::SegmentFile<'_>| -> Result<()> {
+        if rows == 0 {
+            assert!(store.maintain(&control)?.segments_written > 0);
+            // What the first pass forgot is removed by the next, were it not held.
+            store.maintain(&control)?;
+        }
+        let mut bytes = Vec::new();
+        file.data.read_to_end(&mut bytes).map_err(|error| Error::io("reading", error))?;
+        assert_eq!(bytes.len() as u64, file.byte_count);
+        rows += file.row_count;
+        Ok(())
+    };
+    assert_eq!(session.export_segments(&id, each, &control).unwrap(), SEGMENTS as u64);
+    assert_eq!(rows, (SEGMENTS * ROWS) as u64);
+    assert!(segment_files(&disk, &id) > files);
+    assert_eq!(store.maintain(&control).unwrap().files_removed, files as u64);
+    assert_eq!(segment_files(&disk, &id), 2, "the merged segment and its summary");
+    assert!(store.verify(VerifyLevel::Checksums, &control).unwrap().findings.is_empty());
+}
+
+/// At the limit of open files a read says what it could not open; nothing latches, and with files
+/// to spare all goes on.
+#[test]
+fn a_read_without_a_file_to_open_fails_and_harms_nothing() {
+    let disk = CountingDisk::default();
+    let (store, session, id) = table(&disk);
+    drop((store, session));
+    let store = Store::options().maintenance_thread(false).open_on(Arc::new(disk.clone())).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let before = disk.open.load(Ordering::SeqCst);
+    let scan = || -> Result<usize> {
+        let stream = session.scan(&id, ScanRequest::default(), &Control::default())?;
+        stream.map(|batch| Ok(batch?.num_rows())).sum()
+    };
+    // The data and the summary of a segment.
+    for spare in [0, 1, 2, 2 * SEGMENTS as u64 - 1] {
+        disk.open_max.store(before + spare, Ordering::SeqCst);
+        let error = scan().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+        assert!(error.message().contains("tables/"), "{error}");
+        // Nothing of what was opened before the failure stays open.
+        assert_eq!(disk.open.load(Ordering::SeqCst), before);
+        let exported = session.export_segments(&id, &mut |_| Ok(()), &Control::default());
+        assert_eq!(exported.is_ok(), spare > 0, "{exported:?}");
+    }
+    // Writing goes on.
+    append(&session, &id, 0);
+    disk.open_max.store(u64::MAX, Ordering::SeqCst);
+    assert_eq!(scan().unwrap(), ((SEGMENTS + 1) * ROWS) as usize);
+    println!("{} files for a scan of {SEGMENTS} segments", disk.open.load(Ordering::SeqCst) - before);
+    assert_eq!(disk.open.load(Ordering::SeqCst) - before, 2 * SEGMENTS as u64);
+}

@@ -1,0 +1,354 @@
+//! What concerns tables as a whole: create, find, modify, delete.
+
+use std::collections::{BTreeMap, HashSet};
+
+use crate::columnar::TableSchema;
+use crate::error::{Error, Result};
+use crate::model::Resource;
+use crate::model::tables::data::{Column, ColumnProjection};
+use crate::model::tables::table::{
+    ColumnMetadataPatch, CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest, ModifyTableRequest,
+    ModifyTablesPartialSuccess, ModifyTablesRequest, PagedTables, QueryTablesRequest, TableId, TableMetadata,
+    TableMetadataModification, TableOrderBy, TableProjection,
+};
+use crate::services::batch::{self, Umbrella, distinct};
+use crate::services::lists;
+use crate::session::table_store::forget_rows;
+use crate::session::{Context, Draft, OrderTerm, Plan, Query, View, What};
+use crate::value::{Patch, RecordKey, limits, time};
+
+type Merge = BTreeMap<String, Option<String>>;
+
+/// The table, or why there is none: a malformed id and an unknown one have different codes.
+pub(in crate::services) fn found(id: &str, table: Option<TableMetadata>) -> Result<TableMetadata> {
+    let kind = TableMetadata::KIND;
+    match table {
+        Some(table) => Ok(table),
+        None if RecordKey::parse(kind.id, id).is_none() => {
+            Err(Error::invalid(format!("invalid table ID {id:?}: it has 24 hexadecimal digits in lower case"))
+                .with_name("DataFrame.InvalidTableId", Some(-255_134))
+                .with_resource(kind.name, id)
+                .with_args([id]))
+        }
+        None => Err(Error::not_found(kind.name, id).with_name("DataFrame.TableNotFound", Some(-255_130))),
+    }
+}
+
+fn filled(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.is_empty())
+}
+
+fn check_keys<'k>(mut keys: impl Iterator<Item = &'k String>, member: &str) -> Result<()> {
+    match keys.any(String::is_empty) {
+        true => Err(Error::invalid("a property needs a key that is not empty").at_member(member)),
+        false => Ok(()),
+    }
+}
+
+pub(in crate::services) fn create(draft: &mut Draft<'_>, request: CreateTableRequest) -> Result<TableId> {
+    // The id last: a refused request draws none.
+    check_new(draft.context(), &request)?;
+    let id = TableId::from(draft.new_key::<TableMetadata>()?);
+    create_as(draft, id.clone(), request)?;
+    Ok(id)
+}
+
+/// Refuses a table that cannot be.
+pub(in crate::services) fn check_new(context: &Context, request: &CreateTableRequest) -> Result<TableSchema> {
+    let schema = TableSchema::new(request.columns.clone(), context.settings().table_columns_max)?;
+    for (at, column) in request.columns.iter().enumerate() {
+        check_keys(column.properties.keys(), &format!("columns[{at}].properties"))?;
+    }
+    check_keys(request.properties.iter().flatten().map(|(key, _)| key), "properties")?;
+    Ok(schema)
+}
+
+/// Creates a table with an id that was drawn for it.
+pub(in crate::services) fn create_as(
+    draft: &mut Draft<'_>,
+    id: TableId,
+    request: CreateTableRequest,
+) -> Result<TableMetadata> {
+    let properties = request.properties.unwrap_or_default();
+    let workspace = request.workspace.unwrap_or_else(|| draft.context().default_workspace().to_owned());
+    let now = Some(draft.now());
+    let table = TableMetadata {
+        name: Some(filled(request.name).unwrap_or_else(|| id.to_string())),
+        id: Some(id),
+        columns: Some(request.columns),
+        created_at: now,
+        metadata_modified_at: now,
+        metadata_revision: Some(1),
+        properties: Some(properties),
+        row_count: Some(0),
+        rows_modified_at: now,
+        supports_append: Some(true),
+        test_result_id: filled(request.test_result_id),
+        workspace: Some(workspace),
+        column_count: None,
+        projected_columns: None,
+    };
+    draft.put(&table, What::Created)?;
+    Ok(table)
+}
+
+fn check_take(take: Option<i64>) -> Result<usize> {
+    match take {
+        None => Ok(limits::TABLES_TAKE as usize),
+        Some(take) if take < 0 => {
+            Err(Error::invalid(format!("take is {take}; it cannot be negative")).at_member("take"))
+        }
+        Some(take) if take > i64::from(limits::TABLES_TAKE) => {
+            Err(Error::invalid(format!("take is {take}, more than the {} tables of one page", limits::TABLES_TAKE))
+                .at_member("take"))
+        }
+        Some(take) => Ok(take as usize),
+    }
+}
+
+fn order(order_by: Option<TableOrderBy>, descending: bool) -> Vec<OrderTerm> {
+    let path = match order_by {
+        None => return Vec::new(),
+        Some(TableOrderBy::CreatedAt) => "createdAt",
+        Some(TableOrderBy::MetadataModifiedAt) => "metadataModifiedAt",
+        Some(TableOrderBy::Name) => "name",
+        Some(TableOrderBy::NumberOfRows) => "rowCount",
+        Some(TableOrderBy::RowsModifiedAt) => "rowsModifiedAt",
+    };
+    vec![OrderTerm { path, descending }]
+}
+
+pub(in crate::services) fn list(view: &View<'_>, request: &ListTablesRequest) -> Result<PagedTables> {
+    let workspaces = request.workspace.clone().filter(|list| !list.is_empty());
+    lists::check("workspace", workspaces.as_ref().map_or(0, Vec::len))?;
+    let page = view.query::<TableMetadata>(&Query {
+        order: order(request.order_by, request.order_by_descending),
+        take: check_take(request.take)?,
+        continuation_token: request.continuation_token.as_deref(),
+        ids: request.id.as_deref().filter(|ids| !ids.is_empty()),
+        restrict: workspaces.map(|list| ("workspace", list)).into_iter().collect(),
+        ..Query::default()
+    })?;
+    Ok(PagedTables { tables: page.items, continuation_token: page.continuation_token })
+}
+
+/// One page of the tables that match, and how they were found.
+pub(in crate::services) fn query(view: &View<'_>, request: &QueryTablesRequest) -> Result<(PagedTables, Plan)> {
+    let reference_time = request
+        .reference_time
+        .as_deref()
+        .map(|text| {
+            time::parse_with_offset(text).map(|(time, offset)| time.with_timezone(&offset)).ok_or_else(|| {
+                Error::invalid(format!("{text:?} is not an ISO-8601 date-time")).at_member("referenceTime")
+            })
+        })
+        .transpose()?;
+    let projection = request.projection.as_deref().map(|list| lists::distinct("projection", list)).transpose()?;
+    if let (Some(projection), Some(order_by)) = (&projection, request.order_by) {
+        let needed = match order_by {
+            TableOrderBy::CreatedAt => TableProjection::CreatedAt,
+            TableOrderBy::MetadataModifiedAt => TableProjection::MetadataModifiedAt,
+            TableOrderBy::Name => TableProjection::Name,
+            TableOrderBy::NumberOfRows => TableProjection::RowCount,
+            TableOrderBy::RowsModifiedAt => TableProjection::RowsModifiedAt,
+        };
+        if !projection.contains(&needed) {
+            return Err(Error::invalid(format!("tables sorted by {order_by} must be projected with {needed}"))
+                .at_member("projection"));
+        }
+    }
+    let (page, plan) = view.query_with_plan::<TableMetadata>(&Query {
+        filter: request.filter.as_deref(),
+        substitutions: request.substitutions.as_deref().unwrap_or_default(),
+        order: order(request.order_by, request.order_by_descending),
+        take: check_take(request.take)?,
+        continuation_token: request.continuation_token.as_deref(),
+        reference_time,
+        requires: &[("columns", "testResultId")],
+        ..Query::default()
+    })?;
+    let tables = match &projection {
+        None => page.items,
+        Some(projection) => page.items.into_iter().map(|table| project(table, projection)).collect(),
+    };
+    Ok((PagedTables { tables, continuation_token: page.continuation_token }, plan))
+}
+
+fn project(table: TableMetadata, projection: &[TableProjection]) -> TableMetadata {
+    use TableProjection as P;
+    let has = |member| projection.contains(&member);
+    let members = [P::ColumnName, P::ColumnDataType, P::ColumnColumnType, P::ColumnProperties];
+    let is_whole = members.into_iter().all(has);
+    let projected_columns = (!is_whole && members.into_iter().any(has)).then(|| {
+        let columns = table.columns.iter().flatten().cloned();
+        let project = |column: Column| ColumnProjection {
+            name: has(P::ColumnName).then_some(column.name),
+            data_type: has(P::ColumnDataType).then_some(column.data_type),
+            column_type: has(P::ColumnColumnType).then_some(column.column_type),
+            properties: has(P::ColumnProperties).then_some(column.properties),
+        };
+        columns.map(project).collect()
+    });
+    TableMetadata {
+        projected_columns,
+        column_count: if has(P::ColumnCount) { table.columns.as_ref().map(|all| all.len() as i64) } else { None },
+        id: table.id,
+        name: table.name.filter(|_| has(P::Name)),
+        columns: table.columns.filter(|_| is_whole),
+        created_at: table.created_at.filter(|_| has(P::CreatedAt)),
+        metadata_modified_at: table.metadata_modified_at.filter(|_| has(P::MetadataModifiedAt)),
+        metadata_revision: table.metadata_revision.filter(|_| has(P::MetadataRevision)),
+        properties: table.properties.filter(|_| has(P::Properties)),
+        row_count: table.row_count.filter(|_| has(P::RowCount)),
+        rows_modified_at: table.rows_modified_at.filter(|_| has(P::RowsModifiedAt)),
+        supports_append: table.supports_append.filter(|_| has(P::SupportsAppend)),
+        test_result_id: table.test_result_id.filter(|_| has(P::TestResultId)),
+        workspace: table.workspace.filter(|_| has(P::Workspace)),
+    }
+}
+
+fn check_revision(table: &TableMetadata, wanted: Option<i64>) -> Result<()> {
+    let next = table.metadata_revision.unwrap_or_default() + 1;
+    match wanted {
+        Some(wanted) if wanted != next => Err(Error::conflict(format!(
+            "the modification makes revision {wanted}, but the next one of the table is {next}: somebody else \
+             modified it, or the current revision was sent; read the table again"
+        ))
+        .with_name("DataFrame.RevisionMismatch", None)
+        .with_args([wanted.to_string(), next.to_string()])
+        .with_resource(TableMetadata::KIND.name, table.id())
+        .at_member("metadataRevision")),
+        _ => Ok(()),
+    }
+}
+
+fn merge(into: &mut BTreeMap<String, String>, changes: Merge, member: &str) -> Result<()> {
+    check_keys(changes.keys(), member)?;
+    for (key, value) in changes {
+        match value {
+            Some(value) => into.insert(key, value),
+            None => into.remove(&key),
+        };
+    }
+    Ok(())
+}
+
+fn merge_columns(table: &mut TableMetadata, patches: Vec<ColumnMetadataPatch>) -> Result<()> {
+    for (at, patch) in patches.into_iter().enumerate() {
+        let column = table.columns.iter_mut().flatten().find(|column| column.name == patch.name).ok_or_else(|| {
+            Error::invalid(format!("the table has no column {:?}", patch.name))
+                .with_args([patch.name.clone()])
+                .at_member(format!("columns[{at}].name"))
+        })?;
+        merge(&mut column.properties, patch.properties, &format!("columns[{at}].properties"))?;
+    }
+    Ok(())
+}
+
+fn save(draft: &mut Draft<'_>, mut table: TableMetadata) -> Result<()> {
+    table.metadata_revision = table.metadata_revision.map(|revision| revision + 1);
+    table.metadata_modified_at = table.metadata_modified_at.max(Some(draft.now()));
+    draft.put(&table, What::Updated)
+}
+
+pub(in crate::services) fn modify(draft: &mut Draft<'_>, id: &str, request: ModifyTableRequest) -> Result<()> {
+    let mut table = found(id, draft.get::<TableMetadata>(id)?)?;
+    if request == ModifyTableRequest::default() {
+        return Ok(());
+    }
+    check_revision(&table, request.metadata_revision.value().copied())?;
+    match request.name {
+        Patch::Absent => {}
+        Patch::Value(name) if !name.is_empty() => table.name = Some(name),
+        Patch::Value(_) | Patch::Null => table.name = table.id.as_ref().map(ToString::to_string),
+    }
+    match request.test_result_id {
+        Patch::Absent => {}
+        Patch::Null => table.test_result_id = None,
+        Patch::Value(result) => table.test_result_id = filled(Some(result)),
+    }
+    match request.workspace {
+        Patch::Absent => {}
+        Patch::Null => table.workspace = Some(draft.context().default_workspace().to_owned()),
+        Patch::Value(workspace) => table.workspace = Some(workspace),
+    }
+    if let Patch::Value(changes) = request.properties {
+        merge(table.properties.get_or_insert_default(), changes, "properties")?;
+    }
+    if let Patch::Value(patches) = request.columns {
+        merge_columns(&mut table, patches)?;
+    }
+    save(draft, table)
+}
+
+fn modify_one(draft: &mut Draft<'_>, change: TableMetadataModification, replace: bool) -> Result<String> {
+    let id = change.id.clone();
+    let mut table = found(&id, draft.get::<TableMetadata>(&id)?)?;
+    let nothing = TableMetadataModification { id: change.id.clone(), ..TableMetadataModification::default() };
+    if change == nothing {
+        return Ok(id);
+    }
+    check_revision(&table, change.metadata_revision)?;
+    if let Some(name) = change.name {
+        table.name = filled(Some(name)).or_else(|| table.id.as_ref().map(ToString::to_string));
+    }
+    if let Some(result) = change.test_result_id {
+        table.test_result_id = filled(Some(result));
+    }
+    if let Some(workspace) = change.workspace {
+        table.workspace = Some(workspace);
+    }
+    if let Some(changes) = change.properties {
+        let properties = table.properties.get_or_insert_default();
+        if replace {
+            properties.clear();
+        }
+        merge(properties, changes, "properties")?;
+    }
+    save(draft, table)?;
+    Ok(id)
+}
+
+pub(in crate::services) fn modify_many(
+    draft: &mut Draft<'_>,
+    request: ModifyTablesRequest,
+) -> Result<Option<ModifyTablesPartialSuccess>> {
+    let mut seen = HashSet::new();
+    for (at, change) in request.tables.iter().enumerate() {
+        if !seen.insert(change.id.clone()) {
+            return Err(Error::invalid(format!("the table {:?} is listed twice", change.id))
+                .with_resource(TableMetadata::KIND.name, change.id.clone())
+                .at_member(format!("tables[{at}].id")));
+        }
+    }
+    let outcome = batch::run(Umbrella::SKYLINE, request.tables, |_, change| {
+        let id = change.id.clone();
+        modify_one(draft, change, request.replace).map_err(|error| error.with_resource(TableMetadata::KIND.name, id))
+    })?;
+    Ok(outcome.error.map(|error| ModifyTablesPartialSuccess {
+        modified_table_ids: outcome.succeeded,
+        failed_modifications: outcome.failed,
+        error,
+    }))
+}
+
+pub(in crate::services) fn delete(draft: &mut Draft<'_>, id: &str) -> Result<()> {
+    let table = found(id, draft.get::<TableMetadata>(id)?)?;
+    draft.delete::<TableMetadata>(id)?;
+    forget_rows(draft, table.id())
+}
+
+pub(in crate::services) fn delete_many(
+    draft: &mut Draft<'_>,
+    ids: Vec<String>,
+) -> Result<Option<DeleteTablesPartialSuccess>> {
+    let outcome = batch::run(Umbrella::SKYLINE, distinct(ids), |_, id| {
+        delete(draft, &id).map_err(|error| error.with_resource(TableMetadata::KIND.name, id.clone()))?;
+        Ok(id)
+    })?;
+    Ok(outcome.error.map(|error| DeleteTablesPartialSuccess {
+        deleted_table_ids: outcome.succeeded,
+        failed_table_ids: outcome.failed,
+        error,
+    }))
+}

@@ -1,0 +1,426 @@
+//! The table service.
+
+mod append;
+#[cfg(test)]
+mod append_tests;
+#[cfg(test)]
+mod files_tests;
+mod import;
+#[cfg(test)]
+mod import_tests;
+mod metadata;
+#[cfg(test)]
+mod model_tests;
+mod read;
+mod rows;
+#[cfg(test)]
+mod rules_tests;
+mod segments;
+#[cfg(test)]
+mod syncs_tests;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod walk_tests;
+
+pub use rows::{PagedTableRows, Rows, TablePlan, TableRows};
+pub use segments::SegmentFile;
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::error::ArrowError;
+
+use crate::columnar::{ReadSeek, RowStream, frame_to_batch, read_stream};
+use crate::error::{Error, Result};
+use crate::model::Operation;
+use crate::model::tables::data::{
+    AppendTableDataRequest, ExportTableDataRequest, GetTableDataRequest, QueryDecimatedDataRequest,
+    QueryTableDataRequest, ScanRequest,
+};
+use crate::model::tables::import::{ImportTableRequest, ImportTableResponse};
+use crate::model::tables::table::{
+    CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest, ModifyTableRequest, ModifyTablesPartialSuccess,
+    ModifyTablesRequest, PagedTables, QueryTablesRequest, TableApiInfo, TableId, TableMetadata, TableOperations,
+};
+use crate::session::{Access, Plan};
+use crate::value::{Control, guarded};
+
+/// Tables of measured rows.
+///
+/// Implementing this trait outside the crate is meant for fakes and decorators; methods may be added until 1.0.
+///
+/// ```
+/// # fn main() -> stationdb::Result<()> {
+/// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
+/// use stationdb::{
+///     AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType, GetTableDataRequest,
+///     Identity, Store, TableService,
+/// };
+///
+/// let store = Store::open(dir.path())?;
+/// let session = store.session(Identity::user("ada"));
+/// let index = Column { name: "t".into(), data_type: DataType::Int64, column_type: ColumnType::Index, ..Default::default() };
+/// let volts = Column { name: "v".into(), data_type: DataType::Float64, ..Default::default() };
+/// let id = session.create_table(CreateTableRequest { columns: vec![index, volts], ..Default::default() })?;
+///
+/// let cell = |text: &str| Some(text.to_owned());
+/// let frame = DataFrame { columns: None, data: vec![vec![cell("2"), cell("0.5")], vec![cell("1"), cell("0.25")]] };
+/// session.append_table_data(&id, AppendTableDataRequest { frame: Some(frame), end_of_data: None })?;
+///
+/// let page = session.get_table_data(&id, GetTableDataRequest::default())?;
+/// assert_eq!(page.total_row_count, 2);
+/// assert_eq!(page.frame.to_data_frame().data[0], [cell("1"), cell("0.25")]);
+/// # Ok(())
+/// # }
+/// ```
+pub trait TableService {
+    /// Which operations there are, and in which versions.
+    ///
+    /// # Errors
+    /// None of its own.
+    fn api_info(&self) -> Result<TableApiInfo>;
+
+    /// A page of tables, all or by id and workspace.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a bad `take` or token.
+    fn list_tables(&self, request: ListTablesRequest) -> Result<PagedTables>;
+
+    /// Creates a table.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for columns without exactly one index, or with empty or repeated names; `LimitExceeded` for too
+    /// many columns.
+    fn create_table(&self, request: CreateTableRequest) -> Result<TableId>;
+
+    /// A page of the tables that match a filter.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a bad filter, with its position, a bad `take` or token.
+    fn query_tables(&self, request: QueryTablesRequest) -> Result<PagedTables>;
+
+    /// How a query is answered, and what it touched.
+    ///
+    /// # Errors
+    /// As [`TableService::query_tables`].
+    fn explain_query_tables(&self, request: QueryTablesRequest) -> Result<Plan>;
+
+    /// What is known of a table.
+    ///
+    /// # Errors
+    /// `NotFound`; `InvalidArgument` for a malformed id.
+    fn get_table_metadata(&self, id: &str) -> Result<TableMetadata>;
+
+    /// Changes the metadata of a table.
+    ///
+    /// # Errors
+    /// `NotFound`; `Conflict` when the revision is not the current one plus 1; `InvalidArgument` for an unknown column.
+    fn modify_table(&self, id: &str, request: ModifyTableRequest) -> Result<()>;
+
+    /// Changes the metadata of several tables; `None` when all went well.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when a table is listed twice.
+    fn modify_tables(&self, request: ModifyTablesRequest) -> Result<Option<ModifyTablesPartialSuccess>>;
+
+    /// Deletes a table with its rows.
+    ///
+    /// # Errors
+    /// `NotFound`; `InvalidArgument` for a malformed id.
+    fn delete_table(&self, id: &str) -> Result<()>;
+
+    /// Deletes tables; `None` when all went well.
+    ///
+    /// # Errors
+    /// Only what concerns the store as a whole.
+    fn delete_tables(&self, ids: Vec<String>) -> Result<Option<DeleteTablesPartialSuccess>>;
+
+    /// A page of rows.
+    ///
+    /// # Errors
+    /// `NotFound`; `InvalidArgument` for an unknown or repeated column, a bad `take` or token.
+    fn get_table_data(&self, id: &str, request: GetTableDataRequest) -> Result<PagedTableRows>;
+
+    /// Appends rows of text cells, closes the table, or both.
+    ///
+    /// # Errors
+    /// `NotFound`; `Conflict` when the table is closed; `InvalidArgument` naming row and column of a bad cell;
+    /// `LimitExceeded` beyond the rows of a table.
+    fn append_table_data(&self, id: &str, request: AppendTableDataRequest) -> Result<()>;
+
+    /// Appends the batches of an Arrow IPC stream: all of them or none.
+    ///
+    /// # Errors
+    /// As [`TableService::append_table_data`]; `InvalidArgument` for a damaged stream, and for one without batches when
+    /// `end_of_data` is not given.
+    fn append_arrow(&self, id: &str, stream: &mut dyn Read, end_of_data: Option<bool>) -> Result<()>;
+
+    /// Appends batches, for example of a `RecordBatchReader`: all of them or none.
+    ///
+    /// # Errors
+    /// As [`TableService::append_arrow`].
+    fn append_batches(
+        &self,
+        id: &str,
+        batches: &mut dyn Iterator<Item = Result<RecordBatch, ArrowError>>,
+        end_of_data: Option<bool>,
+    ) -> Result<()>;
+
+    /// Appends the rows of a CSV text, of the form of the export, to a table or to a new one: all of them or none.
+    ///
+    /// The first line names the columns. A field without anything is null, `""` is the empty string. Columns that are not
+    /// declared are inferred from the first rows; their whole numbers are INT64. Takes the memory of one batch.
+    ///
+    /// # Errors
+    /// As [`TableService::append_table_data`] and [`TableService::create_table`]; `InvalidArgument` for text that is no CSV and
+    /// for a value that does not fit, with line and column; `Unsupported` in a transaction; what `control` says.
+    fn import_csv(
+        &self,
+        request: ImportTableRequest,
+        input: &mut dyn Read,
+        control: &Control,
+    ) -> Result<ImportTableResponse>;
+
+    /// Appends the rows of a Parquet file to a table or to a new one: all of them or none.
+    ///
+    /// Columns are matched by name, with the type changes of an Arrow append. Columns that are not declared are those of the
+    /// file; the index is the column that the file says it is sorted by, or the first that can be one.
+    ///
+    /// # Errors
+    /// As [`TableService::append_table_data`] and [`TableService::create_table`]; `InvalidArgument` for a damaged file and for
+    /// a value that does not fit, with row group, row and column; `LimitExceeded` beyond the bounds of an import;
+    /// `Unsupported` for nested columns and in a transaction; what `control` says.
+    fn import_parquet(
+        &self,
+        request: ImportTableRequest,
+        input: Box<dyn ReadSeek>,
+        control: &Control,
+    ) -> Result<ImportTableResponse>;
+
+    /// A page of the rows that pass filters.
+    ///
+    /// # Errors
+    /// As [`TableService::get_table_data`]; `InvalidArgument` for a filter that its column does not have.
+    fn query_table_data(&self, id: &str, request: QueryTableDataRequest) -> Result<PagedTableRows>;
+
+    /// How [`TableService::query_table_data`] answers this request, and what it has to look at.
+    ///
+    /// # Errors
+    /// As [`TableService::query_table_data`].
+    fn explain_query_table_data(&self, id: &str, request: QueryTableDataRequest) -> Result<TablePlan>;
+
+    /// Writes rows to `out`, and returns how many.
+    ///
+    /// # Errors
+    /// As [`TableService::query_table_data`]; what `out` fails with; what `control` says.
+    fn export_table_data(
+        &self,
+        id: &str,
+        request: ExportTableDataRequest,
+        out: &mut (dyn Write + Send),
+        control: &Control,
+    ) -> Result<u64>;
+
+    /// Hands out the rows as the store keeps them: ordinary Parquet files, each sorted by the index column. What is buffered
+    /// is sealed before. Answers how many files `each` was called with.
+    ///
+    /// # Errors
+    /// `NotFound`; `Unsupported` in a transaction; what `each` fails with; what `control` says.
+    fn export_segments(
+        &self,
+        id: &str,
+        each: &mut dyn FnMut(SegmentFile<'_>) -> Result<()>,
+        control: &Control,
+    ) -> Result<u64>;
+
+    /// Thinned out rows in order of an axis.
+    ///
+    /// # Errors
+    /// As [`TableService::query_table_data`]; `InvalidArgument` for an axis or y column that is not numeric.
+    fn query_decimated_data(&self, id: &str, request: QueryDecimatedDataRequest) -> Result<TableRows>;
+
+    /// Rows as a stream of batches over one consistent state.
+    ///
+    /// # Errors
+    /// As [`TableService::query_table_data`].
+    fn scan(&self, id: &str, request: ScanRequest, control: &Control) -> Result<RowStream>;
+}
+
+impl<A: Access> TableService for A {
+    fn api_info(&self) -> Result<TableApiInfo> {
+        let operation = |version| Operation { available: true, version };
+        Ok(TableApiInfo {
+            operations: TableOperations {
+                create_tables: operation(2),
+                delete_tables: operation(1),
+                modify_metadata: operation(2),
+                list_tables: operation(2),
+                read_data: operation(4),
+                write_data: operation(2),
+            },
+        })
+    }
+
+    fn list_tables(&self, request: ListTablesRequest) -> Result<PagedTables> {
+        self.read(|view| metadata::list(view, &request))
+    }
+
+    fn create_table(&self, request: CreateTableRequest) -> Result<TableId> {
+        self.write(move |draft| metadata::create(draft, request))
+    }
+
+    fn query_tables(&self, request: QueryTablesRequest) -> Result<PagedTables> {
+        self.read(|view| metadata::query(view, &request).map(|(page, _)| page))
+    }
+
+    fn explain_query_tables(&self, request: QueryTablesRequest) -> Result<Plan> {
+        self.read(|view| metadata::query(view, &request).map(|(_, plan)| plan))
+    }
+
+    fn get_table_metadata(&self, id: &str) -> Result<TableMetadata> {
+        self.read(|view| metadata::found(id, view.get(id)?))
+    }
+
+    fn modify_table(&self, id: &str, request: ModifyTableRequest) -> Result<()> {
+        let id = id.to_owned();
+        self.write(move |draft| metadata::modify(draft, &id, request))
+    }
+
+    fn modify_tables(&self, request: ModifyTablesRequest) -> Result<Option<ModifyTablesPartialSuccess>> {
+        self.write(move |draft| metadata::modify_many(draft, request))
+    }
+
+    fn delete_table(&self, id: &str) -> Result<()> {
+        let id = id.to_owned();
+        self.write(move |draft| metadata::delete(draft, &id))
+    }
+
+    fn delete_tables(&self, ids: Vec<String>) -> Result<Option<DeleteTablesPartialSuccess>> {
+        self.write(move |draft| metadata::delete_many(draft, ids))
+    }
+
+    fn get_table_data(&self, id: &str, request: GetTableDataRequest) -> Result<PagedTableRows> {
+        let descending = request.order_by_descending;
+        let order_by = request.order_by.map(|columns| read::same_direction(columns, descending));
+        let request = QueryTableDataRequest {
+            columns: request.columns,
+            filters: None,
+            order_by,
+            take: request.take,
+            continuation_token: request.continuation_token,
+        };
+        guarded("reading rows", || read::page(self, id, "get_table_data", &request))
+    }
+
+    fn append_table_data(&self, id: &str, request: AppendTableDataRequest) -> Result<()> {
+        let end_of_data = request.end_of_data.unwrap_or_default();
+        let Some(frame) = request.frame else {
+            if !end_of_data {
+                return Err(Error::invalid("an append needs a frame, unless endOfData is true").at_member("frame"));
+            }
+            return append::append(self, id, end_of_data, |_| Ok(()));
+        };
+        append::append(self, id, end_of_data, |rest| {
+            let batch = frame_to_batch(rest.schema(), &frame)?;
+            rest.push(batch)
+        })
+    }
+
+    fn append_arrow(&self, id: &str, stream: &mut dyn Read, end_of_data: Option<bool>) -> Result<()> {
+        append::append(self, id, end_of_data.unwrap_or_default(), |rest| {
+            let mut first_row = 0;
+            let count = read_stream(stream, |batch| {
+                rest.push_foreign(&batch, first_row)?;
+                first_row += batch.num_rows() as u64;
+                Ok(())
+            })?;
+            append::require_batches(count, end_of_data)
+        })
+    }
+
+    fn append_batches(
+        &self,
+        id: &str,
+        batches: &mut dyn Iterator<Item = Result<RecordBatch, ArrowError>>,
+        end_of_data: Option<bool>,
+    ) -> Result<()> {
+        append::append(self, id, end_of_data.unwrap_or_default(), |rest| {
+            let (mut first_row, mut count) = (0, 0);
+            for batch in batches {
+                let batch = batch.map_err(|error| {
+                    Error::invalid(format!("the batches to append cannot be read: {error}")).with_source(error)
+                })?;
+                count += 1;
+                rest.push_foreign(&batch, first_row)?;
+                first_row += batch.num_rows() as u64;
+            }
+            // Nothing at all is the form with the flag alone, which must then be true.
+            append::require_batches(count, end_of_data.filter(|ends| *ends))
+        })
+    }
+
+    fn import_csv(
+        &self,
+        request: ImportTableRequest,
+        input: &mut dyn Read,
+        control: &Control,
+    ) -> Result<ImportTableResponse> {
+        import::csv(self, request, input, control)
+    }
+
+    fn import_parquet(
+        &self,
+        request: ImportTableRequest,
+        input: Box<dyn ReadSeek>,
+        control: &Control,
+    ) -> Result<ImportTableResponse> {
+        import::parquet(self, request, input, control)
+    }
+
+    fn query_table_data(&self, id: &str, request: QueryTableDataRequest) -> Result<PagedTableRows> {
+        guarded("reading rows", || read::page(self, id, "query_table_data", &request))
+    }
+
+    fn export_table_data(
+        &self,
+        id: &str,
+        request: ExportTableDataRequest,
+        out: &mut (dyn Write + Send),
+        control: &Control,
+    ) -> Result<u64> {
+        let format = request.response_format;
+        let scan = ScanRequest {
+            columns: request.columns,
+            filters: request.filters,
+            order_by: request.order_by,
+            take: request.take,
+        };
+        read::export(read::scan(self, id, scan, control)?, format, out)
+    }
+
+    fn explain_query_table_data(&self, id: &str, request: QueryTableDataRequest) -> Result<TablePlan> {
+        guarded("planning to read rows", || read::explain(self, id, &request))
+    }
+
+    fn export_segments(
+        &self,
+        id: &str,
+        each: &mut dyn FnMut(SegmentFile<'_>) -> Result<()>,
+        control: &Control,
+    ) -> Result<u64> {
+        segments::export(self, id, each, control)
+    }
+
+    fn query_decimated_data(&self, id: &str, request: QueryDecimatedDataRequest) -> Result<TableRows> {
+        guarded("thinning out rows", || read::decimated(self, id, &request))
+    }
+
+    fn scan(&self, id: &str, request: ScanRequest, control: &Control) -> Result<RowStream> {
+        read::scan(self, id, request, control)
+    }
+}
+
+// A server holds the service behind a pointer.
+const _: fn(Arc<dyn TableService>) = |_| {};

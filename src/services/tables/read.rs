@@ -1,0 +1,262 @@
+//! Reading rows: requests checked against the table, then handed to the columnar room.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use crate::columnar::{
+    Decimation, OrderColumn, Predicates, RowQuery, RowStream, TableSchema, TableView, count_rows, decimate, export_csv,
+    export_ipc, export_parquet, read_page, touched,
+};
+use crate::error::{Error, Result};
+use crate::model::tables::data::{
+    ColumnFilter, ColumnOrderBy, DecimationMethod, ExportFormat, QueryDecimatedDataRequest, QueryTableDataRequest,
+    ScanRequest,
+};
+use crate::model::tables::table::TableMetadata;
+use crate::services::lists;
+use crate::services::tables::metadata::found;
+use crate::services::tables::rows::{PagedTableRows, Rows, TablePlan, TableRows};
+use crate::session::Access;
+use crate::session::table_store::{open_table, spill_place};
+use crate::session::token::{self, Fingerprint};
+use crate::value::{Control, guarded, limits};
+
+/// Rows of a page when the caller does not say.
+const DEFAULT_TAKE: u64 = 500;
+/// Intervals when the caller does not say.
+const DEFAULT_INTERVALS: i64 = 1000;
+
+/// The columns of `get_table_data`, which knows one direction for all.
+pub(in crate::services) fn same_direction(columns: Vec<String>, descending: bool) -> Vec<ColumnOrderBy> {
+    columns.into_iter().map(|column| ColumnOrderBy { column, descending }).collect()
+}
+
+fn open<A: Access>(access: &A, id: &str) -> Result<Arc<TableView>> {
+    access.read(|view| open_table(view, &found(id, view.get::<TableMetadata>(id)?)?))
+}
+
+fn check_take(take: Option<i64>, max: Option<u64>) -> Result<Option<u64>> {
+    let Some(take) = take else { return Ok(None) };
+    let checked = u64::try_from(take)
+        .map_err(|_| Error::invalid(format!("take is {take}; it cannot be negative")).at_member("take"))?;
+    match max {
+        Some(max) if checked > max => {
+            Err(Error::invalid(format!("take is {take}, more than the {max} rows of one page")).at_member("take"))
+        }
+        _ => Ok(Some(checked)),
+    }
+}
+
+fn check_query(
+    access: &impl Access,
+    schema: &TableSchema,
+    columns: Option<&[String]>,
+    filters: Option<&[ColumnFilter]>,
+    order_by: Option<&[ColumnOrderBy]>,
+) -> Result<RowQuery> {
+    // Clients test each column twice and bound a range; a wide table may have more columns than lists have entries.
+    let most = limits::QUERY_LIST.max(schema.len().saturating_mul(4));
+    lists::check_within("columns", columns.map_or(0, <[String]>::len), most)?;
+    lists::check_within("filters", filters.map_or(0, <[ColumnFilter]>::len), most)?;
+    lists::check_within("orderBy", order_by.map_or(0, <[ColumnOrderBy]>::len), most)?;
+    let mut order: Vec<OrderColumn> = Vec::new();
+    let mut is_ordered = vec![false; schema.len()];
+    for (at, term) in order_by.unwrap_or_default().iter().enumerate() {
+        let column = schema.position(&term.column).map_err(|error| error.at_member(format!("orderBy[{at}].column")))?;
+        // Rows that are equal in a column are equal in it again, so only its first place decides.
+        if let Some(is_ordered) = is_ordered.get_mut(column).filter(|is_ordered| !**is_ordered) {
+            *is_ordered = true;
+            order.push(OrderColumn { column, descending: term.descending });
+        }
+    }
+    Ok(RowQuery {
+        columns: schema.projection(columns, "columns")?,
+        predicates: Arc::new(Predicates::new(schema, filters.unwrap_or_default())?),
+        order,
+        take: None,
+        memory_bytes: access.context().settings().query_memory_bytes,
+        spill: Some(spill_place(&access.context().engine)),
+    })
+}
+
+fn fingerprint(operation: &str, id: &str, request: &QueryTableDataRequest) -> Fingerprint {
+    let mut print = Fingerprint::new(operation).with(id.to_ascii_lowercase().as_bytes());
+    for column in request.columns.iter().flatten() {
+        print = print.with(b"column").with(column.as_bytes());
+    }
+    for filter in request.filters.iter().flatten() {
+        print = print.with(b"filter").with(filter.column.as_bytes()).with(filter.operation.as_str().as_bytes());
+        print = match &filter.value {
+            Some(value) => print.with(b"value").with(value.as_bytes()),
+            None => print.with(b"null"),
+        };
+    }
+    for term in request.order_by.iter().flatten() {
+        print = print.with(b"order").with(term.column.as_bytes()).with(&[u8::from(term.descending)]);
+    }
+    print
+}
+
+/// One page. The token holds the append ordinal of the page's last row, which stays the same while rows are appended,
+/// sealed and merged; so each row that was there at the start of a walk comes exactly once.
+pub(in crate::services) fn page<A: Access>(
+    access: &A,
+    id: &str,
+    operation: &str,
+    request: &QueryTableDataRequest,
+) -> Result<PagedTableRows> {
+    let take = check_take(request.take, Some(u64::from(limits::ROWS_TAKE)))?.unwrap_or(DEFAULT_TAKE);
+    let view = open(access, id)?;
+    let mut query = check_query(
+        access,
+        &view.schema,
+        request.columns.as_deref(),
+        request.filters.as_deref(),
+        request.order_by.as_deref(),
+    )?;
+    query.take = Some(take);
+    let print = fingerprint(operation, id, request);
+    let key = &access.context().engine.token_key;
+    let after = token::open(key, &print, request.continuation_token.as_deref())?
+        .map(|position| {
+            <[u8; 8]>::try_from(position.as_slice())
+                .map(u64::from_be_bytes)
+                .map_err(|_| Error::invalid("the continuation token is malformed").at_member("continuationToken"))
+        })
+        .transpose()?;
+    let control = access.context().control(&Control::default());
+    let total_row_count = count_rows(&view, &query.predicates, &control)?;
+    let page = read_page(&view, &query, after, &control)?;
+    let continuation_token =
+        page.next_after.map(|ordinal| token::seal(key, &print, &ordinal.to_be_bytes())).transpose()?;
+    Ok(PagedTableRows { frame: Rows::new(page.batch), total_row_count, continuation_token })
+}
+
+/// How a page is found.
+pub(in crate::services) fn explain<A: Access>(
+    access: &A,
+    id: &str,
+    request: &QueryTableDataRequest,
+) -> Result<TablePlan> {
+    let take = check_take(request.take, Some(u64::from(limits::ROWS_TAKE)))?.unwrap_or(DEFAULT_TAKE);
+    let view = open(access, id)?;
+    let query = check_query(
+        access,
+        &view.schema,
+        request.columns.as_deref(),
+        request.filters.as_deref(),
+        request.order_by.as_deref(),
+    )?;
+    let order = match view.overlapping_runs() {
+        _ if !query.is_index_order(&view) => {
+            let term = |term: &OrderColumn| {
+                let name = &view.schema.column(term.column)?.name;
+                Ok(format!("{name}{}", if term.descending { " descending" } else { "" }))
+            };
+            let terms: Vec<String> = query.order.iter().map(term).collect::<Result<_>>()?;
+            format!("first {} by {}", take.saturating_add(1), terms.join(", "))
+        }
+        0 => "in the order of the index".to_owned(),
+        runs => format!("merged from {runs} overlapping runs"),
+    };
+    let touched = touched(&view, &query.predicates, &access.context().control(&Control::default()))?;
+    Ok(TablePlan { order, touched })
+}
+
+/// Rows as a stream.
+pub(in crate::services) fn scan<A: Access>(
+    access: &A,
+    id: &str,
+    request: ScanRequest,
+    control: &Control,
+) -> Result<RowStream> {
+    let take = check_take(request.take, None)?;
+    let view = open(access, id)?;
+    let mut query = check_query(
+        access,
+        &view.schema,
+        request.columns.as_deref(),
+        request.filters.as_deref(),
+        request.order_by.as_deref(),
+    )?;
+    query.take = take;
+    guarded("reading rows", || RowStream::new(view, query, access.context().control(control)))
+}
+
+/// Writes a stream in a form.
+pub(in crate::services) fn export(rows: RowStream, format: ExportFormat, out: &mut (dyn Write + Send)) -> Result<u64> {
+    let schema = rows.schema();
+    match format {
+        ExportFormat::Csv => export_csv(&schema, rows, out),
+        ExportFormat::Parquet => export_parquet(&schema, rows, out),
+        ExportFormat::ArrowStream => export_ipc(&schema, rows, out),
+    }
+}
+
+fn axis(schema: &TableSchema, name: &str, member: &str) -> Result<usize> {
+    let position = schema.position(name).map_err(|error| error.at_member(member))?;
+    let data_type = schema.column(position)?.data_type;
+    if !data_type.is_numeric() {
+        return Err(Error::invalid(format!(
+            "column {name:?} of type {data_type} is not numeric, so it cannot be decimated"
+        ))
+        .with_args([name])
+        .at_member(member));
+    }
+    Ok(position)
+}
+
+/// Thinned out rows.
+pub(in crate::services) fn decimated<A: Access>(
+    access: &A,
+    id: &str,
+    request: &QueryDecimatedDataRequest,
+) -> Result<TableRows> {
+    let view = open(access, id)?;
+    let schema = &view.schema;
+    let query = check_query(access, schema, request.columns.as_deref(), request.filters.as_deref(), None)?;
+    let options = request.decimation.clone().unwrap_or_default();
+    let x = match &options.x_column {
+        Some(name) => axis(schema, name, "decimation.xColumn")?,
+        None => schema.index(),
+    };
+    let names = options.y_columns.as_deref().unwrap_or_default();
+    let most = limits::QUERY_LIST.max(schema.len().saturating_mul(4));
+    lists::check_within("decimation.yColumns", names.len(), most)?;
+    let mut y: Vec<usize> = Vec::new();
+    let mut is_taken = vec![false; schema.len()];
+    for (at, name) in names.iter().enumerate() {
+        let member = format!("decimation.yColumns[{at}]");
+        let column = match options.method {
+            // Ignored, so only the name matters.
+            DecimationMethod::Lossy => schema.position(name).map_err(|error| error.at_member(member))?,
+            _ => axis(schema, name, &member)?,
+        };
+        // The rows of its extremes are kept once, however often it is named.
+        if let Some(is_taken) = is_taken.get_mut(column).filter(|is_taken| !**is_taken) {
+            *is_taken = true;
+            y.push(column);
+        }
+    }
+    if options.method != DecimationMethod::Lossy && y.is_empty() {
+        return Err(Error::invalid(format!("{} needs y columns, whose extremes it keeps", options.method))
+            .at_member("decimation.yColumns"));
+    }
+    let intervals = options.intervals.unwrap_or(DEFAULT_INTERVALS);
+    let intervals =
+        u64::try_from(intervals).ok().filter(|count| (1..=u64::from(u32::MAX)).contains(count)).ok_or_else(|| {
+            Error::invalid(format!("{intervals} intervals are not possible; ask for at least one"))
+                .at_member("decimation.intervals")
+        })?;
+    let decimation = Decimation {
+        x,
+        y: if options.method == DecimationMethod::Lossy { Vec::new() } else { y },
+        intervals,
+        method: options.method,
+        distribution: options.distribution,
+        memory_bytes: query.memory_bytes,
+    };
+    let control = access.context().control(&Control::default());
+    let batch = decimate(&view, &decimation, &query.predicates, &query.columns, &control)?;
+    Ok(TableRows { frame: Rows::new(batch) })
+}

@@ -1,0 +1,95 @@
+//! Answers with rows: Arrow inside, the string-encoded data frame on the wire.
+
+use std::fmt;
+
+use arrow::array::RecordBatch;
+use serde::{Serialize, Serializer};
+
+use crate::columnar::{Touched, batch_rows};
+use crate::model::tables::data::DataFrame;
+
+/// Rows as Arrow batches; serializes as the data frame.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rows {
+    /// The rows.
+    pub batches: Vec<RecordBatch>,
+    /// Names of the columns, in order.
+    pub columns: Vec<String>,
+}
+
+impl Rows {
+    pub(in crate::services) fn new(batch: RecordBatch) -> Self {
+        let columns = batch.schema_ref().fields().iter().map(|field| field.name().clone()).collect();
+        Self { batches: vec![batch], columns }
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn row_count(&self) -> usize {
+        self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+
+    /// The rows as text, every cell in its canonical spelling.
+    #[must_use]
+    pub fn to_data_frame(&self) -> DataFrame {
+        DataFrame { columns: Some(self.columns.clone()), data: self.batches.iter().flat_map(batch_rows).collect() }
+    }
+}
+
+impl Serialize for Rows {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Serialize::serialize(&self.to_data_frame(), serializer)
+    }
+}
+
+/// A page of rows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PagedTableRows {
+    /// The rows.
+    pub frame: Rows,
+    /// Rows that match, over all pages.
+    pub total_row_count: u64,
+    /// Where the next page starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub continuation_token: Option<String>,
+}
+
+/// Rows of a decimated read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TableRows {
+    /// The rows.
+    pub frame: Rows,
+}
+
+/// How rows are found, and what is looked at for that.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TablePlan {
+    /// How the order comes about: `in the order of the index`, `merged from 3 overlapping runs`, `first 501 by v`.
+    pub order: String,
+    /// What is touched.
+    #[serde(flatten)]
+    pub touched: Touched,
+}
+
+impl fmt::Display for TablePlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let t = &self.touched;
+        write!(
+            f,
+            "{}; {} of {} segments, {} of {} row groups, {} of {} pages, {} buffered rows; {} rows touched, {} passed",
+            self.order,
+            t.segments - t.segments_pruned,
+            t.segments,
+            t.row_groups - t.row_groups_pruned,
+            t.row_groups,
+            t.pages - t.pages_pruned,
+            t.pages,
+            t.buffered_rows,
+            t.rows_touched,
+            t.rows_passed
+        )
+    }
+}

@@ -1,0 +1,54 @@
+//! Handing out the files of a table.
+
+use std::io::Read;
+
+use crate::error::Result;
+use crate::model::Resource;
+use crate::model::tables::table::TableMetadata;
+use crate::services::tables::metadata::found;
+use crate::session::table_store::{self, Handout};
+use crate::session::{Access, Identity, Session};
+use crate::value::{Control, guarded};
+
+/// One file of a table: Parquet, sorted by the index column.
+pub struct SegmentFile<'a> {
+    /// Name of the file, unique in its table.
+    pub name: &'a str,
+    /// Rows.
+    pub row_count: u64,
+    /// Bytes.
+    pub byte_count: u64,
+    /// The bytes; their checksum is verified as they are read, and its mismatch is an error of the last read.
+    pub data: &'a mut dyn Read,
+}
+
+impl std::fmt::Debug for SegmentFile<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SegmentFile")
+            .field("name", &self.name)
+            .field("row_count", &self.row_count)
+            .finish_non_exhaustive()
+    }
+}
+
+pub(in crate::services) fn export<A: Access>(
+    access: &A,
+    id: &str,
+    each: &mut dyn FnMut(SegmentFile<'_>) -> Result<()>,
+    control: &Control,
+) -> Result<u64> {
+    access.refuse_in_transaction("handing out segments")?;
+    let table = access.read(|view| found(id, view.get::<TableMetadata>(id)?))?;
+    // Sealing changes where rows are and not which there are, so it is nobody's write.
+    let session = Session::new(access.context().engine.clone(), Identity::user("stationdb"));
+    guarded("sealing a table", || table_store::seal(&session, table.id(), control))?;
+    let mut segments = access.read(|view| Handout::new(view, table.id()))?;
+    let mut count = 0;
+    while let Some(mut reader) = segments.next()? {
+        control.check()?;
+        let (name, row_count, byte_count) = (reader.name(), reader.row_count(), reader.byte_count());
+        each(SegmentFile { name: &name, row_count, byte_count, data: &mut reader })?;
+        count += 1;
+    }
+    Ok(count)
+}
