@@ -302,7 +302,7 @@ impl Fixture {
         }
     }
 
-    /// The rows that decimation keeps, by the words of the reference.
+    /// The rows that decimation keeps, by the words of `docs/reference/tables.md`.
     fn decimated(&self, filters: &[ColumnFilter], d: &Decimation) -> Vec<Cells> {
         let by_x = [OrderColumn { column: d.x, descending: false }];
         let mut rows = self.expected(filters, &by_x);

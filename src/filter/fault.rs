@@ -23,7 +23,7 @@ pub(super) enum FaultKind {
 }
 
 impl FaultKind {
-    /// The name on the wire and the kind as the reference spells it.
+    /// The name on the wire and the kind as `docs/reference/filters.md` spells it.
     fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::Syntax => ("StationDb.Filter.Syntax", "syntax"),

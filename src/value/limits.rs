@@ -128,7 +128,7 @@ pub const FILE_SEARCH_BYTES: usize = 64 * 1024;
 /// Nesting of a file search expression.
 pub const FILE_SEARCH_DEPTH: usize = 32;
 
-/// Items of one batch call of the work item, test plan and asset services.
+/// Items of one batch call of the asset service, and files of one call that links them.
 pub const BATCH_ITEMS: usize = 1_000;
 /// Findings that the report of a verification lists; further ones are counted.
 pub const FINDINGS: usize = 1_000;

@@ -8,7 +8,7 @@ pub enum Patch<T> {
     /// Not in the request: keep what is stored.
     #[default]
     Absent,
-    /// Present and null: clear, or what the page of the service says.
+    /// Present and null: clear, or what the page of the service in `docs/reference` says.
     Null,
     /// Present with a value.
     Value(T),

@@ -16,8 +16,8 @@ pub enum Class {
         /// Whether an entry may be there twice.
         repeats: bool,
     },
-    /// Records or ids to work on, bounded by bytes and memory, or by the reference; with the error that a batch of
-    /// entries that name nothing gets, if any.
+    /// Records or ids to work on, bounded by bytes and memory, or by a limit that `docs/reference`
+    /// states; with the error that a batch of entries that name nothing gets, if any.
     Batch(Option<ErrorKind>),
     /// A part of what is stored, bounded by the bytes of a record.
     Stored,

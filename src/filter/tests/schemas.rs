@@ -1,4 +1,6 @@
-//! The filterable properties of every service, as the reference lists them, and where the wire form has them.
+//! The filterable properties of every service, as the services list them, and where the wire form has
+//! them. The declarations are compared with this list; `docs/reference/fields.md` is made from the
+//! declarations.
 
 use crate::filter::Schema;
 use crate::value::{FieldDecl, FieldType, Ops};

@@ -1,4 +1,5 @@
-//! What the references of files and feeds say, where no other test says it: each test names what it walks through.
+//! What `docs/reference/files.md` and `docs/reference/feeds.md` say, where no other test says it: each
+//! test names what it walks through.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -95,7 +96,7 @@ fn requests_with_members_of_other_types_are_refused() {
         r#"{"replaceExisting":false,"properties":{"a":null}}"#,
         r#"{"replaceExisting":"no","properties":{}}"#,
         r#"{"replaceExisting":false,"properties":{},"expectedRevision":"1"}"#,
-        // The reference requires both, and an empty map is one.
+        // Both are required, and an empty map is one.
         r#"{"properties":{}}"#,
         r#"{"replaceExisting":true}"#,
         r#"{"replaceExisting":null,"properties":{}}"#,

@@ -1,4 +1,5 @@
-//! What the reference lists against what is declared, and what is declared against the cases of the corpus.
+//! What `filter::tests::schemas` lists against what is declared, and what is declared against the
+//! cases of the corpus.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +33,7 @@ fn names(decl: &FieldDecl) -> Vec<&'static str> {
     std::iter::once(decl.path).chain(decl.aliases.iter().copied()).collect()
 }
 
-/// How a declaration falls short of what the reference lists, if it does.
+/// How a declaration falls short of what `schemas` lists, if it does.
 fn difference(listed: &FieldDecl, declared: &FieldDecl) -> Option<String> {
     if listed.ops != declared.ops {
         return Some(format!("{:?} instead of {:?}", declared.ops, listed.ops));

@@ -68,7 +68,7 @@ fn compare(path: &str, left: &Value, right: &Value) -> Ordering {
     }
 }
 
-/// The items in the order that the reference asks for.
+/// The items in the order that `docs/reference/README.md` asks for.
 pub(super) fn sorted(operation: &Operation, items: &[Value], path: &str, descending: bool) -> Vec<String> {
     let mut items = items.to_vec();
     items.sort_by(|left, right| {

@@ -292,7 +292,7 @@ fn filter(random: &mut Random, kind: &'static CorpusKind, declared: &Declared, c
     if kind == "table" { format!("({filter}) and (testResultId = null or testResultId != null)") } else { filter }
 }
 
-/// The path by which the resource declares a name of the reference.
+/// The path by which the resource declares a name that `schemas` lists.
 fn declared_path(kind: &CorpusKind, name: &str) -> &'static str {
     let fields = (kind.fields)();
     let has = |decl: &&FieldDecl| {

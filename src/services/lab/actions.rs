@@ -177,7 +177,8 @@ mod tests {
         resolve(situation, name).map(|step| step.target.map(|target| (target.state, target.substate)))
     }
 
-    /// The table of the reference, one line an action: from which states, to what, and whether it needs a definition.
+    /// The table of `docs/states-and-actions.md`, one line an action: from which states, to what, and
+    /// whether it needs a definition.
     #[test]
     fn the_built_in_actions_lead_where_the_reference_says() {
         use State::{Canceled, Closed, Defined, InProgress, New, PendingApproval, Reviewed, Scheduled};

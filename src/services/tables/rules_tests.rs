@@ -1,4 +1,4 @@
-//! The rules of the table service, one after the other as the reference has them.
+//! The rules of the table service, one after the other as `docs/reference/tables.md` has them.
 
 use std::sync::Arc;
 

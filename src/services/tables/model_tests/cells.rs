@@ -169,7 +169,7 @@ pub(super) fn draw(rng: &mut Rng, kind: Kind, spread: Spread) -> (Cell, String) 
                 value if rng.chance(30) => format!("{value:E}"),
                 value => format!("{value}"),
             };
-            // Once from the text, as the reference rounds.
+            // Rounded once, from the text, as `docs/reference/tables.md` says.
             let value = match kind {
                 Kind::Float32 if value.is_finite() => f64::from(text.parse::<f32>().unwrap()),
                 _ => value,
