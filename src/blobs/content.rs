@@ -4,8 +4,9 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::own_error::own_error;
 use super::read::{BlobReader, Place, seek};
-use super::store::{Held, own_error};
+use super::store::Held;
 use super::{BlobInfo, BlobStore};
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::Control;

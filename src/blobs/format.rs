@@ -16,6 +16,9 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
+/// The directory that holds everything of this room.
+pub(super) const ROOT: &str = "files";
+
 /// Content bytes of one block.
 pub(super) const BLOCK_BYTES: usize = 64 * 1024;
 /// Bytes of a checksum.
@@ -66,7 +69,7 @@ pub fn check_ranges(file_len: u64) -> impl Iterator<Item = Range<u64>> {
 
 /// Directory of a blob. 256 ids in a row share one, so that a new directory is rare.
 pub(super) fn directory(id: u64) -> String {
-    format!("{}/{:02x}", super::store::ROOT, (id >> 8) & 0xff)
+    format!("{}/{:02x}", ROOT, (id >> 8) & 0xff)
 }
 
 /// Path of a blob on the disk of its store.

@@ -7,8 +7,10 @@
 
 mod content;
 mod format;
+mod own_error;
 mod read;
 mod store;
+mod suspects;
 mod sync_ahead;
 mod write;
 

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::format::{self, BLOCK_BYTES, CHECK_BYTES, HEADER_BYTES};
-use super::store::own_error;
+use super::own_error::own_error;
 use crate::disk::{Disk, DiskFile, Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::{Control, guarded};

@@ -4,15 +4,14 @@ use std::collections::{HashMap, HashSet};
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::format;
+use super::format::{self, ROOT};
+use super::own_error::own_error;
 use super::read::BlobReader;
+use super::suspects::Suspects;
 use super::write::{BlobInfo, BlobWriter};
 use crate::disk::SharedDisk;
 use crate::error::{Error, Result};
 use crate::value::Control;
-
-/// The directory that holds everything of this room.
-pub(super) const ROOT: &str = "files";
 
 /// The contents of files and packages.
 #[derive(Clone, Debug)]
@@ -22,7 +21,7 @@ pub struct BlobStore {
     durable: Arc<Mutex<HashSet<String>>>,
     ids: Arc<Mutex<Ids>>,
     /// Blobs that may be named by nobody for ever: see [`BlobStore::suspect`].
-    suspects: Arc<Mutex<Vec<u64>>>,
+    suspects: Suspects,
     /// Blobs that readers will still open, each with the number of its readers.
     held: Arc<Mutex<HashMap<u64, usize>>>,
 }
@@ -82,7 +81,7 @@ impl BlobStore {
         Ok(Self {
             durable: Arc::new(Mutex::new(durable.collect())),
             ids: Arc::default(),
-            suspects: Arc::default(),
+            suspects: Suspects::default(),
             held: Arc::default(),
             disk,
         })
@@ -115,13 +114,13 @@ impl BlobStore {
 
     /// Notes blobs whose record may never come to be, or that could not be removed just now, for the next look.
     pub fn suspect(&self, ids: impl IntoIterator<Item = u64>) {
-        self.suspects.lock().unwrap_or_else(PoisonError::into_inner).extend(ids);
+        self.suspects.add(ids);
     }
 
     /// Takes what [`BlobStore::suspect`] noted.
     #[must_use]
     pub fn take_suspects(&self) -> Vec<u64> {
-        std::mem::take(&mut self.suspects.lock().unwrap_or_else(PoisonError::into_inner))
+        self.suspects.take()
     }
 
     /// Notes that these blobs will be opened by and by. Called while a record names them to somebody; whoever removes the
@@ -150,7 +149,7 @@ impl BlobStore {
     /// What the disk fails with.
     pub fn writer(&self, id: u64) -> Result<BlobWriter> {
         self.prepare_directory(&format::directory(id))?;
-        BlobWriter::create(self.clone(), id)
+        BlobWriter::create(Arc::clone(&self.disk), self.suspects.clone(), id)
     }
 
     /// Writes the blob `id` from `source`. It is durable when this returns; on an error nothing is left.
@@ -302,13 +301,5 @@ pub(super) fn check_limit(len: u64, size_limit: Option<u64>) -> Result<()> {
             Err(Error::limit(format!("the content is longer than the {limit} bytes that the store's options allow")))
         }
         _ => Ok(()),
-    }
-}
-
-/// An error of ours that a reader or writer wrapped, or the I/O error itself.
-pub(super) fn own_error(attempt: &str, error: io::Error) -> Error {
-    match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
-        Some(own) => own.clone(),
-        None => Error::io(attempt, error),
     }
 }

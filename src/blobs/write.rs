@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::BlobStore;
 use super::format::{self, BLOCK_BYTES, CHECK_BYTES};
+use super::suspects::Suspects;
 use super::sync_ahead::SyncAhead;
-use crate::disk::{DiskFile, Mode};
+use crate::disk::{DiskFile, Mode, SharedDisk};
 use crate::error::{Error, Result};
 
 /// Blocks that are written with one call.
@@ -30,7 +30,8 @@ pub struct BlobInfo {
 
 /// A blob that is being written. Dropped before [`BlobWriter::finish`] it leaves nothing.
 pub struct BlobWriter {
-    store: BlobStore,
+    disk: SharedDisk,
+    suspects: Suspects,
     file: Option<Arc<dyn DiskFile>>,
     /// Runs once the content is long.
     ahead: Option<SyncAhead>,
@@ -51,10 +52,9 @@ pub struct BlobWriter {
 }
 
 impl BlobWriter {
-    pub(super) fn create(store: BlobStore, id: u64) -> Result<Self> {
+    pub(super) fn create(disk: SharedDisk, suspects: Suspects, id: u64) -> Result<Self> {
         let path = format::path(id);
-        let file = store
-            .disk
+        let file = disk
             .open(&path, Mode::CreateNew)
             .map_err(|error| Error::io(format_args!("creating {path} for file content"), error))?;
         let header = format::header(id);
@@ -63,7 +63,8 @@ impl BlobWriter {
             *target = byte;
         }
         Ok(Self {
-            store,
+            disk,
+            suspects,
             file: Some(Arc::from(file)),
             ahead: None,
             asked: 0,
@@ -158,8 +159,7 @@ impl BlobWriter {
         };
         file.sync_all().map_err(|error| Error::io(format_args!("syncing {}", self.path), error))?;
         let directory = format::directory(self.id);
-        self.store
-            .disk
+        self.disk
             .sync_dir(&directory)
             .map_err(|error| Error::io(format_args!("syncing the directory {directory}"), error))?;
         self.file = None;
@@ -210,8 +210,8 @@ impl Drop for BlobWriter {
         if let Some(file) = self.file.take() {
             // Closed first, for systems on which an open file cannot be removed.
             drop(file);
-            if self.store.disk.remove_file(&self.path).is_err() {
-                self.store.suspect([self.id]);
+            if self.disk.remove_file(&self.path).is_err() {
+                self.suspects.add([self.id]);
             }
         }
     }

@@ -17,7 +17,7 @@ use arrow::ipc::reader::{read_dictionary, read_record_batch};
 use arrow::ipc::{DictionaryBatch, Message, MessageHeader, MetadataVersion, root_as_message};
 
 use super::guard::guarded;
-use super::ipc_check::{StreamColumns, check_batch, too_large};
+use super::ipc_check::{StreamColumns, check_batch, malformed, too_large};
 use crate::error::{Error, Result};
 use crate::value::limits;
 
@@ -133,10 +133,6 @@ impl Dictionaries {
         }
         Ok(())
     }
-}
-
-pub(super) fn malformed(what: &str) -> Error {
-    Error::invalid(format!("the bytes are not a complete Arrow IPC stream: {what}"))
 }
 
 fn read_word(input: &mut dyn Read) -> Result<Option<u32>> {

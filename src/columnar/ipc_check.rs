@@ -26,7 +26,6 @@ use arrow::ipc::{
     Schema, TimeUnit, Type,
 };
 
-use super::ipc::malformed;
 use crate::error::{Error, Result};
 use crate::value::limits;
 
@@ -315,4 +314,8 @@ fn lz4_bound(frame: &[u8]) -> Option<u64> {
         rest = blocks.get(len + 4 * has(4)..)?;
     }
     Some(bound)
+}
+
+pub(super) fn malformed(what: &str) -> Error {
+    Error::invalid(format!("the bytes are not a complete Arrow IPC stream: {what}"))
 }

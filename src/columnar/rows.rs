@@ -9,10 +9,10 @@ use arrow::datatypes::SchemaRef;
 
 use super::buffer::batch_bytes;
 use super::fetch::{Locator, fetch_rows};
-use super::order::{OrderColumn, select_rows};
-use super::predicate::Predicates;
+use super::order::select_rows;
+use super::row_query::{RowQuery, SHARES};
 use super::scan::MergedScan;
-use super::spill::{SpillPlace, SpillSort};
+use super::spill::SpillSort;
 use super::view::TableView;
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
@@ -20,54 +20,9 @@ use crate::value::{Control, guarded, limits};
 
 /// Rows of one batch of an ordered stream.
 const ORDERED_ROWS: usize = 64 * 1024;
-/// Memory that a selected row takes besides its key and values.
-const SELECTED_BYTES: usize = 96;
-/// Parts of the memory of a query, of which keys may take one, and rows that are fetched together another: they are there up
-/// to three times on their way into order.
-const SHARES: usize = 4;
-/// What the keys may take in any case.
-const LEAST_KEY_BYTES: usize = 2 * 1024 * 1024;
 /// What a row with texts is thought to take before one was seen, and rows that are fetched together in any case.
 const TEXT_ROW_BYTES: usize = 4 * 1024;
 const LEAST_TOGETHER: usize = 64;
-
-/// What to read of a table.
-#[derive(Clone, Debug, Default)]
-pub struct RowQuery {
-    /// Positions of the columns to return.
-    pub columns: Vec<usize>,
-    /// What rows must pass.
-    pub predicates: Arc<Predicates>,
-    /// The order; that of the index when empty.
-    pub order: Vec<OrderColumn>,
-    /// Largest number of rows.
-    pub take: Option<u64>,
-    /// Memory that a sort may use.
-    pub memory_bytes: usize,
-    /// Where a sort of more rows than that goes; without it, it takes several passes.
-    pub spill: Option<SpillPlace>,
-}
-
-impl RowQuery {
-    /// Bytes that the keys of an order may take together.
-    pub(super) fn key_bytes(&self) -> usize {
-        (self.memory_bytes / SHARES).max(LEAST_KEY_BYTES)
-    }
-
-    /// Rows that a selection of them may hold in memory.
-    fn rows_in_memory(&self) -> u64 {
-        (self.memory_bytes / (SELECTED_BYTES + 16 * (self.order.len() + self.columns.len()))) as u64
-    }
-
-    /// Whether the rows come in the order in which they are kept.
-    #[must_use]
-    pub fn is_index_order(&self, view: &TableView) -> bool {
-        match self.order.first() {
-            None => true,
-            Some(first) => self.order.len() == 1 && first.column == view.schema.index() && !first.descending,
-        }
-    }
-}
 
 /// A page of rows.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use arrow::array::{ArrayRef, AsArray, BinaryArray, RecordBatch, RecordBatchOptions, UInt32Array, UInt64Array};
 use arrow::compute::{concat_batches, interleave_record_batch, take_record_batch};
@@ -16,7 +16,7 @@ use arrow::ipc::writer::StreamWriter;
 
 use super::buffer::batch_bytes;
 use super::order::{converter, key_rows, normalise, pieces};
-use super::rows::RowQuery;
+use super::row_query::{RowQuery, SpillPlace};
 use super::unit;
 use super::view::TableView;
 use crate::disk::{DiskFile, Mode, SharedDisk};
@@ -34,19 +34,6 @@ const ROWS_TOGETHER: usize = 256 * 1024;
 const FILE_BUFFER: usize = 256 * 1024;
 /// A sort holds rows, their copy in order, and their bytes for the file.
 const COPIES: usize = 3;
-
-/// Where sorted runs go that memory does not hold.
-#[derive(Clone, Debug)]
-pub struct SpillPlace {
-    /// The store's disk.
-    pub disk: SharedDisk,
-    /// Directory of temporary files.
-    pub dir: &'static str,
-    /// Numbers of files, shared by all sorts of one open store.
-    pub numbers: Arc<AtomicU64>,
-    /// Bytes that one sort may take there.
-    pub bytes_max: u64,
-}
 
 /// A file that is read or written front to back.
 struct Sequential {

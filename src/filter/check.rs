@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use super::constant::{Constant, Times};
 use super::fault::{Checked, Fault, FaultKind, Span};
+use super::schema::{Schema, TextSearch};
 use super::simplify::{all, any, not};
 use super::syntax::{Arg, Ast, Junction, Node};
 use super::tree::{Place, RECORD, Scalar, Test};
 use super::types::{Of, Type, Typed, Value};
-use super::{Schema, TextSearch};
 use crate::value::limits;
 
 /// What a name may refer to, from the record inwards.

@@ -6,8 +6,8 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::Schema;
 use super::constant::{Constant, order};
+use super::schema::Schema;
 use super::simplify::{exact_double, exact_int};
 use super::syntax::Comparison;
 use super::tree::{How, List, Members, Place, RECORD, Scalar, Set, Test};

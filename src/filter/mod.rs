@@ -22,6 +22,7 @@ mod names;
 mod parse;
 mod print;
 mod scalars;
+mod schema;
 mod simplify;
 mod syntax;
 #[cfg(test)]
@@ -33,40 +34,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::error::Result;
-use crate::value::{FieldDecl, Row, Val, Work, limits};
+use crate::value::{Row, Val, Work, limits};
 
 pub use condition::{Condition, Fold};
 pub use constant::{Constant, Times};
+pub use schema::{Schema, TextSearch};
 
 use check::Checker;
 use eval::{Element, Scopes};
 use fault::{Checked, Fault, FaultKind, Span};
-
-/// What the filters of a resource may name and use.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Schema<'s> {
-    /// The fields; rows hand out values by position in this list.
-    pub fields: &'s [FieldDecl],
-    /// Further names of fields, decided at run time: name and path.
-    pub renames: &'s [(String, &'static str)],
-    /// Fields that may be used only in filters that also use another: path and path of the other.
-    pub requires: &'s [(&'static str, &'static str)],
-    /// Whether `@n` is accepted.
-    pub accept_substitutions: bool,
-    /// Whether lists are compared with `["a", "b"]` and maps with `["key": "value"]`.
-    pub accept_brackets: bool,
-    /// Whether `search("...")` is a condition.
-    pub search: bool,
-}
-
-/// A `search("...")` condition of a filter.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TextSearch {
-    /// The text query.
-    pub text: String,
-    /// Where its literal stands in the filter, in characters.
-    pub offset: usize,
-}
 
 /// A checked filter.
 #[derive(Clone, Debug)]

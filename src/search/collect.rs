@@ -11,10 +11,10 @@ use tantivy::query::{EnableScoring, Query, Weight};
 use tantivy::{Searcher, SegmentReader};
 
 use super::document::{DocKey, Shape};
+use super::fixed_statistics::FixedStatistics;
 use super::key_columns::KeyColumns;
 use super::request::{After, Facets, Hit, Hits, Request, among, below, counted};
 use super::schema::{KIND, KeyNumbers, Keys, WORKSPACE, key_of};
-use super::view::FixedStatistics;
 
 /// A hit; the greatest is the worst.
 #[derive(PartialEq)]

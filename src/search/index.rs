@@ -176,7 +176,7 @@ impl Index {
                 state.overlay.push(Chunk::new(changes));
                 return Ok(());
             }
-            state.commit(&self.place)
+            state.commit(|applied| self.place.payload(applied))
         });
         self.recover(&mut state, outcome)?;
         self.publish(&state);
@@ -190,7 +190,7 @@ impl Index {
     pub fn commit(&self) -> Result<()> {
         let mut state = self.state();
         if state.uncommitted_changes > 0 {
-            let outcome = guarded("committing", || state.commit(&self.place));
+            let outcome = guarded("committing", || state.commit(|applied| self.place.payload(applied)));
             self.recover(&mut state, outcome)?;
             self.publish(&state);
         }
@@ -239,7 +239,7 @@ impl Index {
         self.commit()?;
         let mut state = self.state();
         if is_forced && state.committed != state.applied {
-            let outcome = guarded("committing", || state.commit(&self.place));
+            let outcome = guarded("committing", || state.commit(|applied| self.place.payload(applied)));
             self.recover(&mut state, outcome)?;
         }
         // What is complete up to nothing is no place to go on from.

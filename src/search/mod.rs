@@ -40,6 +40,8 @@ mod directory;
 #[cfg(feature = "search")]
 mod failure;
 #[cfg(feature = "search")]
+mod fixed_statistics;
+#[cfg(feature = "search")]
 mod index;
 #[cfg(feature = "search")]
 mod key_columns;

@@ -9,7 +9,6 @@ use super::document::{Change, Shape};
 use super::failure::failed;
 use super::key_columns::KeyColumns;
 use super::overlay::Overlay;
-use super::place::Place;
 use super::schema::{Fields, engine_document, schema};
 use super::tokenizer::WordTokenizer;
 use super::view::View;
@@ -130,8 +129,8 @@ impl State {
     }
 
     /// Commits what the writer was given, and shows it.
-    pub fn commit(&mut self, place: &Place) -> Result<()> {
-        let payload = place.payload(self.applied);
+    pub fn commit(&mut self, payload: impl Fn(u64) -> String) -> Result<()> {
+        let payload = payload(self.applied);
         let writer = self.writer()?;
         let mut prepared = writer.prepare_commit().map_err(failed)?;
         prepared.set_payload(&payload);

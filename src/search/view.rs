@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use tantivy::query::Bm25StatisticsProvider;
-use tantivy::schema::Field;
 use tantivy::{Searcher, Term};
 
 use super::collect::{collect, collect_keys, push_keys};
@@ -12,6 +11,7 @@ use super::compile::Compiler;
 use super::contains::{candidates, parts};
 use super::document::{Ask, Change, DocKey, Shape};
 use super::failure::{failed, guarded};
+use super::fixed_statistics::FixedStatistics;
 use super::key_columns::KeyColumns;
 use super::overlay::{Chunk, Overlay, Statistics};
 use super::request::{Facets, Hit, Hits, Request, Scope};
@@ -134,45 +134,6 @@ impl View {
     /// The documents that are there and that the index does not hold in their present form.
     pub fn unsettled(&self) -> Vec<DocKey> {
         self.overlay.keys().into_iter().collect()
-    }
-}
-
-/// Statistics that are the same whatever the index holds: every word is as rare as every other, and the average document
-/// has as many words as a usual name and description.
-pub(super) struct FixedStatistics;
-
-impl FixedStatistics {
-    const DOCUMENTS: u64 = 1_000;
-    const DOCUMENTS_WITH_WORD: u64 = 10;
-    const WORDS: u64 = 8;
-}
-
-impl Bm25StatisticsProvider for FixedStatistics {
-    fn total_num_tokens(&self, _field: Field) -> tantivy::Result<u64> {
-        Ok(Self::DOCUMENTS * Self::WORDS)
-    }
-
-    fn total_num_docs(&self) -> tantivy::Result<u64> {
-        Ok(Self::DOCUMENTS)
-    }
-
-    fn doc_freq(&self, _term: &Term) -> tantivy::Result<u64> {
-        Ok(Self::DOCUMENTS_WITH_WORD)
-    }
-}
-
-impl Statistics for FixedStatistics {
-    fn document_count(&self) -> u64 {
-        Self::DOCUMENTS
-    }
-
-    fn document_frequency(&self, _field: usize, _word: &str) -> u64 {
-        Self::DOCUMENTS_WITH_WORD
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "a score is an estimate")]
-    fn average_length(&self, _field: usize) -> f32 {
-        Self::WORDS as f32
     }
 }
 

@@ -14,7 +14,7 @@ use super::super::fetch::{fetch_rows, to_ranges};
 use super::super::schema::UTC;
 use super::super::segment::{BLOCK_ROWS, ExtremeRows, PAGE_ROWS};
 use super::super::view::{Locator, Run, TableView};
-use super::Level;
+use super::extremes::Level;
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
 use crate::value::Control;

@@ -15,7 +15,7 @@ use super::super::predicate::Predicates;
 use super::super::segment::{BLOCK_ROWS, ColumnSummary, PAGE_ROWS};
 use super::super::unit;
 use super::super::view::{Locator, Run, TableView};
-use super::Decimation;
+use super::decimation::Decimation;
 use super::intervals::{Cuts, Pass, Piece, Rank, Source};
 use crate::error::{Error, Result};
 use crate::model::tables::data::DecimationMethod;

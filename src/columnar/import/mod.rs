@@ -3,6 +3,7 @@
 mod csv;
 mod pages;
 mod parquet;
+mod source;
 mod text;
 mod thrift;
 

@@ -5,7 +5,7 @@ use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 
-use super::parquet::Source;
+use super::source::Source;
 use super::thrift::{Stop, walk};
 use crate::error::{Error, Result};
 use crate::value::{Control, limits};

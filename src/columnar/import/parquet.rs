@@ -3,22 +3,20 @@
 //! The order of looking: the length of the footer, its Thrift encoding, the shape that it describes, the headers of all
 //! pages of a row group; only then pages are decoded, in batches whose size the longest text bounds.
 
-use std::io::{BufReader, Read, Seek, SeekFrom};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType as Arrow, Schema};
-use bytes::Bytes;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowGroups};
 use parquet::arrow::{FieldLevels, ProjectionMask, parquet_to_arrow_field_levels, parquet_to_arrow_schema};
 use parquet::basic::{Compression, Encoding, Repetition, Type as PhysicalType};
 use parquet::column::page::{Page, PageIterator, PageReader};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
-use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::pages::{CheckedPages, OneChunk, check_chunk, longest};
+use super::source::{Chunks, Source, damaged};
 use super::{ReadSeek, index_of, thrift};
 use crate::columnar::coerce::coerce_batch;
 use crate::columnar::guard::guarded;
@@ -36,92 +34,8 @@ const BATCH_CELLS: u64 = 1024 * 1024;
 /// Text that the values of one dictionary may grow to in a batch.
 const BATCH_BYTES: usize = 64 * 1024 * 1024;
 
-/// The file, read at any place.
-pub(super) struct Source {
-    input: Mutex<Box<dyn ReadSeek>>,
-    len: u64,
-    failure: Mutex<Option<Error>>,
-}
-
-impl Source {
-    pub(super) fn new(mut input: Box<dyn ReadSeek>) -> Result<Self> {
-        let len = input.seek(SeekFrom::End(0)).map_err(io)?;
-        Ok(Self { input: Mutex::new(input), len, failure: Mutex::new(None) })
-    }
-
-    /// Bytes that the file has; what is behind its end is an error before memory is taken.
-    pub(super) fn read(&self, at: u64, len: usize) -> Result<Vec<u8>> {
-        if at.checked_add(len as u64).is_none_or(|end| end > self.len) {
-            return Err(damaged("it refers to bytes behind its end"));
-        }
-        let mut bytes = vec![0; len];
-        let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
-        input.seek(SeekFrom::Start(at)).and_then(|_| input.read_exact(&mut bytes)).map_err(io)?;
-        Ok(bytes)
-    }
-
-    /// The error of the input, if that is what made the parser fail.
-    fn error(&self, error: &dyn std::fmt::Display) -> Error {
-        let below = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
-        below.unwrap_or_else(|| damaged(&error.to_string()))
-    }
-
-    fn fail(&self, error: Error) -> String {
-        let text = error.to_string();
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-        text
-    }
-}
-
-fn io(error: std::io::Error) -> Error {
-    Error::io("reading the Parquet file", error)
-}
-
-fn damaged(why: &str) -> Error {
-    Error::invalid(format!("the bytes are not a readable Parquet file: {why}"))
-}
-
 fn panicked() -> Error {
     damaged("its contents contradict its metadata")
-}
-
-/// Reads on from a place, for the parser of page headers.
-pub(super) struct SourceReader {
-    source: Arc<Source>,
-    at: u64,
-}
-
-impl Read for SourceReader {
-    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        let len = usize::try_from(self.source.len.saturating_sub(self.at)).unwrap_or(usize::MAX).min(out.len());
-        let bytes = self.source.read(self.at, len).map_err(|error| std::io::Error::other(self.source.fail(error)))?;
-        if let Some(target) = out.get_mut(..len) {
-            target.copy_from_slice(&bytes);
-        }
-        self.at += len as u64;
-        Ok(len)
-    }
-}
-
-/// What the parser reads from.
-struct Chunks(Arc<Source>);
-
-impl Length for Chunks {
-    fn len(&self) -> u64 {
-        self.0.len
-    }
-}
-
-impl ChunkReader for Chunks {
-    type T = BufReader<SourceReader>;
-
-    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
-        Ok(BufReader::new(SourceReader { source: self.0.clone(), at: start }))
-    }
-
-    fn get_bytes(&self, start: u64, len: usize) -> ParquetResult<Bytes> {
-        self.0.read(start, len).map(Bytes::from).map_err(|error| ParquetError::General(self.0.fail(error)))
-    }
 }
 
 /// One row group for the parser.

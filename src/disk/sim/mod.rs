@@ -9,6 +9,7 @@ mod content;
 mod fault;
 mod random;
 mod state;
+mod survival;
 #[cfg(test)]
 mod tests;
 
@@ -23,20 +24,7 @@ use fault::Rules;
 pub use fault::{Fault, OpKind, Pick};
 pub use random::Random;
 use state::{Change, Id, Node, State};
-
-/// What survives a power cut of the changes that no sync covered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Survival {
-    /// Nothing.
-    None,
-    /// Everything.
-    All,
-    /// Any subset, drawn from the seed: each 512-byte sector of each write whole, in part or not at all, and each
-    /// name and length on its own. Harsher than any journaling file system.
-    Random,
-    /// Names and lengths as a prefix of their order, as a journal keeps them; data as in [`Survival::Random`].
-    Journal,
-}
+pub use survival::Survival;
 
 /// One operation, as it was asked for.
 #[derive(Clone, Debug)]

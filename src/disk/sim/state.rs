@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::Survival;
 use super::content::Content;
 use super::random::Random;
+use super::survival::Survival;
 
 /// What a disk writes in one piece at best.
 const SECTOR_BYTES: usize = 512;

@@ -1,7 +1,7 @@
 //! The `ar` container: a magic, then members with a header of 60 bytes each.
 
+use super::members::{AR_MAGIC, Members, Role, VERSION_BYTES, check_name};
 use super::source::Source;
-use super::{AR_MAGIC, Members, Role, VERSION_BYTES, check_name};
 use crate::error::Result;
 use crate::packages::{invalid, too_large};
 use crate::value::limits;

@@ -22,7 +22,7 @@ const FOREIGN: &[(&[u8], &str)] =
 pub(super) fn control_archive(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
     let limit = inflated_limit(bytes.len() as u64).min(limits::PACKAGE_CONTROL_INFLATED_BYTES as u64);
     let limit = usize::try_from(limit).unwrap_or(limits::PACKAGE_CONTROL_INFLATED_BYTES);
-    if bytes.starts_with(super::GZIP_MAGIC) {
+    if bytes.starts_with(super::members::GZIP_MAGIC) {
         gather(MultiGzDecoder::new(bytes), limit, "gzip").map(Cow::Owned)
     } else if bytes.starts_with(XZ_MAGIC) {
         gather(XzReader::new_mem_limit(bytes, true, limits::PACKAGE_DECODER_KIB), limit, "xz").map(Cow::Owned)

@@ -9,8 +9,8 @@ use tar::{Archive, EntryType};
 
 use super::ar::check_control_len;
 use super::inflate::Outer;
+use super::members::{Members, Role, VERSION_BYTES, check_name};
 use super::source::Source;
-use super::{Members, Role, VERSION_BYTES, check_name};
 use crate::error::Result;
 use crate::packages::{invalid, too_large};
 use crate::value::limits;

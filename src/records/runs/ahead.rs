@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
+use super::advance::{Advanced, Work, go_on};
 use super::cursor::Rows;
 use super::damaged;
-use super::merge::{Advanced, Work, go_on};
 use crate::error::{Error, Result};
 use crate::records::Snapshot;
 use crate::records::space::Table;

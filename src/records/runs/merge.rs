@@ -1,8 +1,9 @@
 //! Writing runs: those of commits, and the merging of older ones.
 
+use super::advance::{Advanced, Work, go_on};
 use super::ahead::{Ahead, MOST};
 use super::block::{self, Builder};
-use super::cursor::{Memory, Merged, Rows};
+use super::cursor::{Memory, Rows};
 use super::manifest::{self, Manifest, Merge, Run};
 use super::{Mark, row_key};
 use crate::error::Result;
@@ -21,10 +22,6 @@ const LEAST: u64 = if cfg!(test) { 16 } else { 2_048 };
 const SWEEP: usize = 256;
 /// A run takes part in [`settle`] when it is at most this many times as large as all newer ones together.
 const SETTLED: u64 = 8;
-
-/// How much merging one turn does at each level.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::records) struct Work(pub(in crate::records) u64);
 
 fn write(table: &mut Table<'_>, key: &[u8], value: &[u8]) -> Result<()> {
     table.insert(key, value).map_err(|error| from_redb("write the indexes", error))?;
@@ -140,40 +137,6 @@ fn put(table: &mut Table<'_>, manifest: &mut Manifest, all: Vec<Advanced>) -> Re
     begin_merges(manifest);
     sweep(table, manifest, SWEEP + 2 * written)?;
     write(table, &manifest::key(), &manifest.to_row())
-}
-
-/// A merge that went on, and what it brought.
-pub(super) struct Advanced {
-    pub(super) merge: Merge,
-    is_done: bool,
-    /// Not written yet.
-    blocks: Vec<(Vec<u8>, Vec<u8>)>,
-}
-
-/// Goes on with a merge until `work` entries were read.
-pub(super) fn go_on(rows: Rows<'_>, mut merge: Merge, work: impl Fn() -> u64) -> Result<Advanced> {
-    let mut blocks = Vec::new();
-    let mut builder = Builder::default();
-    let mut is_done = false;
-    let from = merge.position.as_ref().map(|last| [last.as_slice(), &[0]].concat()).unwrap_or_default();
-    let mut merged = Merged::new(rows, None, merge.inputs.clone(), &from, None);
-    while merged.consumed < work() {
-        let Some(mark) = merged.next_mark(false)? else {
-            is_done = true;
-            break;
-        };
-        let (key, value) = merged.current();
-        if !mark.is_void() {
-            blocks.extend(builder.push(key, mark, value));
-            merge.output.net += mark.net();
-            merge.output.entries += 1;
-        }
-    }
-    if !is_done && merged.consumed > 0 {
-        merge.position = Some(merged.current().0.to_vec());
-    }
-    blocks.extend(builder.finish());
-    Ok(Advanced { merge, is_done, blocks })
 }
 
 /// Puts the output where the inputs stood.

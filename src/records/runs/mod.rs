@@ -8,6 +8,7 @@
 //! checksums as everything else. What must hold: [`Mark::before`] of an entry tells whether the key was there before the
 //! run, so that the number of keys in a range is the sum over the runs, and what came and went leaves no trace.
 
+mod advance;
 mod ahead;
 mod block;
 mod count;
@@ -17,11 +18,12 @@ mod merge;
 #[cfg(test)]
 mod tests;
 
+pub(super) use advance::Work;
 pub(super) use ahead::Ahead;
 pub(super) use count::count;
 pub(super) use cursor::{Memory, Merged, Rows};
 pub(super) use manifest::Manifest;
-pub(super) use merge::{Work, flush, read_manifest, settle};
+pub(super) use merge::{flush, read_manifest, settle};
 
 use crate::error::{Error, Result};
 

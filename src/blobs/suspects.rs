@@ -1,0 +1,18 @@
+//! Blobs that may be named by no record.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Ids of blobs whose record may never come to be, or that could not be removed just now.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Suspects(Arc<Mutex<Vec<u64>>>);
+
+impl Suspects {
+    pub(super) fn add(&self, ids: impl IntoIterator<Item = u64>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(ids);
+    }
+
+    /// Returns all ids and forgets them.
+    pub(super) fn take(&self) -> Vec<u64> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

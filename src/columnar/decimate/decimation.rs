@@ -1,0 +1,26 @@
+//! What is asked of a decimated read.
+
+use crate::model::tables::data::{DecimationDistribution, DecimationMethod};
+
+/// A checked decimation.
+#[derive(Clone, Debug)]
+pub struct Decimation {
+    /// Position of the axis column.
+    pub x: usize,
+    /// Positions of the columns whose extremes are kept.
+    pub y: Vec<usize>,
+    /// Number of intervals, at least one.
+    pub intervals: u64,
+    /// The method.
+    pub method: DecimationMethod,
+    /// How intervals are cut.
+    pub distribution: DecimationDistribution,
+    /// Memory that a sort by x may use.
+    pub memory_bytes: usize,
+}
+
+impl Decimation {
+    pub(super) fn is_equal_width(&self) -> bool {
+        self.distribution == DecimationDistribution::EqualWidth && self.method != DecimationMethod::Lossy
+    }
+}

@@ -1,0 +1,95 @@
+//! Values of numeric columns as levels, and the least and greatest of some rows.
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::{DataType as Arrow, Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
+
+use crate::columnar::kernels::{Extremes, Sample, extremes, extremes_where};
+use crate::error::{Error, Result};
+
+/// A number that orders like the values of a numeric column.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub(super) enum Level {
+    Int(i64),
+    Float(f64),
+}
+
+/// The extremes of some rows: smaller value first, then smaller rank, so that the order of offers does not matter.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Best<P, R = u64> {
+    pub(super) min: Option<(Level, R, P)>,
+    pub(super) max: Option<(Level, R, P)>,
+}
+
+impl<P: Copy, R: Copy + Ord> Best<P, R> {
+    pub(super) fn offer_min(&mut self, level: Level, rank: R, place: P) {
+        if self.min.is_none_or(|(best, at, _)| level < best || (level == best && rank < at)) {
+            self.min = Some((level, rank, place));
+        }
+    }
+
+    pub(super) fn offer_max(&mut self, level: Level, rank: R, place: P) {
+        if self.max.is_none_or(|(best, at, _)| level > best || (level == best && rank < at)) {
+            self.max = Some((level, rank, place));
+        }
+    }
+}
+
+fn of_slice<N: Sample>(array: &dyn Array, values: &[N], from: usize, len: usize) -> Option<Extremes<N>> {
+    let values = values.get(from..from + len)?;
+    if array.null_count() == 0 { extremes(values) } else { extremes_where(values, |at| array.is_valid(from + at)) }
+}
+
+/// The extremes of a part of a numeric array, with positions counted from `from`.
+pub(super) fn array_extremes(array: &dyn Array, from: usize, len: usize) -> Result<Option<Extremes<Level>>> {
+    fn wrap<N: Copy>(found: Option<Extremes<N>>, level: impl Fn(N) -> Level) -> Option<Extremes<Level>> {
+        found.map(|found| Extremes {
+            min: level(found.min),
+            min_at: found.min_at,
+            max: level(found.max),
+            max_at: found.max_at,
+        })
+    }
+    let int = |value: i64| Level::Int(value);
+    Ok(match array.data_type() {
+        Arrow::Int32 => {
+            let values = array.as_primitive::<Int32Type>().values();
+            wrap(of_slice(array, values, from, len), |value| int(i64::from(value)))
+        }
+        Arrow::Int64 => wrap(of_slice(array, array.as_primitive::<Int64Type>().values(), from, len), int),
+        Arrow::Timestamp(..) => {
+            wrap(of_slice(array, array.as_primitive::<TimestampMillisecondType>().values(), from, len), int)
+        }
+        Arrow::Float32 => {
+            let values = array.as_primitive::<Float32Type>().values();
+            wrap(of_slice(array, values, from, len), |value| Level::Float(f64::from(value)))
+        }
+        Arrow::Float64 => wrap(of_slice(array, array.as_primitive::<Float64Type>().values(), from, len), Level::Float),
+        other => return Err(Error::invalid(format!("a column of type {other} cannot be decimated"))),
+    })
+}
+
+/// The equal span that a value falls into.
+pub(super) fn span_of(value: Level, least: Level, greatest: Level, count: u64) -> u64 {
+    let span = match (value, least, greatest) {
+        (Level::Int(value), Level::Int(least), Level::Int(greatest)) => {
+            let width = (i128::from(greatest) - i128::from(least)).cast_unsigned();
+            let offset = (i128::from(value) - i128::from(least)).max(0).cast_unsigned();
+            (offset * u128::from(count)).checked_div(width).unwrap_or(0) as u64
+        }
+        (Level::Float(value), Level::Float(least), Level::Float(greatest)) => {
+            // Halved, so that the width of any two finite values is finite.
+            let width = greatest / 2.0 - least / 2.0;
+            let share = (value / 2.0 - least / 2.0) / width;
+            if share.is_finite() { (share * count as f64) as u64 } else { 0 }
+        }
+        _ => 0,
+    };
+    span.min(count - 1)
+}
+
+/// Appends the rows of one interval: in order of rank, each once, of those of one rank the first that was put in.
+pub(super) fn flush<T>(rows: &mut Vec<(u64, T)>, out: &mut Vec<T>) {
+    rows.sort_by_key(|(rank, _)| *rank);
+    rows.dedup_by_key(|(rank, _)| *rank);
+    out.extend(rows.drain(..).map(|(_, row)| row));
+}
