@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::access::Access;
 use super::context::Context;
 use super::event::{LogEntry, What};
+use super::position::Position;
 use super::subscribers::SUBSCRIBER;
 use super::view::View;
 use super::{Draft, Session};
@@ -24,16 +25,6 @@ use crate::value::{stored, time};
 
 /// Events that are read ahead at once.
 const FILL_EVENTS: usize = 1024;
-
-/// A place in the change feed: everything up to and including a commit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, serde::Deserialize)]
-#[serde(transparent)]
-pub struct Position(pub u64);
-
-impl Position {
-    /// Before the first commit.
-    pub const START: Self = Self(0);
-}
 
 /// One change of one resource.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::context::Context;
 use super::event::{Event, What};
-use super::growth::Fillings;
+use super::fillings::Fillings;
 use super::view::{Place, View, index_prefix, part_at, record_key, split_index_key, with_state};
 use crate::error::{Error, Result};
 use crate::model::{

@@ -10,121 +10,29 @@
 //! to. A plan does not use an index that its own state lists; a reader of an older snapshot sees the
 //! older row.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use super::access::{Access, Session};
 use super::draft::Draft;
-use super::view::View;
+use super::fillings::{FILLING_KEY, Filling, Fillings};
 use crate::error::{Error, Result};
-use crate::model::{Index, REGISTRY, Resource, resource::registry};
-use crate::records::{Source, Space, envelope};
+use crate::model::{REGISTRY, resource::registry};
+use crate::records::{Space, envelope};
 use crate::value::stored::Format;
-use crate::value::wire::record;
 use crate::value::{Control, key};
 
 /// The row of [`Space::Meta`] with the format whose indexes the record file has, or is getting.
 const FORMAT_KEY: &[u8] = b"format";
-/// The row of [`Space::Meta`] with the indexes that are not complete.
-pub(crate) const FILLING_KEY: &[u8] = b"filling";
 /// Records whose entries one commit adds.
 const STEP_RECORDS: usize = 1_000;
 /// Bytes of records that one commit looks at, about.
 const STEP_BYTES: usize = 4 << 20;
 
-record! {
-    /// An index that is being filled.
-    pub struct Filling {
-        /// Code of the kind.
-        pub kind: u8,
-        /// Number of the index.
-        pub index: u8,
-        /// Key of the last record whose entries it has; empty before the first.
-        pub after: Vec<u8>,
+/// Drafts the row of the indexes that are not complete.
+fn put(fillings: &Fillings, draft: &mut Draft<'_>) -> Result<()> {
+    match fillings.indexes.is_empty() {
+        true => draft.delete_raw(Space::Meta, FILLING_KEY.to_vec()),
+        false => draft.put_raw(Space::Meta, FILLING_KEY.to_vec(), envelope::to_row(FILLING_KEY, fillings)?),
     }
-
-    /// The indexes that are being filled.
-    pub struct Fillings {
-        /// In the order in which they are filled.
-        pub indexes: Vec<Filling>,
-    }
-}
-
-impl Fillings {
-    /// Those of a state.
-    ///
-    /// # Errors
-    /// `Corrupt` when their row is damaged.
-    pub(crate) fn of(source: Source<'_>) -> Result<Self> {
-        let row = source.get(Space::Meta, FILLING_KEY)?;
-        row.map_or_else(|| Ok(Self::default()), |row| envelope::from_row(FILLING_KEY, &row))
-    }
-
-    /// Whether an index has the entries of the record under `key`, as far as it is filled.
-    pub(crate) fn has(&self, kind: u8, index: u8, key: &[u8]) -> bool {
-        let mut listed = self.indexes.iter().filter(|filling| (filling.kind, filling.index) == (kind, index));
-        listed.next().is_none_or(|filling| key <= filling.after.as_slice())
-    }
-
-    fn numbers(&self, kind: u8) -> Vec<u8> {
-        let of_kind = self.indexes.iter().filter(|filling| filling.kind == kind);
-        of_kind.map(|filling| filling.index).collect()
-    }
-
-    /// The names of the indexes: `index 6 of file`.
-    pub(crate) fn names(&self) -> Vec<String> {
-        let name = |filling: &Filling| {
-            let kind = registry::by_code(filling.kind).map_or("unknown kind", |known| known.kind.name);
-            format!("index {} of {kind}", filling.index)
-        };
-        self.indexes.iter().map(name).collect()
-    }
-
-    fn put(&self, draft: &mut Draft<'_>) -> Result<()> {
-        match self.indexes.is_empty() {
-            true => draft.delete_raw(Space::Meta, FILLING_KEY.to_vec()),
-            false => draft.put_raw(Space::Meta, FILLING_KEY.to_vec(), envelope::to_row(FILLING_KEY, self)?),
-        }
-        Ok(())
-    }
-}
-
-/// Whether any index may be incomplete in some state that is still read.
-///
-/// Set when the store is opened, and never taken back while it is open: a reader may hold a snapshot
-/// of before the last index was complete.
-#[derive(Debug, Default)]
-pub(crate) struct Growth(AtomicBool);
-
-impl Growth {
-    fn set(&self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-
-    fn is_set(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
-    }
-}
-
-impl View<'_> {
-    /// The indexes of a kind that are complete in this state.
-    ///
-    /// # Errors
-    /// `Corrupt` when the row that lists the others is damaged.
-    pub(crate) fn complete_indexes<R: Resource>(&self) -> Result<Vec<&'static Index<R>>> {
-        let filling = match self.context().engine.growth.is_set() {
-            true => Fillings::of(self.source())?.numbers(R::KIND.code),
-            false => Vec::new(),
-        };
-        Ok(R::indexes().iter().filter(|index| !filling.contains(&index.number)).collect())
-    }
-
-    /// The indexes that are not complete in this state; `None` when the store has none.
-    ///
-    /// # Errors
-    /// As [`View::complete_indexes`].
-    pub(crate) fn fillings(&self) -> Result<Option<Fillings>> {
-        self.context().engine.growth.is_set().then(|| Fillings::of(self.source())).transpose()
-    }
+    Ok(())
 }
 
 /// The row that says that a record file has all indexes of this build's format.
@@ -163,7 +71,7 @@ pub(crate) fn begin(session: &Session) -> Result<()> {
             }
             let (key, row) = format_row();
             draft.put_raw(Space::Meta, key, row);
-            fillings.put(draft)?;
+            put(&fillings, draft)?;
         }
         Ok(!fillings.indexes.is_empty())
     })?;
@@ -243,6 +151,6 @@ fn fill_step(draft: &mut Draft<'_>) -> Result<(u64, bool)> {
     if is_filled {
         fillings.indexes.remove(0);
     }
-    fillings.put(draft)?;
+    put(&fillings, draft)?;
     Ok((entries, fillings.indexes.is_empty()))
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::growth::{self, FILLING_KEY, Fillings};
+use super::fillings::{FILLING_KEY, Fillings};
+use super::growth;
 use super::{Access, Identity, OrderTerm, Query, Session, What};
 use crate::disk::{Disk, MemoryDisk, Mode, read_file};
 use crate::error::{ErrorKind, Result};

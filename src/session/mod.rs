@@ -8,50 +8,47 @@ mod context;
 mod draft;
 mod engine;
 mod event;
+mod fillings;
 pub(crate) mod growth;
 mod identity;
-mod latch;
+mod lock;
 mod options;
+pub(crate) mod outbox;
+mod position;
 mod query;
 mod runner;
-mod search_outbox;
-pub(crate) mod search_verify;
+mod settle;
 mod subscribers;
-mod sync;
-pub(crate) mod table_store;
-mod text_search;
+pub(crate) mod tables;
 pub(crate) mod token;
-mod turns;
 mod view;
 mod write_path;
 
 #[cfg(test)]
 mod growth_tests;
-#[cfg(all(test, feature = "search"))]
-mod search_tests;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod turns_tests;
 
 pub(crate) use crate::search::Snippet;
 pub(crate) use crate::value::guarded;
 pub use access::{Access, Session, Transaction};
-pub use changes::{ChangeEvent, ChangeStream, Position};
+pub use changes::{ChangeEvent, ChangeStream};
 pub use context::Context;
 pub use draft::Draft;
-pub(crate) use engine::{Engine, lock};
+pub(crate) use engine::Engine;
 #[cfg(any(test, fuzzing))]
 pub use event::LogEntry;
 pub use event::What;
-pub(crate) use growth::Fillings;
+pub(crate) use fillings::{FILLING_KEY, Fillings};
 pub use identity::{AccessPolicy, AllowAll, Identity, Visibility};
+pub(crate) use lock::lock;
 pub use options::Settings;
+pub(crate) use outbox::{TextAnswer, TextSearch, search};
+pub use position::Position;
 pub use query::{OrderTerm, Page, Plan, Query};
 pub use runner::{FreshIdRunner, JobRequest, JobRunner, NotebookRequest, QueueFailure};
+pub(crate) use settle::settle_indexes;
 pub(crate) use subscribers::Caller;
 pub use subscribers::Subscriber;
-pub(crate) use text_search::{TextAnswer, TextSearch, search};
 pub use view::View;
 pub(crate) use view::split_index_key;
-pub(crate) use write_path::settle_indexes;

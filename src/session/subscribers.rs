@@ -5,10 +5,10 @@
 //! them. Reading the feed itself takes no subscriber, and shows each caller what it may see.
 
 use super::access::{Access, Session};
-use super::changes::Position;
 use super::context::Context;
 use super::draft::Draft;
 use super::identity::Visibility;
+use super::position::Position;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::REGISTRY;
 use crate::records::Space;

@@ -6,39 +6,17 @@
 //! What must hold: a commit goes to the files that the store's names lead to; a refused plan changes nothing; readers see a commit only after its sync; after a failed write the
 //! store latches and nobody writes again.
 
-use std::any::Any;
 use std::sync::Arc;
 
-use super::access::{Access, Session};
 use super::context::Context;
 use super::draft::Draft;
-use super::engine::Engine;
+use super::engine::turns::Member;
+use super::engine::{Answer, Engine, Planned};
 use super::event::{Event, LogEntry};
-use super::turns::{Member, Turns};
 use super::view::View;
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::{Change, Source, Space, Turn, envelope};
 use crate::value::{guarded, limits, stored};
-
-type Answer = Box<dyn Any + Send>;
-
-/// A write that waits for its turn.
-pub(super) struct Planned {
-    context: Arc<Context>,
-    plan: Box<dyn FnOnce(&mut Draft<'_>) -> Result<Answer> + Send>,
-}
-
-/// The queue of writers.
-#[derive(Default)]
-pub(crate) struct WritePath {
-    pub(super) turns: Turns<Planned, Answer>,
-}
-
-impl std::fmt::Debug for WritePath {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("WritePath").field("queued", &self.turns.queued()).finish()
-    }
-}
 
 /// Runs `plan` in the next group and returns its answer after the sync.
 pub(super) fn submit<T: Send + 'static>(
@@ -48,9 +26,17 @@ pub(super) fn submit<T: Send + 'static>(
     context.engine.check_process()?;
     context.check_deadline()?;
     let engine = &context.engine;
-    let plan = Box::new(move |draft: &mut Draft<'_>| plan(draft).map(|value| Box::new(value) as Answer));
-    let planned = Planned { context: context.clone(), plan };
-    let answer = engine.write_path.turns.submit(planned, context.deadline(), |group, committing| {
+    let planning = context.clone();
+    let planned: Planned = Box::new(move |turn, brought, sequence| {
+        let (value, mut changes, events) = plan_over(turn, &planning, brought, plan)?;
+        // What concerns no resource (positions, checkpoints, swept files) is a commit, but no event.
+        // Before anything is applied: what the log cannot hold refuses its plan, not the group.
+        if !changes.is_empty() && !events.is_empty() {
+            changes.push(log_row(&planning.engine, &planning, sequence, events)?);
+        }
+        Ok((Box::new(value) as Answer, changes))
+    });
+    let answer = engine.write_queue.turns.submit(planned, context.deadline(), |group, committing| {
         guarded("writing", || run_group(engine, group, committing))
     })?;
     answer.downcast::<T>().map(|value| *value).map_err(|_| Error::corrupt("a write answered with another type"))
@@ -63,16 +49,8 @@ fn run_group(engine: &Engine, group: &mut [Member<Planned, Answer>], committing:
     let finished = {
         let mut turn = Turn::open(&transaction, engine.snapshot());
         for member in group {
-            let Some(Planned { context, plan }) = member.plan.take() else { continue };
-            let planned = guarded("planning a write", || {
-                let (value, mut changes, events) = plan_over(&turn, &context, &mut brought, plan)?;
-                // What concerns no resource (positions, checkpoints, swept files) is a commit, but nothing that a
-                // subscriber is told. Before anything is applied: what the log cannot hold refuses its plan, not the group.
-                if !changes.is_empty() && !events.is_empty() {
-                    changes.push(log_row(engine, &context, sequence + 1, events)?);
-                }
-                Ok((value, changes))
-            });
+            let Some(plan) = member.plan.take() else { continue };
+            let planned = guarded("planning a write", || plan(&turn, &mut brought, sequence + 1));
             member.answer = Some(match planned {
                 Ok((value, changes)) => {
                     if !changes.is_empty() {
@@ -142,29 +120,5 @@ pub(super) fn log_row(engine: &Engine, context: &Context, sequence: u64, events:
 pub(super) fn exclusive<T>(context: &Arc<Context>, f: impl FnOnce() -> Result<T>) -> Result<T> {
     context.engine.check_process()?;
     context.check_deadline()?;
-    context.engine.write_path.turns.exclusive(context.deadline(), f)
-}
-
-/// Goes on merging the runs of the indexes in a turn of its own, `entries` of them at each level; whether there is more.
-pub(crate) fn settle_indexes(session: &Session, entries: u64) -> Result<bool> {
-    /// More than an entry takes in a run.
-    const ENTRY_BYTES: u64 = 64;
-    let context = session.context();
-    let engine = &context.engine;
-    if engine.check_record_space(entries.saturating_mul(ENTRY_BYTES)).is_err() {
-        // It can wait, and deletes cannot.
-        return Ok(false);
-    }
-    exclusive(context, || {
-        let transaction = engine.begin()?;
-        let finished = guarded("merging index entries", || {
-            let mut turn = Turn::open(&transaction, engine.snapshot());
-            if turn.settle_indexes(entries)? { turn.finish().map(Some) } else { Ok(None) }
-        })?;
-        let Some(finished) = finished else { return Ok(false) };
-        engine.check_place()?;
-        // No change of the store's state, so its number stays.
-        engine.commit(transaction, finished, engine.sequence())?;
-        Ok(true)
-    })
+    context.engine.write_queue.turns.exclusive(context.deadline(), f)
 }

@@ -21,7 +21,7 @@ use crate::columnar::{DATA_SUFFIX, SUMMARY_SUFFIX};
 use crate::disk::{Disk, DiskFile, Mode, RealDisk, SharedDisk, copy_file, parent, walk};
 use crate::error::{ApiError, Error, ErrorKind, Result};
 use crate::records::{Change, Collection, RecordFile, RecordFileOptions, Snapshot, Source, Space};
-use crate::session::growth::FILLING_KEY;
+use crate::session::FILLING_KEY;
 use crate::session::{Engine, Fillings, guarded};
 use crate::value::{Control, limits};
 

@@ -54,7 +54,7 @@ pub(super) fn maintain(engine: &Arc<Engine>, control: &Control, is_idle: bool) -
     let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
     let mut steps = Steps::default();
     let mut report = MaintenanceReport {
-        segments_written: steps.run(|| crate::session::table_store::maintain(&session, control)),
+        segments_written: steps.run(|| crate::session::tables::maintain(&session, control)),
         upload_sessions_expired: steps.run(|| crate::services::expire_upload_sessions(&session)),
         files_removed: steps.run(|| crate::services::remove_abandoned_contents(&session)),
         ..Default::default()

@@ -27,7 +27,7 @@ pub(super) struct NamedFile {
 /// `Corrupt` when the names cannot be read.
 pub(super) fn named_files(snapshot: &Snapshot) -> Result<Vec<NamedFile>> {
     let mut named = crate::services::named_content_paths(snapshot)?;
-    named.extend(crate::session::table_store::named_files(snapshot)?);
+    named.extend(crate::session::tables::named_files(snapshot)?);
     let mut named: Vec<NamedFile> = named.into_iter().map(|(path, len)| NamedFile { path, len }).collect();
     named.sort_unstable();
     Ok(named)

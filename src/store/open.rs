@@ -247,7 +247,7 @@ impl StoreOptions {
         let records = RecordFile::open(&disk, options)?;
         let engine = Arc::new(Engine::start(self.settings, disk, records, lock)?);
         crate::services::sweep_contents(&engine)?;
-        crate::session::table_store::sweep(&engine)?;
+        crate::session::tables::sweep(&engine)?;
         let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
         growth::begin(&session)?;
         session.write(recover_intents)?;

@@ -151,9 +151,7 @@ impl Store {
             Err(error) => return Err(error),
         }
         let found = |file: &str, problem: &str| damaged.push((file.to_owned(), problem.to_owned()));
-        match guarded("verifying the tables", || {
-            crate::session::table_store::verify(self.engine(), deep, control, found)
-        }) {
+        match guarded("verifying the tables", || crate::session::tables::verify(self.engine(), deep, control, found)) {
             Ok((files, bytes)) => {
                 report.files += files;
                 report.file_bytes += bytes;
@@ -169,7 +167,7 @@ impl Store {
         let mut damaged = Vec::new();
         let found = |file: &str, problem: &str| damaged.push((file.to_owned(), problem.to_owned()));
         match guarded("verifying the text index", || {
-            crate::session::search_verify::verify(self.engine(), deep, control, found)
+            crate::session::outbox::verify::verify(self.engine(), deep, control, found)
         }) {
             Ok((files, bytes)) => {
                 report.files += files;
@@ -187,7 +185,7 @@ impl Store {
         if deep && is_whole {
             let found = |place: &str, problem: &str| report.find("search", place, problem, GIVEN_UP);
             let compared = guarded("comparing the text index", || {
-                crate::session::search_verify::compare(self.engine(), control, found)
+                crate::session::outbox::verify::compare(self.engine(), control, found)
             });
             match compared {
                 Err(error) if scrub::is_damage(&error) => {

@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::Resource;
 use crate::model::tables::table::TableMetadata;
 use crate::services::tables::metadata::found;
-use crate::session::table_store::{self, NewSegments, SORT_ROWS, SegmentSink};
+use crate::session::tables::{self as session_tables, NewSegments, SORT_ROWS, SegmentSink};
 use crate::session::{Access, Draft, Identity, Session, What};
 use crate::value::{Control, guarded};
 
@@ -156,7 +156,7 @@ pub(in crate::services) fn append<'a, A: Access>(
 ) -> Result<()> {
     let table = access.read(|view| found(id, view.get::<TableMetadata>(id)?))?;
     check_open(&table)?;
-    let schema = table_store::schema_of(&table)?;
+    let schema = session_tables::schema_of(&table)?;
     let mut rest = Rest::new(access, table.id(), schema, table.row_count.unwrap_or_default().unsigned_abs());
     fill(&mut rest)?;
     if rest.rows == 0 && !end_of_data {
@@ -190,9 +190,9 @@ pub(in crate::services) fn commit<A: Access>(
         }
         let mut is_due = false;
         if !metas.is_empty() {
-            table_store::add_segments(draft, &table, metas)?;
+            session_tables::add_segments(draft, &table, metas)?;
         } else if !encoded.is_empty() {
-            let state = table_store::buffer_batches(draft, &table, encoded)?;
+            let state = session_tables::buffer_batches(draft, &table, encoded)?;
             let factor = if is_threaded { LATE_FACTOR } else { 1 };
             is_due = state.buffered_rows >= seal_rows.saturating_mul(factor)
                 || state.buffered_bytes >= seal_bytes.saturating_mul(factor);
@@ -217,8 +217,8 @@ pub(in crate::services) fn commit<A: Access>(
         let session = Session::new(access.context().engine.clone(), Identity::user("stationdb"));
         let control = Control::default();
         let _ = guarded("sealing a table", || {
-            table_store::seal(&session, id, &control)?;
-            if end_of_data { table_store::merge(&session, id, &control) } else { Ok(false) }
+            session_tables::seal(&session, id, &control)?;
+            if end_of_data { session_tables::merge(&session, id, &control) } else { Ok(false) }
         });
     }
     Ok(())

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::model::tables::data::*;
 use crate::model::tables::table::CreateTableRequest;
 use crate::services::tables::TableService;
-use crate::session::table_store::SORT_ROWS;
+use crate::session::tables::SORT_ROWS;
 use crate::session::{Identity, Session};
 use crate::store::Store;
 use crate::value::Control;

@@ -9,7 +9,7 @@ use crate::disk::{CountingDisk, Disk as _};
 use crate::model::tables::data::{ColumnType, DataType, ScanRequest, column};
 use crate::model::tables::table::CreateTableRequest;
 use crate::services::tables::TableService;
-use crate::session::table_store;
+use crate::session::tables as session_tables;
 use crate::store::{Store, VerifyLevel};
 use crate::value::Control;
 use crate::{Error, ErrorKind, Identity, Result, Session};
@@ -32,7 +32,7 @@ fn table(disk: &CountingDisk) -> (Store, Session, String) {
     let id = session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap().to_string();
     for number in 0..SEGMENTS {
         append(&session, &id, number);
-        table_store::seal(&session, &id, &Control::default()).unwrap();
+        session_tables::seal(&session, &id, &Control::default()).unwrap();
     }
     (store, session, id)
 }

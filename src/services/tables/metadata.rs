@@ -13,7 +13,7 @@ use crate::model::tables::table::{
 };
 use crate::services::batch::{self, Umbrella, distinct};
 use crate::services::lists;
-use crate::session::table_store::forget_rows;
+use crate::session::tables::forget_rows;
 use crate::session::{Context, Draft, OrderTerm, Plan, Query, View, What};
 use crate::value::{Patch, RecordKey, limits, time};
 

@@ -17,7 +17,7 @@ use crate::services::lists;
 use crate::services::tables::metadata::found;
 use crate::services::tables::rows::{PagedTableRows, Rows, TablePlan, TableRows};
 use crate::session::Access;
-use crate::session::table_store::{open_table, spill_place};
+use crate::session::tables::{open_table, spill_place};
 use crate::session::token::{self, Fingerprint};
 use crate::value::{Control, guarded, limits};
 

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::model::Resource;
 use crate::model::tables::table::TableMetadata;
 use crate::services::tables::metadata::found;
-use crate::session::table_store::{self, Handout};
+use crate::session::tables::{self as session_tables, Handout};
 use crate::session::{Access, Identity, Session};
 use crate::value::{Control, guarded};
 
@@ -41,7 +41,7 @@ pub(in crate::services) fn export<A: Access>(
     let table = access.read(|view| found(id, view.get::<TableMetadata>(id)?))?;
     // Sealing changes where rows are and not which there are, so it is nobody's write.
     let session = Session::new(access.context().engine.clone(), Identity::user("stationdb"));
-    guarded("sealing a table", || table_store::seal(&session, table.id(), control))?;
+    guarded("sealing a table", || session_tables::seal(&session, table.id(), control))?;
     let mut segments = access.read(|view| Handout::new(view, table.id()))?;
     let mut count = 0;
     while let Some(mut reader) = segments.next()? {

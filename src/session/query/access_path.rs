@@ -4,6 +4,7 @@
 //! by size, and sizes come from counting entries of all of them at once until the smallest ends: so choosing costs a
 //! small multiple of what the smallest range costs anyway, and there are no statistics that could be stale.
 
+use super::count::Count;
 use super::predicate::Predicate;
 use super::scan::{OrderedScan, SPAN_BYTES, Scan, ordered, scans, whole};
 use super::{Query, cells, text, walk};
@@ -50,15 +51,6 @@ pub(super) struct Choice {
     pub(super) path: AccessPath,
     /// What counts the matches without reading them.
     pub(super) count: Option<Count>,
-}
-
-/// What counts matches.
-#[derive(Debug)]
-pub(super) enum Count {
-    /// Ranges whose intersection is exactly the matches, so that counting entries counts matches.
-    Entries(Vec<Vec<Scan>>),
-    /// Columns of the text index.
-    Columns(Vec<Ask>),
 }
 
 /// Ranges with up to this many entries are gathered rather than walked around.

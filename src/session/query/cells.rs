@@ -2,7 +2,7 @@
 
 use std::ops::{Bound, RangeInclusive};
 
-use super::access_path::Count;
+use super::count::Count;
 use super::predicate::Predicate;
 use super::walk;
 use crate::error::Result;

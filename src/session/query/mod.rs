@@ -5,6 +5,8 @@
 
 mod access_path;
 mod cells;
+mod count;
+mod order;
 mod plan;
 mod position;
 mod predicate;

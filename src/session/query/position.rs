@@ -9,8 +9,8 @@
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::Query;
+use super::order::Order;
 use super::predicate::Predicate;
-use super::run::Order;
 use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::session::token::Fingerprint;

@@ -2,8 +2,10 @@
 
 use std::collections::{BinaryHeap, HashSet};
 
-use super::access_path::{AccessPath, Choice, Count, Within, choose, usable};
-use super::predicate::{Predicate, RecordRow, field_index};
+use super::access_path::{AccessPath, Choice, Within, choose, usable};
+use super::count::Count;
+use super::order::{Order, invert};
+use super::predicate::Predicate;
 use super::scan::{OrderedScan, Scan};
 use super::walk::{self, OrderedWalk, Walked};
 use super::{OrderTerm, Page, Plan, Query, cells, position};
@@ -13,7 +15,6 @@ use crate::session::view::{RECORDS_BETWEEN_CHECKS, View};
 use crate::session::{Visibility, token};
 use crate::value::id::RecordKey;
 use crate::value::stored::Members;
-use crate::value::{Row, key};
 
 /// A candidate that matched, ordered by its sort key, which ends with its key.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -22,56 +23,6 @@ struct Hit {
     key: RecordKey,
     /// Place of its record among those of [`Top`].
     slot: usize,
-}
-
-/// How records are ordered: fields in key order, then the record key.
-pub(super) struct Order {
-    terms: Vec<(Option<usize>, bool)>,
-    key_descending: bool,
-}
-
-impl Order {
-    fn compile<R: Resource>(query: &Query<'_>) -> Result<Self> {
-        let term = |term: &OrderTerm| {
-            let field = if term.path == "id" { None } else { Some(field_index::<R>(term.path)?) };
-            Ok((field, term.descending))
-        };
-        Ok(Self {
-            terms: query.order.iter().map(term).collect::<Result<_>>()?,
-            key_descending: query.ties_follow_direction && query.order.first().is_some_and(|term| term.descending),
-        })
-    }
-
-    /// The positions of the fields of the order.
-    fn reads(&self) -> impl Iterator<Item = usize> {
-        self.terms.iter().filter_map(|(field, _)| *field)
-    }
-
-    /// The bytes whose ascending order is the order of the query; no two records share them.
-    pub(super) fn sort_key<R: Resource>(&self, record: &R, record_key: RecordKey, predicate: &Predicate) -> Vec<u8> {
-        let row = RecordRow { record, env: predicate.env };
-        let mut sort = Vec::new();
-        for (field, descending) in &self.terms {
-            let start = sort.len();
-            match field {
-                Some(field) => key::push_val(&mut sort, &row.val(*field)),
-                None => sort.extend_from_slice(record_key.as_bytes()),
-            }
-            if *descending {
-                invert(&mut sort, start);
-            }
-        }
-        let start = sort.len();
-        sort.extend_from_slice(record_key.as_bytes());
-        if self.key_descending {
-            invert(&mut sort, start);
-        }
-        sort
-    }
-}
-
-fn invert(bytes: &mut [u8], start: usize) {
-    bytes.iter_mut().skip(start).for_each(|byte| *byte = !*byte);
 }
 
 impl View<'_> {

@@ -15,7 +15,7 @@ use crate::records::salvage::Salvaged;
 use crate::records::{Change, RecordFile, Source, Space};
 use crate::session::Engine;
 use crate::session::growth::format_row;
-use crate::session::table_store::largest_segment;
+use crate::session::tables::largest_segment;
 use crate::store::format;
 use crate::value::{RecordKey, time};
 

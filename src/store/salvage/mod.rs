@@ -31,7 +31,7 @@ use crate::model::resource::registry;
 use crate::records::salvage::{LostEntries, Proof, Salvaged};
 use crate::records::{Change, Collection, RecordFile, RecordFileOptions, Source, Space};
 use crate::session::guarded;
-use crate::session::table_store::{LostRows, TableSalvage};
+use crate::session::tables::{LostRows, TableSalvage};
 use crate::value::id::hex;
 use crate::value::{Control, ManualClock, RecordKey, limits, time};
 

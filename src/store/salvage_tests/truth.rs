@@ -17,7 +17,7 @@ use crate::model::{FileRecord, PackageRecord, Resource, UploadChunk, UploadSessi
 use crate::records::salvage::{MappedPage, page_map};
 use crate::records::{Snapshot, Source, envelope};
 use crate::session::Access;
-use crate::session::table_store::open_table;
+use crate::session::tables::open_table;
 use crate::value::id::hex;
 use crate::value::stored;
 

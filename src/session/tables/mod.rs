@@ -4,6 +4,7 @@
 //! names it removes from the buffer just the batches that went into it; a commit that forgets a segment remembers its
 //! files for removal. Keys: buffer = table key and append ordinal of the first row; segments = table key and number.
 
+mod buffer;
 mod cache;
 mod check;
 mod handout;
@@ -15,10 +16,12 @@ mod sink;
 
 use std::sync::Arc;
 
+use buffer::{entry_key, number_of};
+
 use super::draft::Draft;
 use super::engine::Engine;
 use super::view::View;
-use crate::columnar::{Run, SegmentMeta, SpillPlace, TableSchema, TableView, batch_row_count, data_name, summary_name};
+use crate::columnar::{Run, SegmentMeta, SpillPlace, TableSchema, TableView, data_name, summary_name};
 use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::model::tables::table::TableMetadata;
@@ -59,16 +62,6 @@ fn key_of(id: &str) -> Result<RecordKey> {
     RecordKey::parse(TableMetadata::KIND.id, id).ok_or_else(|| Error::invalid(format!("{id:?} is not a table id")))
 }
 
-fn entry_key(table: &[u8], number: u64) -> Vec<u8> {
-    let mut key = table.to_vec();
-    key.extend_from_slice(&number.to_be_bytes());
-    key
-}
-
-fn number_of(key: &[u8]) -> u64 {
-    key.last_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes))
-}
-
 /// The checked schema of a table.
 pub(crate) fn schema_of(table: &TableMetadata) -> Result<Arc<TableSchema>> {
     let columns = table.columns.clone().unwrap_or_default();
@@ -106,27 +99,6 @@ pub(crate) fn open_table(view: &View<'_>, table: &TableMetadata) -> Result<Arc<T
         .with_resource(TableMetadata::KIND.name, table.id()));
     }
     Ok(Arc::new(opened))
-}
-
-/// Bytes that the batches of one run take, about: its columns must stay within the 2 GiB that an array of texts has.
-const RUN_BYTES: usize = 512 * 1024 * 1024;
-
-/// The buffered batches, by key and bytes, cut into those whose rows follow each other: a large append, which went straight
-/// into segments, may stand between two small ones.
-fn stretches(batches: &[(Vec<u8>, Vec<u8>)]) -> Vec<&[(Vec<u8>, Vec<u8>)]> {
-    let mut out = Vec::new();
-    let (mut from, mut next, mut taken) = (0, None, 0);
-    for (at, (key, bytes)) in batches.iter().enumerate() {
-        let follows = next == Some(number_of(key)) && bytes.len().saturating_add(taken) <= RUN_BYTES;
-        if at > 0 && !follows {
-            out.extend(batches.get(from..at));
-            (from, taken) = (at, 0);
-        }
-        next = number_of(key).checked_add(batch_row_count(bytes));
-        taken += bytes.len();
-    }
-    out.extend(batches.get(from..).filter(|last| !last.is_empty()));
-    out
 }
 
 /// Directory of temporary files; whatever is in it when a store is opened is left over.

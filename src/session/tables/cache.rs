@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{number_of, stretches};
+use super::buffer::{number_of, stretches};
 use crate::columnar::{
     DATA_SUFFIX, MemoryRun, SUMMARY_SUFFIX, Segment, SegmentMeta, TableSchema, batch_bytes, decode_batch,
 };
 use crate::disk::SharedDisk;
 use crate::error::{ErrorKind, Result};
-use crate::session::engine::lock;
+use crate::session::lock::lock;
 
 /// Open segments that are kept.
 const OPEN_SEGMENTS: usize = 256;

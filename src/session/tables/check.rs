@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{TEMPORARY_DIR, directory, key_of, number_of};
+use super::buffer::number_of;
+use super::{TEMPORARY_DIR, directory, key_of};
 use crate::columnar::{SegmentMeta, data_name, summary_name};
 use crate::disk::{Disk, Mode};
 use crate::error::{Error, ErrorKind, Result};

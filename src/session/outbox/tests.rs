@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Access, Identity, Session, What};
 use crate::disk::sim::{Fault, Pick, SimDisk, Survival};
 use crate::disk::{Disk, MemoryDisk, Mode, SharedDisk};
 use crate::error::{ErrorKind, Result};
 use crate::model::{Field, Registered, Resource, TextField};
 use crate::services::{SearchRequest, SearchResponse, SearchService};
+use crate::session::{Access, Identity, Session, What};
 use crate::store::{Store, StoreOptions, VerifyLevel};
 use crate::value::id::{IdForm, Kind};
 use crate::value::wire::record;
@@ -252,7 +252,7 @@ fn the_index_heals_when_it_is_deleted_damaged_or_cut_off_from_the_log() {
         write(&ada(&store), &format!("note {number:02}"), "amplifier", "w1").unwrap();
     }
     let session = ada(&store);
-    session.write(|draft| super::changes::trim(draft, 0, 1000)).unwrap();
+    session.write(|draft| crate::session::changes::trim(draft, 0, 1000)).unwrap();
     assert_eq!(names(&ada(&store), "note").len(), 30);
 }
 
@@ -332,7 +332,8 @@ fn damage_that_comes_while_the_index_is_open_never_changes_an_answer() {
         let found: Vec<Vec<String>> = filters
             .iter()
             .map(|filter| {
-                let query = super::Query { filter: Some(filter), take: 100, ..super::Query::default() };
+                let query =
+                    crate::session::Query { filter: Some(filter), take: 100, ..crate::session::Query::default() };
                 let page = session.read(|view| view.query::<Note>(&query)).unwrap_or_else(|error| panic!("{error}"));
                 page.items.into_iter().map(|note| note.title).collect()
             })
@@ -526,7 +527,11 @@ fn a_search_beside_an_index_that_is_given_up_misses_nothing() {
                 let session = ada(&store);
                 while !done.load(Ordering::Relaxed) {
                     assert_eq!(session.search(ask("twin")).unwrap().total, Some(10));
-                    let query = super::Query { filter: Some("search(\"twin\")"), take: 20, ..super::Query::default() };
+                    let query = crate::session::Query {
+                        filter: Some("search(\"twin\")"),
+                        take: 20,
+                        ..crate::session::Query::default()
+                    };
                     assert_eq!(session.read(|view| view.query::<Note>(&query)).unwrap().items.len(), 10);
                 }
             });
@@ -590,8 +595,8 @@ fn a_filter_may_search_and_sees_the_state_of_its_view() {
         write(&session, &format!("note {number}"), ["amplifier", "probe"][number % 2], "w1").unwrap();
     }
     label(&session, "amplifier");
-    let query = |view: &super::View<'_>, filter: &str| -> Result<Vec<String>> {
-        let query = super::Query { filter: Some(filter), take: 100, ..super::Query::default() };
+    let query = |view: &crate::session::View<'_>, filter: &str| -> Result<Vec<String>> {
+        let query = crate::session::Query { filter: Some(filter), take: 100, ..crate::session::Query::default() };
         let (page, plan) = view.query_with_plan::<Note>(&query)?;
         let touched = plan.records_touched.unwrap();
         assert!(touched as usize == page.items.len() || !filter.starts_with("search"), "{plan}");
@@ -629,8 +634,8 @@ fn parts_of_texts_take_their_candidates_from_an_open_index() {
     for number in 0..40 {
         write(&session, &format!("{} {number}", if number < 4 { "Amplifier" } else { "Probe" }), "", "w1").unwrap();
     }
-    let query = |view: &super::View<'_>, filter: &str| {
-        let query = super::Query { filter: Some(filter), take: 100, ..super::Query::default() };
+    let query = |view: &crate::session::View<'_>, filter: &str| {
+        let query = crate::session::Query { filter: Some(filter), take: 100, ..crate::session::Query::default() };
         let (page, plan) = view.query_with_plan::<Note>(&query)?;
         Ok((page.items.len(), plan.records_touched.unwrap()))
     };
@@ -654,7 +659,7 @@ fn parts_of_texts_take_their_candidates_from_an_open_index() {
 /// The names of all notes, read without the index.
 fn scanned(session: &Session) -> Vec<String> {
     let mut names = Vec::new();
-    let scan = |view: &super::View<'_>| {
+    let scan = |view: &crate::session::View<'_>| {
         view.for_each::<Note>(|note| {
             names.push(note.title);
             Ok(true)
@@ -824,7 +829,7 @@ fn an_index_of_an_earlier_build_is_built_anew_by_maintenance() {
     let mut checkpoint = crate::search::Checkpoint::from_bytes(&row).unwrap();
     checkpoint.fingerprint ^= 1;
     let row = checkpoint.to_bytes().unwrap();
-    let put = move |draft: &mut super::Draft<'_>| {
+    let put = move |draft: &mut crate::session::Draft<'_>| {
         draft.put_raw(crate::records::Space::Positions, b"text index".to_vec(), row);
         Ok(())
     };

@@ -12,7 +12,7 @@ use crate::disk::SharedDisk;
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::Space;
 use crate::session::access::Access;
-use crate::session::engine::lock;
+use crate::session::lock::lock;
 
 const SEGMENT_COUNTER: &str = "segments";
 /// Segment numbers that are drawn from the record file at once.

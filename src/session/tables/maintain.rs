@@ -78,7 +78,7 @@ mod tests {
     use crate::model::tables::data::{Column, ColumnType, DataType};
     use crate::model::tables::table::CreateTableRequest;
     use crate::session::Identity;
-    use crate::session::table_store::{add_segments, key_of};
+    use crate::session::tables::{add_segments, key_of};
     use crate::store::Store;
     use std::sync::Arc;
 

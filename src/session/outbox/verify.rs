@@ -6,14 +6,15 @@
 
 use std::sync::Arc;
 
-use super::access::{Access, Session};
-use super::engine::Engine;
-use super::identity::Identity;
-use super::search_outbox::{CHECKPOINT, DIRECTORY, SearchOutbox};
+use super::state::SearchOutbox;
+use super::{CHECKPOINT, DIRECTORY};
 use crate::disk::{Disk, Mode};
 use crate::error::{ErrorKind, Result};
 use crate::records::{Source, Space};
 use crate::search::{Checkpoint, Comparison, DocKey, Expected, Shape, View};
+use crate::session::access::{Access, Session};
+use crate::session::engine::Engine;
+use crate::session::identity::Identity;
 use crate::value::{Control, RecordKey, key};
 
 /// How often a check begins again because the checkpoint changed under it.

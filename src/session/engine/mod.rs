@@ -1,20 +1,33 @@
 //! What all sessions of one open store share: the engines, the published snapshot, the latch, the sequence and the time.
 
+mod growing;
+mod latch;
+mod sync;
+pub(in crate::session) mod turns;
+#[cfg(test)]
+mod turns_tests;
+mod write_queue;
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use super::lock::lock;
 use super::options::Settings;
-use super::search_outbox::SearchOutbox;
-use super::write_path::WritePath;
+use super::outbox::SearchOutbox;
+use super::tables::TableCache;
 use crate::blobs::BlobStore;
 use crate::disk::{DiskFile, Owner, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::{Change, Finished, RecordFile, Snapshot, Source, Space, WriteTransaction};
 use crate::value::{guarded, limits, time};
+
+use growing::Growing;
+use write_queue::WriteQueue;
+pub(in crate::session) use write_queue::{Answer, Planned};
 
 const STATE_KEY: &[u8] = b"state";
 
@@ -26,15 +39,15 @@ pub(crate) struct Engine {
     /// Contents of files and packages.
     pub(crate) blobs: BlobStore,
     pub(crate) records: RecordFile,
-    pub(crate) write_path: WritePath,
+    pub(crate) write_queue: WriteQueue,
     /// Seed of generated ids, drawn when the store was created.
     pub(crate) seed: u64,
     /// Key of continuation tokens, drawn when the store was created.
     pub(crate) token_key: [u8; 32],
     pub(crate) search: SearchOutbox,
-    pub(crate) tables: super::table_store::TableCache,
+    pub(crate) tables: TableCache,
     /// Whether indexes are being filled.
-    pub(crate) growth: super::growth::Growth,
+    pub(crate) growth: Growing,
     published: RwLock<Arc<Snapshot>>,
     live: Mutex<VecDeque<Weak<Snapshot>>>,
     sequence: AtomicU64,
@@ -46,11 +59,6 @@ pub(crate) struct Engine {
     owner: Owner,
     // Last, so that it is dropped last: nobody else may open before the record file is closed.
     _lock: Box<dyn DiskFile>,
-}
-
-/// Locks a mutex whose data stays valid when a holder panicked.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Engine {
@@ -86,12 +94,12 @@ impl Engine {
             blobs: BlobStore::open(disk.clone())?,
             disk,
             records,
-            write_path: WritePath::default(),
+            write_queue: WriteQueue::default(),
             seed,
             token_key,
             search: SearchOutbox::default(),
-            tables: super::table_store::TableCache::default(),
-            growth: super::growth::Growth::default(),
+            tables: TableCache::default(),
+            growth: Growing::default(),
             live: Mutex::new(VecDeque::from([Arc::downgrade(&published)])),
             published: RwLock::new(published),
             sequence: AtomicU64::new(sequence),
@@ -139,7 +147,7 @@ impl Engine {
     }
 
     /// Begins a write transaction of the record file. Only the holder of the write turn may.
-    pub(super) fn begin(&self) -> Result<WriteTransaction> {
+    pub(in crate::session) fn begin(&self) -> Result<WriteTransaction> {
         self.count_free_pages().inspect_err(|error| self.set_latch(error))?;
         guarded("beginning a write", || self.records.begin())
     }
@@ -147,7 +155,12 @@ impl Engine {
     /// Makes a transaction durable and then visible as the commit `sequence`.
     ///
     /// Nobody writes again when it fails: what was committed and cannot be shown may be there all the same.
-    pub(super) fn commit(&self, transaction: WriteTransaction, finished: Finished, sequence: u64) -> Result<()> {
+    pub(in crate::session) fn commit(
+        &self,
+        transaction: WriteTransaction,
+        finished: Finished,
+        sequence: u64,
+    ) -> Result<()> {
         let committed = guarded("committing", || {
             RecordFile::commit(transaction, finished)?;
             self.set_sequence(sequence);
@@ -178,7 +191,7 @@ impl Engine {
     }
 
     /// The last sequence number given out. Only the holder of the write turn may rely on it.
-    pub(super) fn sequence(&self) -> u64 {
+    pub(in crate::session) fn sequence(&self) -> u64 {
         self.sequence.load(Ordering::SeqCst)
     }
 
@@ -195,7 +208,7 @@ impl Engine {
     }
 
     /// The row that makes sequence and time survive a restart.
-    pub(super) fn state_row(&self, sequence: u64) -> Change {
+    pub(in crate::session) fn state_row(&self, sequence: u64) -> Change {
         let mut value = sequence.to_be_bytes().to_vec();
         value.extend_from_slice(&self.time_ms.load(Ordering::SeqCst).to_be_bytes());
         Change::Put { space: Space::Meta, key: STATE_KEY.to_vec(), value }
@@ -298,7 +311,7 @@ impl Engine {
     ///
     /// # Errors
     /// Those of a commit, after which nobody may write.
-    pub(super) fn count_free_pages(&self) -> Result<()> {
+    pub(in crate::session) fn count_free_pages(&self) -> Result<()> {
         /// What one commit may bring.
         const COMMIT_BYTES: u64 = 2 * limits::BATCH_BYTES as u64;
         // Pages that a reader needed the last time may be free by now.
@@ -322,7 +335,7 @@ impl Engine {
 
     /// Refuses every write from now on, until the store is reopened. The first cause is kept.
     pub(crate) fn set_latch(&self, cause: &Error) {
-        self.write_path.turns.latch.set(cause);
+        self.write_queue.turns.latch.set(cause);
     }
 }
 

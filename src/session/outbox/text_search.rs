@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::access::Access;
-use super::identity::Visibility;
-use super::search_outbox::shown;
-use super::token::{self, Fingerprint};
-use super::view::View;
+use super::feed::shown;
 use crate::error::{Error, ErrorKind, Result};
 use crate::search::{self, After, DocKey, Hits, Index, Request, Scope, Shape, Snippet};
+use crate::session::access::Access;
+use crate::session::identity::Visibility;
+use crate::session::token::{self, Fingerprint};
+use crate::session::view::View;
 use crate::value::id::Kind;
 use crate::value::limits::SEARCH_TAKE;
 

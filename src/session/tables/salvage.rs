@@ -10,8 +10,9 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::buffer::{entry_key, number_of};
 use super::check::check_file;
-use super::{TableState, directory, entry_key, number_of, schema_of};
+use super::{TableState, directory, schema_of};
 use crate::columnar::{
     Segment, SegmentMeta, SegmentWriter, TableSchema, batch_row_count, data_name, decode_batch, summary_name,
 };

@@ -3,14 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::buffer::entry_key;
 use super::sink::new_writer;
-use super::{SEGMENT_ROWS, directory, entry_key, forget_segment, key_of, manifest, put_segment, schema_of};
+use super::{SEGMENT_ROWS, directory, forget_segment, key_of, manifest, put_segment, schema_of};
 use crate::columnar::{MergedScan, Predicates, Run, SegmentMeta, TableView, data_name, summary_name};
 use crate::error::Result;
 use crate::model::tables::table::TableMetadata;
 use crate::records::Space;
 use crate::session::access::{Access, Session};
-use crate::session::engine::lock;
+use crate::session::lock::lock;
 use crate::value::Control;
 
 /// Segments of at most this many rows are merged with their neighbours when there are many.

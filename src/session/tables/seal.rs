@@ -1,13 +1,15 @@
 //! Seals the buffer of a table into segments.
 
+use super::buffer::stretches;
 use super::sink::new_writer;
-use super::{directory, key_of, put_segment, put_state, schema_of, state, stretches};
+use super::{directory, key_of, put_segment, put_state, schema_of, state};
 use crate::columnar::{data_name, summary_name};
 use crate::error::Result;
 use crate::model::tables::table::TableMetadata;
 use crate::records::Space;
 use crate::session::access::{Access, Session};
-use crate::session::engine::{Engine, lock};
+use crate::session::engine::Engine;
+use crate::session::lock::lock;
 use crate::value::Control;
 
 /// Seals the buffer of a table, each stretch of rows that follow each other into a segment; answers how many.

@@ -51,9 +51,9 @@ impl<P, A> Job<P, A> {
 }
 
 /// One plan of a group, and what became of it.
-pub(super) struct Member<P, A> {
-    pub(super) plan: Option<P>,
-    pub(super) answer: Option<Result<A>>,
+pub(in crate::session) struct Member<P, A> {
+    pub(in crate::session) plan: Option<P>,
+    pub(in crate::session) answer: Option<Result<A>>,
 }
 
 struct State<P, A> {
@@ -74,7 +74,7 @@ impl<P, A> State<P, A> {
 }
 
 /// The queue of writers and the turn that one of them holds. `P` is what a caller plans, `A` what it is answered.
-pub(super) struct Turns<P, A> {
+pub(in crate::session) struct Turns<P, A> {
     state: Mutex<State<P, A>>,
     /// A plan was queued.
     arrived: Condvar,
@@ -125,7 +125,7 @@ impl<P, A> Turns<P, A> {
     ///
     /// What the plan was refused with; `Latched`; `DeadlineExceeded` when no group had taken it along by then; `OutcomeUnknown`
     /// when the commit failed; what failed before it.
-    pub(super) fn submit(
+    pub(in crate::session) fn submit(
         &self,
         plan: P,
         deadline: Option<Instant>,
@@ -141,7 +141,11 @@ impl<P, A> Turns<P, A> {
     }
 
     /// Holds the turn alone while `f` runs: the frame of an explicit transaction.
-    pub(super) fn exclusive<T>(&self, deadline: Option<Instant>, f: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub(in crate::session) fn exclusive<T>(
+        &self,
+        deadline: Option<Instant>,
+        f: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
         self.latch.check()?;
         let own = Job::new(None, deadline);
         let Some(_leadership) = self.enter(&own)? else {
@@ -152,7 +156,7 @@ impl<P, A> Turns<P, A> {
         f()
     }
 
-    pub(super) fn queued(&self) -> usize {
+    pub(in crate::session) fn queued(&self) -> usize {
         lock(&self.state).queue.len()
     }
 

@@ -1,0 +1,81 @@
+//! The indexes of a state that are not complete.
+
+use super::view::View;
+use crate::error::Result;
+use crate::model::{Index, Resource, resource::registry};
+use crate::records::{Source, Space, envelope};
+use crate::value::wire::record;
+
+/// The row of [`Space::Meta`] with the indexes that are not complete.
+pub(crate) const FILLING_KEY: &[u8] = b"filling";
+
+record! {
+    /// An index that is being filled.
+    pub struct Filling {
+        /// Code of the kind.
+        pub kind: u8,
+        /// Number of the index.
+        pub index: u8,
+        /// Key of the last record whose entries it has; empty before the first.
+        pub after: Vec<u8>,
+    }
+
+    /// The indexes that are being filled.
+    pub struct Fillings {
+        /// In the order in which they are filled.
+        pub indexes: Vec<Filling>,
+    }
+}
+
+impl Fillings {
+    /// Those of a state.
+    ///
+    /// # Errors
+    /// `Corrupt` when their row is damaged.
+    pub(crate) fn of(source: Source<'_>) -> Result<Self> {
+        let row = source.get(Space::Meta, FILLING_KEY)?;
+        row.map_or_else(|| Ok(Self::default()), |row| envelope::from_row(FILLING_KEY, &row))
+    }
+
+    /// Whether an index has the entries of the record under `key`, as far as it is filled.
+    pub(crate) fn has(&self, kind: u8, index: u8, key: &[u8]) -> bool {
+        let mut listed = self.indexes.iter().filter(|filling| (filling.kind, filling.index) == (kind, index));
+        listed.next().is_none_or(|filling| key <= filling.after.as_slice())
+    }
+
+    fn numbers(&self, kind: u8) -> Vec<u8> {
+        let of_kind = self.indexes.iter().filter(|filling| filling.kind == kind);
+        of_kind.map(|filling| filling.index).collect()
+    }
+
+    /// The names of the indexes: `index 6 of file`.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let name = |filling: &Filling| {
+            let kind = registry::by_code(filling.kind).map_or("unknown kind", |known| known.kind.name);
+            format!("index {} of {kind}", filling.index)
+        };
+        self.indexes.iter().map(name).collect()
+    }
+}
+
+impl View<'_> {
+    /// The indexes of a kind that are complete in this state.
+    ///
+    /// # Errors
+    /// `Corrupt` when the row that lists the others is damaged.
+    pub(crate) fn complete_indexes<R: Resource>(&self) -> Result<Vec<&'static Index<R>>> {
+        let filling = match self.context().engine.growth.is_set() {
+            true => Fillings::of(self.source())?.numbers(R::KIND.code),
+            false => Vec::new(),
+        };
+        Ok(R::indexes().iter().filter(|index| !filling.contains(&index.number)).collect())
+    }
+
+    /// The indexes that are not complete in this state; `None` when the store has none.
+    ///
+    /// # Errors
+    /// As [`View::complete_indexes`].
+    pub(crate) fn fillings(&self) -> Result<Option<Fillings>> {
+        self.context().engine.growth.is_set().then(|| Fillings::of(self.source())).transpose()
+    }
+}

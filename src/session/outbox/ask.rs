@@ -1,0 +1,212 @@
+//! What queries and searches ask the text index, over exactly the state that their view sees.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::state::SearchOutbox;
+use crate::error::{Error, ErrorKind, Result};
+use crate::records::Source;
+use crate::search::{self, Ask, DocKey, Index, Request, Scope};
+use crate::session::identity::Visibility;
+use crate::session::view::View;
+use crate::value::RecordKey;
+use crate::value::id::Kind;
+use crate::value::limits::{SEARCH_FEED_CHANGES, SEARCH_OVERLAY_CHANGES};
+
+impl SearchOutbox {
+    /// The index, and its state with exactly what `view` sees: no later commit, and the view's open transaction.
+    pub(in crate::session) fn state_at(&self, view: &View<'_>) -> Result<(Arc<Index>, search::View)> {
+        let (index, state) = self.caught_up(view)?;
+        // Taken after the state, so that its log reaches as far as the state does.
+        let newest = view.context().engine.snapshot();
+        let mut touched = HashSet::new();
+        match view.source() {
+            Source::Turn(_) => self.touched_in_turn(view, newest.sequence, &mut touched)?,
+            Source::Snapshot(seen) if seen.sequence < state.sequence() => {
+                let later = View::new(Source::Snapshot(&newest), view.context(), &[]);
+                later.log_after(seen.sequence, |sequence, entry| {
+                    touched.extend(self.touched(&entry.events).map(|(key, _)| key));
+                    Ok(sequence < state.sequence())
+                })?;
+            }
+            Source::Snapshot(_) => {}
+        }
+        // What changed since is put back to what the view sees.
+        let keys: Vec<(DocKey, bool)> = touched.into_iter().map(|key| (key, false)).collect();
+        let changes = self.changes(index.shape(), view, &keys)?;
+        Ok((index, state.with(&changes)))
+    }
+
+    /// The index and its newest state, which no later commit than that of `view` is missing in.
+    fn caught_up(&self, view: &View<'_>) -> Result<(Arc<Index>, search::View)> {
+        /// Each time that the state falls back, another caller has met an error of the index.
+        const TRIES: usize = 16;
+        for _ in 0..TRIES {
+            let (index, snapshot) = self.catch_up(view.context())?;
+            let state = index.view();
+            if state.sequence() >= snapshot.sequence {
+                return Ok((index, state));
+            }
+        }
+        Err(Error::new(ErrorKind::Io, "the text index fails again and again; look at the disk of its directory"))
+    }
+
+    /// The keys of the records of a kind that a text query finds, among those that the caller may see: what it takes
+    /// tells nothing of the others.
+    ///
+    /// # Errors
+    /// As [`super::search`].
+    pub(in crate::session) fn matching(&self, view: &View<'_>, kind: Kind, text: &str) -> Result<HashSet<RecordKey>> {
+        let mut is_rebuilt = false;
+        loop {
+            let beginnings = self.beginnings();
+            let (index, state) = self.state_at(view)?;
+            let mut request = Request::new(search::parse(text, index.shape())?, 0);
+            let workspaces: Option<Arc<[String]>> = match view.visibility(kind) {
+                Visibility::All => None,
+                Visibility::None => return Ok(HashSet::new()),
+                Visibility::Workspaces(ids) => Some(ids.iter().cloned().collect()),
+            };
+            request.scopes = Some(vec![Scope { kinds: vec![kind.code], workspaces }]);
+            match state.matching(&request) {
+                Ok(keys) => return Ok(keys.into_iter().map(|found| found.key).collect()),
+                Err(error) if !is_rebuilt && matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) => {
+                    self.rebuild(view.context(), beginnings)?;
+                    is_rebuilt = true;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The keys of the records of a kind that may contain `piece` in their filter field `path`, letter case ignored:
+    /// none that does is missing. `None` when the index is no help, or not at hand: a filter never waits for it.
+    ///
+    /// A text field that is named like a filter field holds the text of that field.
+    pub(in crate::session) fn containing(
+        &self,
+        view: &View<'_>,
+        kind: Kind,
+        path: &str,
+        piece: &str,
+    ) -> Option<Vec<RecordKey>> {
+        let registered = self.by_code(kind.code)?;
+        if !(registered.text_fields)().iter().any(|(name, _)| *name == path) {
+            return None;
+        }
+        let state = self.at_hand(view)?;
+        // A damaged index is no reason for a filter to fail.
+        let keys = state.containing(kind.code, path, piece).ok()??;
+        Some(keys.into_iter().map(|found| found.key).collect())
+    }
+
+    /// The place of the column that holds a field of a kind; `None` when there is none.
+    pub(in crate::session) fn column(&self, view: &View<'_>, kind: Kind, path: &str) -> Option<usize> {
+        self.by_code(kind.code)?;
+        let index = self.opened_index(view)?;
+        // One that holds nothing yet is built by maintenance.
+        (index.view().sequence() > 0).then(|| index.shape().column(kind.code, path)).flatten()
+    }
+
+    /// The number of records of a kind whose cells fulfil every ask and that `visibility` admits, and the keys of further
+    /// records that have to be read to be counted. `None` when the index is no help, or not at hand.
+    pub(in crate::session) fn count_cells(
+        &self,
+        view: &View<'_>,
+        kind: Kind,
+        asks: &[Ask],
+        visibility: &Visibility,
+    ) -> Option<(u64, Vec<RecordKey>)> {
+        let scopes = match visibility {
+            Visibility::All => None,
+            Visibility::None => return Some((0, Vec::new())),
+            Visibility::Workspaces(ids) => {
+                Some(vec![Scope { kinds: vec![kind.code], workspaces: Some(ids.iter().cloned().collect()) }])
+            }
+        };
+        let state = self.at_hand(view)?;
+        let count = state.count_cells(asks, scopes.as_deref()).ok()?;
+        let unsettled = state.unsettled().into_iter().filter(|found| found.kind == kind.code);
+        Some((count, unsettled.map(|found| found.key).collect()))
+    }
+
+    /// The index, opened if it was not and a checkpoint says that this is worth it.
+    fn opened_index(&self, view: &View<'_>) -> Option<Arc<Index>> {
+        if cfg!(not(feature = "search")) {
+            return None;
+        }
+        if let Some(index) = self.open_index() {
+            return Some(index);
+        }
+        let snapshot = view.context().engine.snapshot();
+        let newest = View::new(Source::Snapshot(&snapshot), view.context(), &[]);
+        Self::recorded(&newest).ok()??;
+        self.index(&newest, snapshot.sequence).ok()
+    }
+
+    /// The state of the index with exactly what `view` sees, if little is missing in it; a filter never waits for more.
+    fn at_hand(&self, view: &View<'_>) -> Option<search::View> {
+        let index = self.opened_index(view)?;
+        let engine = &view.context().engine;
+        // What the view's commit is; an open transaction adds to the newest.
+        let snapshot = engine.snapshot();
+        let committed = match view.source() {
+            Source::Snapshot(seen) => seen.sequence,
+            Source::Turn(_) => snapshot.sequence,
+        };
+        let newest = View::new(Source::Snapshot(&snapshot), view.context(), &[]);
+        if let Ok(_feeding) = self.feeding.try_lock() {
+            let from = index.view().sequence();
+            // An index without anything is built by maintenance.
+            let most = SEARCH_FEED_CHANGES;
+            let missing = (from > 0).then(|| self.touched_between(&newest, from, snapshot.sequence, most)).flatten()?;
+            if !missing.is_empty() {
+                self.feed(&index, &newest, snapshot.sequence).ok()?;
+            }
+        }
+        let state = index.view();
+        // Taken after the state, so that its log reaches as far as the state does.
+        let snapshot = engine.snapshot();
+        let newest = View::new(Source::Snapshot(&snapshot), view.context(), &[]);
+        let (first, last) = (state.sequence().min(committed), state.sequence().max(committed));
+        // What the index misses is added as the view sees it, and what came later is put back.
+        let mut touched = if state.sequence() == 0 {
+            None
+        } else {
+            self.touched_between(&newest, first, last, SEARCH_OVERLAY_CHANGES)
+        }?;
+        self.touched_in_turn(view, committed, &mut touched).ok()?;
+        let keys: Vec<(DocKey, bool)> = touched.into_iter().map(|key| (key, false)).collect();
+        let changes = self.changes(index.shape(), view, &keys).ok()?;
+        Some(state.with(&changes))
+    }
+
+    /// Adds the documents that an open turn changed: by what its transaction has not logged yet, and by the plans that ran
+    /// before in its group, which have.
+    fn touched_in_turn(&self, view: &View<'_>, committed: u64, touched: &mut HashSet<DocKey>) -> Result<()> {
+        if let Source::Turn(_) = view.source() {
+            touched.extend(self.touched(view.pending()).map(|(key, _)| key));
+            view.log_after(committed, |_, entry| {
+                touched.extend(self.touched(&entry.events).map(|(key, _)| key));
+                Ok(true)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The documents that commits after `from` and up to `to` concern; `None` when they are more than
+    /// `most`, or not known.
+    fn touched_between(&self, view: &View<'_>, from: u64, to: u64, most: usize) -> Option<HashSet<DocKey>> {
+        let mut touched = HashSet::new();
+        if from == to {
+            return Some(touched);
+        }
+        let outcome = view.log_after(from, |sequence, entry| {
+            if sequence <= to {
+                touched.extend(self.touched(&entry.events).map(|(key, _)| key));
+            }
+            Ok(sequence < to && touched.len() <= most)
+        });
+        (outcome.is_ok() && touched.len() <= most).then_some(touched)
+    }
+}

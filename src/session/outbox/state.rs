@@ -1,0 +1,133 @@
+//! The text index of an open store: whether it is open, who feeds it, and the kinds that it holds.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
+
+use crate::disk::Owner;
+use crate::error::Result;
+use crate::model::{REGISTRY, Registered};
+#[cfg(test)]
+use crate::search::Change;
+use crate::search::{ColumnName, Index, Opened, Shape};
+use crate::session::lock::lock;
+use crate::value::stored::Members;
+
+/// The text index of an open store, opened when it is first needed.
+#[derive(Default)]
+pub(crate) struct SearchOutbox {
+    registry: OnceLock<&'static [Registered]>,
+    searchable: OnceLock<Vec<Searchable>>,
+    pub(super) opened: Mutex<Option<(Arc<Index>, Opened)>>,
+    /// Held while changes are fed: one feeder at a time.
+    pub(super) feeding: Mutex<()>,
+    pub(super) saved_at: Mutex<Option<Instant>>,
+    owner: Owner,
+}
+
+/// A kind that text search finds.
+#[derive(Clone, Copy)]
+pub(super) struct Searchable {
+    pub(super) registered: &'static Registered,
+    /// What a hit is shown from.
+    pub(super) summary: Members,
+}
+
+impl fmt::Debug for SearchOutbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SearchOutbox").field("is_open", &lock(&self.opened).is_some()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for SearchOutbox {
+    /// A fork must not stop the index: it would wait for threads that only the process has that opened the store.
+    #[expect(clippy::mem_forget, reason = "the process that opened the store frees it")]
+    fn drop(&mut self) {
+        if !self.owner.is_current() {
+            std::mem::forget(self.opened.get_mut().unwrap_or_else(PoisonError::into_inner).take());
+        }
+    }
+}
+
+impl SearchOutbox {
+    fn registry(&self) -> &'static [Registered] {
+        self.registry.get_or_init(|| REGISTRY)
+    }
+
+    /// Replaces the list of resources, before the index is first opened.
+    #[cfg(test)]
+    pub(in crate::session) fn set_registry(&self, registry: &'static [Registered]) {
+        assert!(self.registry.set(registry).is_ok());
+    }
+
+    /// How the index was opened, once it is.
+    #[cfg(test)]
+    pub(in crate::session) fn opened(&self) -> Option<Opened> {
+        lock(&self.opened).as_ref().map(|(_, how)| how.clone())
+    }
+
+    /// Drops what the index has checked of its files, so that the next search meets what is on the disk.
+    #[cfg(test)]
+    pub(in crate::session) fn forget_blocks(&self) {
+        self.open_index().into_iter().for_each(|index| index.forget_blocks());
+    }
+
+    /// Gives the index changes that no record had.
+    #[cfg(test)]
+    pub(in crate::session) fn falsify(&self, changes: &[Change]) {
+        let index = self.open_index().unwrap();
+        index.apply(changes, index.sequence()).unwrap();
+        index.commit().unwrap();
+    }
+
+    pub(super) fn open_index(&self) -> Option<Arc<Index>> {
+        lock(&self.opened).as_ref().map(|(index, _)| Arc::clone(index))
+    }
+
+    pub(super) fn known(&self, code: u8) -> Option<Searchable> {
+        self.searchable_kinds().iter().find(|known| known.registered.kind.code == code).copied()
+    }
+
+    pub(in crate::session) fn by_code(&self, code: u8) -> Option<&'static Registered> {
+        self.known(code).map(|known| known.registered)
+    }
+
+    /// The kinds that text search finds.
+    pub(in crate::session) fn searchable(&self) -> impl Iterator<Item = &'static Registered> {
+        self.searchable_kinds().iter().map(|known| known.registered)
+    }
+
+    pub(super) fn searchable_kinds(&self) -> &[Searchable] {
+        self.searchable.get_or_init(|| {
+            let searchable = self.registry().iter().filter(|registered| (registered.searchable)());
+            searchable.map(|registered| Searchable { registered, summary: (registered.summary_members)() }).collect()
+        })
+    }
+
+    pub(in crate::session) fn shape(&self) -> Shape {
+        let mut shape = Shape::default();
+        for registered in self.searchable() {
+            shape.kinds.push(registered.kind);
+            for (name, weight) in (registered.text_fields)() {
+                shape.add_field(name, weight);
+            }
+            for (path, is_float) in (registered.scalars)() {
+                shape.columns.push(ColumnName { kind: registered.kind.code, path: path.to_owned(), is_float });
+            }
+        }
+        shape
+    }
+
+    /// How often the index was begun anew since it was opened.
+    pub(in crate::session) fn beginnings(&self) -> u64 {
+        self.open_index().map_or(0, |index| index.beginnings())
+    }
+
+    /// Merges parts of the index while nobody writes.
+    ///
+    /// # Errors
+    /// When the merge fails, which the next pass tries again.
+    pub(crate) fn settle(&self) -> Result<()> {
+        self.open_index().map_or(Ok(()), |index| index.settle())
+    }
+}
