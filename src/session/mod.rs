@@ -27,6 +27,8 @@ mod write_path;
 
 #[cfg(test)]
 mod growth_tests;
+#[cfg(all(test, feature = "packages"))]
+mod growth_upgrade_tests;
 #[cfg(all(test, feature = "search"))]
 mod search_tests;
 #[cfg(test)]
@@ -49,8 +51,8 @@ pub use identity::{AccessPolicy, AllowAll, Identity, Visibility};
 pub use options::Settings;
 pub use query::{OrderTerm, Page, Plan, Query};
 pub use runner::{FreshIdRunner, JobRequest, JobRunner, NotebookRequest, QueueFailure};
-pub(crate) use subscribers::Caller;
-pub use subscribers::Subscriber;
+pub(crate) use subscribers::{Caller, SUBSCRIBER, parts_of, position_in, row_of};
+pub use subscribers::{Subscriber, SubscriberRef};
 pub(crate) use text_search::{TextAnswer, TextSearch, search};
 pub use view::View;
 pub(crate) use view::split_index_key;
