@@ -83,7 +83,9 @@ mod tests {
     use crate::records::Space;
     use crate::session::Access;
     use crate::store::StoreOptions;
-    use crate::value::limits::{self, SUBSCRIBER_NAME_BYTES, SUBSCRIBER_OWNER_BYTES, SUBSCRIBERS, SUBSCRIBERS_PER_OWNER};
+    use crate::value::limits::{
+        self, SUBSCRIBER_NAME_BYTES, SUBSCRIBER_OWNER_BYTES, SUBSCRIBERS, SUBSCRIBERS_PER_OWNER,
+    };
 
     fn options() -> StoreOptions {
         StoreOptions::default().maintenance_thread(false)

@@ -164,10 +164,10 @@ impl Scenario for Upgrade {
         let filter = json!({ "filter": format!("partNumber = \"{ADDED}\"") });
         let products = session.query_products(request(filter)).map_err(Problem::Refused)?.products.len();
         let files = session.query_files_linq(by_size()).map_err(Problem::Refused)?.available_files;
-        let is_added = |file: &stationdb::FileMetadata| file.properties.get("Name").is_some_and(|name| name == ADDED);
-        let files = files.iter().filter(|file| is_added(file)).count();
+        let files = files.iter().filter(|file| value(file).to_string().contains(ADDED)).count();
         let subscribers = store.subscribers().map_err(Problem::Refused)?;
-        let owned = subscribers.iter().filter(|told| told.name == ADDED && told.owner.as_deref() == Some("ada")).count();
+        let owned =
+            subscribers.iter().filter(|told| told.name == ADDED && told.owner.as_deref() == Some("ada")).count();
         for (step, count) in [("product", products), ("file", files), ("subscriber", owned)] {
             match count {
                 0 => false,
@@ -176,6 +176,10 @@ impl Scenario for Upgrade {
             };
         }
         // The filling goes on to its end, and then the index is used and right.
+        let headers = store.verify(VerifyLevel::Headers, &Control::default()).map_err(Problem::Refused)?;
+        if headers.incomplete_indexes.is_empty() {
+            return Ok(found);
+        }
         store.maintain(&Control::default()).map_err(Problem::Refused)?;
         let report = store.verify(VerifyLevel::Checksums, &Control::default()).map_err(Problem::Refused)?;
         if !report.is_sound() || !report.incomplete_indexes.is_empty() {
@@ -198,7 +202,8 @@ impl Scenario for Upgrade {
 fn every_change_of_an_upgrade_can_be_the_last() {
     for format in [1, 2] {
         let upgrade = Upgrade::from(format);
-        must_hold_from(&format!("upgrade from format {format}"), &upgrade, disk_with(&upgrade.files), 3);
+        // By day nothing or all of what was not synced survives; format 2 lacks no index, and has few changes.
+        must_hold_from(&format!("upgrade from format {format}"), &upgrade, disk_with(&upgrade.files), 2);
     }
 }
 
@@ -216,6 +221,10 @@ fn an_upgrade_without_a_barrier_is_found() {
         upgrade.run(&history).unwrap();
         let explored = explore(&upgrade, &history, Extent { draws: 4, recovery_one_in: 0, images_max: 2_000 });
         let failure = explored.failure.unwrap_or_else(|| panic!("without {name} {} images were good", explored.images));
-        println!("without {name}: red after {} images, {}", explored.images, failure.lines().next().unwrap_or_default());
+        println!(
+            "without {name}: red after {} images, {}",
+            explored.images,
+            failure.lines().next().unwrap_or_default()
+        );
     }
 }

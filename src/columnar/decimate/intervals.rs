@@ -252,7 +252,7 @@ mod tests {
     use arrow::array::{ArrayRef, Int32Array};
 
     use super::*;
-    use crate::model::table_data::DecimationDistribution;
+    use crate::model::tables::data::DecimationDistribution;
 
     /// There may be as many intervals as rows, and columns beyond count: what is kept until the end
     /// has one entry for each row.

@@ -13,9 +13,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::resource::registry;
 use crate::records::salvage::Salvaged;
 use crate::records::{Change, RecordFile, Source, Space};
-use crate::session::{Engine, Position, SUBSCRIBER, position_in, row_of};
 use crate::session::growth::format_row;
 use crate::session::table_store::largest_segment;
+use crate::session::{Engine, Position, SUBSCRIBER, position_in, row_of};
 use crate::store::format;
 use crate::value::key::after_prefix;
 use crate::value::{RecordKey, time};
@@ -71,7 +71,9 @@ impl Facts {
                 self.counters.extend(number(value).map(|number| (key.to_vec(), number)));
             }
             (Space::Positions, TRIMMED) if is_proven => self.trimmed = number(value),
-            (Space::Positions, _) => return !is_proven || !key.starts_with(SUBSCRIBER) || position_in(key, value).is_err(),
+            (Space::Positions, _) => {
+                return !is_proven || !key.starts_with(SUBSCRIBER) || position_in(key, value).is_err();
+            }
             (Space::Intents, _) => return !is_proven,
             (Space::Segments, _) => {
                 if !is_proven {

@@ -30,8 +30,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::resource::registry;
 use crate::records::salvage::{LostEntries, Proof, Salvaged};
 use crate::records::{Change, Collection, RecordFile, RecordFileOptions, Source, Space};
-use crate::session::{SUBSCRIBER, guarded, parts_of};
 use crate::session::table_store::{LostRows, TableSalvage};
+use crate::session::{SUBSCRIBER, guarded, parts_of};
 use crate::value::id::hex;
 use crate::value::{Control, ManualClock, RecordKey, limits, time};
 
