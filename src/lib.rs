@@ -143,7 +143,7 @@ pub use services::{
 pub use services::{TestPlanService, WorkItemService};
 pub use session::{
     AccessPolicy, AllowAll, ChangeEvent, ChangeStream, FreshIdRunner, Identity, JobRequest, JobRunner, NotebookRequest,
-    Plan, Position, QueueFailure, Session, Settings, Subscriber, Transaction, Visibility, What,
+    Plan, Position, QueueFailure, Session, Settings, Subscriber, SubscriberRef, Transaction, Visibility, What,
 };
 pub use store::{
     BackupReport, CompactReport, Finding, Lost, MaintenanceReport, SalvageReport, Store, StoreOptions, VerifyLevel,

@@ -15,7 +15,7 @@ use super::access::Access;
 use super::context::Context;
 use super::event::{LogEntry, What};
 use super::position::Position;
-use super::subscribers::SUBSCRIBER;
+use super::subscribers::{SUBSCRIBER, position_in};
 use super::view::View;
 use super::{Draft, Session};
 use crate::error::{Error, Result};
@@ -103,9 +103,8 @@ pub(crate) fn trim(draft: &mut Draft<'_>, derived_position: u64, batch: usize) -
     let positions = draft.raw_prefix(Space::Positions, SUBSCRIBER)?;
     let slowest = positions
         .iter()
-        .filter_map(|(_, value)| <[u8; 8]>::try_from(value.as_slice()).ok())
-        .map(u64::from_be_bytes)
-        .fold(derived_position, u64::min);
+        .filter_map(|(key, row)| position_in(key, row).ok())
+        .fold(derived_position, |slowest, position| slowest.min(position.0));
     let max = draft.context().settings().log_entries_max;
     let held = draft.view().source().len(Space::Log)?;
     let mut dropped = Vec::new();

@@ -94,7 +94,7 @@ pub(crate) fn fill(session: &Session, control: &Control) -> Result<u64> {
         control.check()?;
         // An index can wait, and deletes cannot.
         session.context().engine.check_space(STEP_BYTES as u64)?;
-        let (entries, is_done) = session.write(fill_step)?;
+        let (entries, is_done) = session.write(|draft| fill_step(draft, STEP_RECORDS))?;
         added += entries;
         if is_done {
             return Ok(added);
@@ -102,15 +102,15 @@ pub(crate) fn fill(session: &Session, control: &Control) -> Result<u64> {
     }
 }
 
-/// One commit of [`fill`].
+/// One commit of [`fill`], of at most so many records; returns whether all indexes are complete.
 #[cfg(test)]
-pub(super) fn step(session: &Session) -> Result<()> {
-    session.write(fill_step).map(drop)
+pub(super) fn step(session: &Session, most_records: usize) -> Result<bool> {
+    session.write(move |draft| fill_step(draft, most_records)).map(|(_, is_done)| is_done)
 }
 
-/// Adds the entries of some further records to the first index that is not complete; returns how
-/// many, and whether all indexes are complete.
-fn fill_step(draft: &mut Draft<'_>) -> Result<(u64, bool)> {
+/// Adds the entries of up to `most_records` further records to the first index that is not complete;
+/// returns how many entries, and whether all indexes are complete.
+fn fill_step(draft: &mut Draft<'_>, most_records: usize) -> Result<(u64, bool)> {
     let mut fillings = Fillings::of(draft.view().source())?;
     let Some(filling) = fillings.indexes.first_mut() else { return Ok((0, true)) };
     let prefix = [filling.kind];
@@ -128,7 +128,7 @@ fn fill_step(draft: &mut Draft<'_>) -> Result<(u64, bool)> {
         let source = draft.view().source();
         let mut cursor = source.cursor(Space::Records, &from, key::after_prefix(&prefix).as_deref())?;
         while let Some((key, row)) = cursor.next()? {
-            if records >= STEP_RECORDS || bytes >= STEP_BYTES {
+            if records >= most_records || bytes >= STEP_BYTES {
                 is_filled = false;
                 break;
             }

@@ -58,8 +58,9 @@ impl Visibility {
 ///
 /// Asked once for each call and kind of resource; the answer is part of every plan and every write. No answer depends on
 /// records that the caller may not read: for that, plans (`explain_…`) of a caller that sees a part of the records tell no
-/// counts, and scores of its searches use fixed statistics. Subscribers of the change feed take an unrestricted identity;
-/// see [`Service::CHANGES`].
+/// counts, and scores of its searches use fixed statistics. Subscribers of the change feed belong to the
+/// user that registered them, see [`Service::CHANGES`]: the policy has to know users by the same id for
+/// as long as their subscribers live.
 ///
 /// ```
 /// use stationdb::{AccessPolicy, Action, Identity, Service, Visibility};

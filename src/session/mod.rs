@@ -26,6 +26,8 @@ mod write_path;
 
 #[cfg(test)]
 mod growth_tests;
+#[cfg(all(test, feature = "packages"))]
+mod growth_upgrade_tests;
 #[cfg(test)]
 mod tests;
 
@@ -48,7 +50,7 @@ pub use position::Position;
 pub use query::{OrderTerm, Page, Plan, Query};
 pub use runner::{FreshIdRunner, JobRequest, JobRunner, NotebookRequest, QueueFailure};
 pub(crate) use settle::settle_indexes;
-pub(crate) use subscribers::Caller;
-pub use subscribers::Subscriber;
+pub(crate) use subscribers::{Caller, SUBSCRIBER, parts_of, position_in, row_of};
+pub use subscribers::{Subscriber, SubscriberRef};
 pub use view::View;
 pub(crate) use view::split_index_key;

@@ -1,8 +1,9 @@
-//! Subscribers of the change feed: durable positions by name.
+//! Subscribers of the change feed: durable positions by owner and name.
 //!
-//! The log is kept for them, so they cost the store, and whoever moves one decides what another reader finds. A position is
-//! stored without an owner: each belongs to nobody, and only a caller that the access policy restricts in nothing may use
-//! them. Reading the feed itself takes no subscriber, and shows each caller what it may see.
+//! The log is kept for them, so they cost the store, and whoever moves one decides what its reader
+//! finds. Each user has names of its own: no call of one depends on the names of another. What the
+//! host registers, and what a build of format 1 or 2 stored, belongs to nobody. Reading the feed
+//! takes no subscriber, and shows each caller what it may see.
 
 use super::access::{Access, Session};
 use super::context::Context;
@@ -11,20 +12,94 @@ use super::identity::Visibility;
 use super::position::Position;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::REGISTRY;
-use crate::records::Space;
-use crate::value::limits::{SUBSCRIBER_NAME_BYTES, SUBSCRIBERS};
-use crate::value::{Action, Service};
+use crate::records::{Space, envelope};
+use crate::value::limits::{SUBSCRIBER_NAME_BYTES, SUBSCRIBER_OWNER_BYTES, SUBSCRIBERS, SUBSCRIBERS_PER_OWNER};
+use crate::value::wire::record;
+use crate::value::{Action, Service, stored};
 
-/// What the key of a position begins with; the name follows.
-pub(super) const SUBSCRIBER: &[u8] = b"subscriber ";
+/// What the key of a subscriber begins with. The name follows; if it has an owner, first [`OWNED`],
+/// the owner and [`OWNED`] again.
+pub(crate) const SUBSCRIBER: &[u8] = b"subscriber ";
+/// A byte that no UTF-8 text has, so that no name and no owner is taken for another.
+const OWNED: u8 = 0xff;
+
+record! {
+    /// What is stored of a subscriber beside its key.
+    pub struct SubscriberRow {
+        /// Sequence up to which everything was handled.
+        since(3) pub position: u64,
+    }
+}
 
 /// A registered subscriber.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subscriber {
-    /// Its name.
+    /// Its name; another owner may have one of the same name.
     pub name: String,
+    /// The user id of whoever registered it; `None` for those of the host of the store, and for
+    /// those from before format 3.
+    pub owner: Option<String>,
     /// Everything up to here was handled.
     pub position: Position,
+}
+
+/// Which subscriber a call is about: one by its name, or one that a list told.
+///
+/// A name is one of the caller's own. For the host of the store, and for an unrestricted identity
+/// that has none of this name, it is the one of nobody. `&Subscriber` is that one, whoever owns it.
+///
+/// ```
+/// # fn main() -> stationdb::Result<()> {
+/// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
+/// use stationdb::{Identity, Store};
+///
+/// let store = Store::open(dir.path())?;
+/// store.session(Identity::user("ada")).register_subscriber("replica")?;
+/// // The host has none of this name, and removes ada's.
+/// store.unregister("replica")?;
+/// for subscriber in store.subscribers()? {
+///     assert_eq!((subscriber.name.as_str(), subscriber.owner.as_deref()), ("replica", Some("ada")));
+///     store.unregister(&subscriber)?;
+/// }
+/// assert!(store.subscribers()?.is_empty());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SubscriberRef<'a> {
+    /// `None`: whichever the caller means by the name.
+    owner: Option<Option<&'a str>>,
+    name: &'a str,
+}
+
+impl<'a> From<&'a str> for SubscriberRef<'a> {
+    fn from(name: &'a str) -> Self {
+        Self { owner: None, name }
+    }
+}
+
+impl<'a> From<&'a String> for SubscriberRef<'a> {
+    fn from(name: &'a String) -> Self {
+        name.as_str().into()
+    }
+}
+
+impl<'a> From<&'a Subscriber> for SubscriberRef<'a> {
+    fn from(subscriber: &'a Subscriber) -> Self {
+        Self { owner: Some(subscriber.owner.as_deref()), name: &subscriber.name }
+    }
+}
+
+/// A [`SubscriberRef`] that a write keeps until its turn.
+struct Named {
+    owner: Option<Option<String>>,
+    name: String,
+}
+
+impl From<SubscriberRef<'_>> for Named {
+    fn from(of: SubscriberRef<'_>) -> Self {
+        Self { owner: of.owner.map(|owner| owner.map(str::to_owned)), name: of.name.to_owned() }
+    }
 }
 
 /// Who uses a subscriber.
@@ -36,127 +111,247 @@ pub(crate) enum Caller {
     Host,
 }
 
+/// Whose subscribers a caller may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// Those that it owns.
+    Own,
+    /// All.
+    All,
+}
+
 impl Caller {
-    /// Refuses with `PermissionDenied` unless the policy lets the caller do `action` with the change feed, and read every
-    /// kind of resource, in all workspaces.
-    fn require(self, context: &Context, action: Action) -> Result<()> {
+    /// Asks the policy whose subscribers the caller may use for `action`. They stand in no workspace, so
+    /// only a grant for all workspaces counts.
+    fn reach(self, context: &Context, action: Action) -> Result<Reach> {
         let is_everywhere = |service, action| context.visibility(service, action) == Visibility::All;
-        let sees_all = || REGISTRY.iter().all(|registered| is_everywhere(registered.kind.service, Action::Read));
-        if self == Self::Host || (is_everywhere(Service::CHANGES, action) && sees_all()) {
-            return Ok(());
+        if self == Self::Host {
+            return Ok(Reach::All);
         }
-        let denied = format!(
-            "{:?} may not {action:?} a subscriber of the change feed: subscribers belong to nobody, so that takes {action:?} \
-             of {} and Read of every service, in every workspace",
-            context.user(),
-            Service::CHANGES
-        );
-        Err(Error::new(ErrorKind::PermissionDenied, denied))
+        if !is_everywhere(Service::CHANGES, action) {
+            let denied = format!(
+                "{:?} may not {action:?} a subscriber of the change feed: that takes {action:?} of {} in every workspace",
+                context.user(),
+                Service::CHANGES
+            );
+            return Err(Error::new(ErrorKind::PermissionDenied, denied));
+        }
+        let sees_all = REGISTRY.iter().all(|known| is_everywhere(known.kind.service, Action::Read));
+        Ok(if sees_all { Reach::All } else { Reach::Own })
+    }
+
+    /// The keys that the caller may mean, in the order in which they are looked up; a new subscriber
+    /// gets the first. They follow from the call and the policy alone: an answer about an owned
+    /// subscriber of somebody else would tell that there is one.
+    fn keys(self, context: &Context, action: Action, of: &Named) -> Result<Vec<Vec<u8>>> {
+        let reach = self.reach(context, action)?;
+        let (own, nobodys) = (key_of(Some(context.user()), &of.name), key_of(None, &of.name));
+        match (&of.owner, self, reach) {
+            (None, Self::Host, _) => Ok(vec![nobodys]),
+            (None, Self::Session, Reach::All) => Ok(vec![own, nobodys]),
+            (None, Self::Session, Reach::Own) => Ok(vec![own]),
+            (Some(owner), _, Reach::All) => Ok(vec![key_of(owner.as_deref(), &of.name)]),
+            (Some(Some(owner)), _, Reach::Own) if owner == context.user() => Ok(vec![own]),
+            (Some(_), _, Reach::Own) => Err(Error::new(
+                ErrorKind::PermissionDenied,
+                format!(
+                    "{:?} may {action:?} its own subscribers of the change feed only: others take Read of every service, in \
+                     every workspace",
+                    context.user()
+                ),
+            )),
+        }
     }
 }
 
 impl Session {
-    /// Registers a subscriber under `name` at the end of the feed, or finds the position that it has.
+    /// Registers a subscriber of the session's user under `name` at the end of the feed, or finds the
+    /// position that it has.
     ///
-    /// From then on the log is kept for it, within the store's bound. Subscribers belong to nobody, so only an unrestricted
-    /// identity may use them: one that the policy lets do [`Action::Create`] (to move one [`Action::Update`], to remove one
-    /// [`Action::Delete`]) with [`Service::CHANGES`], and read every service, in all workspaces.
+    /// From then on the log is kept for it, within the store's bound. The user of the session owns
+    /// it: only sessions of this user, those of unrestricted identities, and the host of the store
+    /// read, move or remove it. Other users may have subscribers of the same name, and learn
+    /// nothing of this one. To register one, the policy must let the identity do [`Action::Create`]
+    /// (to move it [`Action::Update`], to remove it [`Action::Delete`], to list it [`Action::Read`])
+    /// with [`Service::CHANGES`] in all workspaces. An identity that may also read every service
+    /// in all workspaces is unrestricted. Where it owns none of this name and nobody's has it,
+    /// as those from before format 3, it finds that one.
     ///
     /// # Errors
-    /// `PermissionDenied` for a restricted identity; `LimitExceeded` for a new name of more than `SUBSCRIBER_NAME_BYTES`, and
-    /// for more than `SUBSCRIBERS`; as any write.
+    /// `PermissionDenied` when the policy refuses; `LimitExceeded` for a new name of more than
+    /// `SUBSCRIBER_NAME_BYTES`, an owner of more than `SUBSCRIBER_OWNER_BYTES`, more than
+    /// `SUBSCRIBERS_PER_OWNER` of the user, and more than `SUBSCRIBERS` in all; as any write.
     pub fn register_subscriber(&self, name: &str) -> Result<Position> {
         self.register_as(Caller::Session, name)
+    }
+
+    /// The subscribers that the session may use, by owner and name: its user's own, and for an
+    /// unrestricted identity all.
+    ///
+    /// ```
+    /// # fn main() -> stationdb::Result<()> {
+    /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
+    /// use stationdb::{Identity, Store};
+    ///
+    /// let store = Store::open(dir.path())?;
+    /// let session = store.session(Identity::user("ada"));
+    /// let position = session.register_subscriber("replica")?;
+    /// assert_eq!(session.subscribers()?[0].position, position);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `PermissionDenied` when the policy refuses, see [`Session::register_subscriber`]; `Corrupt` when a
+    /// position is damaged; what the disk answers.
+    pub fn subscribers(&self) -> Result<Vec<Subscriber>> {
+        self.subscribers_as(Caller::Session)
     }
 
     /// Moves a registered subscriber forward; durable when this returns.
     ///
     /// # Errors
-    /// `PermissionDenied` for a restricted identity, see [`Session::register_subscriber`]; `NotFound` when no subscriber has
-    /// this name; `InvalidArgument` when the position lies before the one it has, or behind the last commit.
-    pub fn advance_subscriber(&self, name: &str, position: Position) -> Result<()> {
-        self.advance_as(Caller::Session, name, position)
+    /// `PermissionDenied` when the policy refuses, see [`Session::register_subscriber`]; `NotFound` when
+    /// the caller has no subscriber of this name; `InvalidArgument` when the position lies before
+    /// the one it has, or after the last commit.
+    pub fn advance_subscriber<'a>(&self, subscriber: impl Into<SubscriberRef<'a>>, position: Position) -> Result<()> {
+        self.advance_as(Caller::Session, subscriber.into(), position)
     }
 
-    /// Removes a subscriber; nothing happens when there is none with this name.
+    /// Removes a subscriber; nothing happens when the caller has none of this name.
     ///
     /// # Errors
-    /// `PermissionDenied` for a restricted identity, see [`Session::register_subscriber`]; as any write.
-    pub fn remove_subscriber(&self, name: &str) -> Result<()> {
-        self.remove_as(Caller::Session, name)
+    /// `PermissionDenied` when the policy refuses, see [`Session::register_subscriber`]; as any write.
+    pub fn remove_subscriber<'a>(&self, subscriber: impl Into<SubscriberRef<'a>>) -> Result<()> {
+        self.remove_as(Caller::Session, subscriber.into())
     }
 
     pub(crate) fn register_as(&self, caller: Caller, name: &str) -> Result<Position> {
-        let (key, name_bytes) = (key_of(name), name.len());
-        let last = self.position();
+        let (last, of) = (self.position(), Named::from(SubscriberRef::from(name)));
         self.write(move |draft| {
-            caller.require(draft.context(), Action::Create)?;
-            if let Some(bytes) = draft.raw(Space::Positions, &key)? {
-                return position_in(&bytes);
+            let keys = caller.keys(draft.context(), Action::Create, &of)?;
+            if let Some((_, position)) = find(draft, &keys)? {
+                return Ok(position);
             }
-            check_room(draft, name_bytes)?;
-            draft.put_raw(Space::Positions, key, last.0.to_be_bytes().to_vec());
+            let Some(key) = keys.into_iter().next() else { return Ok(last) };
+            check_room(draft, &key)?;
+            let row = row_of(&key, last)?;
+            draft.put_raw(Space::Positions, key, row);
             Ok(last)
         })
     }
 
-    pub(crate) fn advance_as(&self, caller: Caller, name: &str, position: Position) -> Result<()> {
-        let (key, name) = (key_of(name), shown(name));
-        let last = self.position();
+    pub(crate) fn advance_as(&self, caller: Caller, of: SubscriberRef<'_>, position: Position) -> Result<()> {
+        let (last, of) = (self.position(), Named::from(of));
         self.write(move |draft| {
-            caller.require(draft.context(), Action::Update)?;
+            let keys = caller.keys(draft.context(), Action::Update, &of)?;
+            let name = shown(&of.name);
             if position > last {
                 return Err(Error::invalid(format!(
                     "the last commit is {}, so the subscriber {name} cannot have read up to {}",
                     last.0, position.0
                 )));
             }
-            let Some(bytes) = draft.raw(Space::Positions, &key)? else {
+            let Some((key, stored)) = find(draft, &keys)? else {
                 return Err(Error::new(ErrorKind::NotFound, format!("no subscriber is registered as {name}")));
             };
-            let stored = position_in(&bytes)?;
             if position < stored {
                 return Err(Error::invalid(format!(
                     "the subscriber {name} is at {} and cannot go back to {}",
                     stored.0, position.0
                 )));
             }
-            draft.put_raw(Space::Positions, key, position.0.to_be_bytes().to_vec());
+            let row = row_of(key, position)?;
+            draft.put_raw(Space::Positions, key.clone(), row);
             Ok(())
         })
     }
 
-    pub(crate) fn remove_as(&self, caller: Caller, name: &str) -> Result<()> {
-        let key = key_of(name);
+    pub(crate) fn remove_as(&self, caller: Caller, of: SubscriberRef<'_>) -> Result<()> {
+        let of = Named::from(of);
         self.write(move |draft| {
-            caller.require(draft.context(), Action::Delete)?;
-            if draft.raw(Space::Positions, &key)?.is_some() {
-                draft.delete_raw(Space::Positions, key);
+            for key in caller.keys(draft.context(), Action::Delete, &of)? {
+                // A damaged row is removed like any other.
+                if draft.raw(Space::Positions, &key)?.is_some() {
+                    draft.delete_raw(Space::Positions, key);
+                    break;
+                }
             }
             Ok(())
         })
     }
 
-    /// All subscribers, by name.
-    pub(crate) fn all_subscribers(&self) -> Result<Vec<Subscriber>> {
+    pub(crate) fn subscribers_as(&self, caller: Caller) -> Result<Vec<Subscriber>> {
         self.read(|view| {
-            let stored = view.raw_prefix(Space::Positions, SUBSCRIBER)?;
-            let subscriber = |(key, position): (Vec<u8>, Vec<u8>)| {
-                let name = String::from_utf8_lossy(key.get(SUBSCRIBER.len()..).unwrap_or_default()).into_owned();
-                Ok(Subscriber { name, position: position_in(&position)? })
+            let prefix = match caller.reach(view.context(), Action::Read)? {
+                Reach::All => SUBSCRIBER.to_vec(),
+                Reach::Own => key_of(Some(view.context().user()), ""),
+            };
+            let stored = view.raw_prefix(Space::Positions, &prefix)?;
+            let subscriber = |(key, row): (Vec<u8>, Vec<u8>)| {
+                let (owner, name) = parts_of(&key);
+                Ok(Subscriber { name, owner, position: position_in(&key, &row)? })
             };
             stored.into_iter().map(subscriber).collect()
         })
     }
 }
 
-fn key_of(name: &str) -> Vec<u8> {
-    [SUBSCRIBER, name.as_bytes()].concat()
+fn key_of(owner: Option<&str>, name: &str) -> Vec<u8> {
+    match owner {
+        None => [SUBSCRIBER, name.as_bytes()].concat(),
+        Some(owner) => [SUBSCRIBER, &[OWNED], owner.as_bytes(), &[OWNED], name.as_bytes()].concat(),
+    }
 }
 
-fn position_in(bytes: &[u8]) -> Result<Position> {
-    let sequence = <[u8; 8]>::try_from(bytes).map(u64::from_be_bytes);
-    sequence.map(Position).map_err(|_| Error::corrupt("records.redb: the position of a subscriber is damaged"))
+/// Owner and name in a key.
+pub(crate) fn parts_of(key: &[u8]) -> (Option<String>, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let rest = key.get(SUBSCRIBER.len()..).unwrap_or_default();
+    let owned = rest.strip_prefix(&[OWNED]).and_then(|owned| {
+        let end = owned.iter().position(|byte| *byte == OWNED)?;
+        Some((owned.get(..end)?, owned.get(end + 1..)?))
+    });
+    match owned {
+        Some((owner, name)) => (Some(text(owner)), text(name)),
+        None => (None, text(rest)),
+    }
+}
+
+/// The first of the keys that has a row, and the position in it.
+fn find<'k>(draft: &Draft<'_>, keys: &'k [Vec<u8>]) -> Result<Option<(&'k Vec<u8>, Position)>> {
+    for key in keys {
+        if let Some(row) = draft.raw(Space::Positions, key)? {
+            return Ok(Some((key, position_in(key, &row)?)));
+        }
+    }
+    Ok(None)
+}
+
+/// The row of a subscriber under its key.
+///
+/// # Errors
+/// As [`envelope::to_row`].
+pub(crate) fn row_of(key: &[u8], position: Position) -> Result<Vec<u8>> {
+    envelope::to_row(key, &SubscriberRow { position: position.0 })
+}
+
+/// The position in the row of a subscriber. Formats 1 and 2 stored the sequence alone, and no owners.
+///
+/// A marked row may have eight bytes, too. With a damaged mark it is not taken for a sequence: no
+/// store has 2^56 commits, so the first byte of a sequence is zero.
+///
+/// # Errors
+/// `Corrupt` when the row is damaged.
+pub(crate) fn position_in(key: &[u8], row: &[u8]) -> Result<Position> {
+    if let Some(sealed) = envelope::in_row(row) {
+        let row: SubscriberRow = stored::read(envelope::open(key, 0, sealed)?)?;
+        return Ok(Position(row.position));
+    }
+    match <[u8; 8]>::try_from(row) {
+        Ok(sequence @ [0, ..]) if parts_of(key).0.is_none() => Ok(Position(u64::from_be_bytes(sequence))),
+        _ => Err(Error::corrupt("records.redb: the position of a subscriber is damaged")),
+    }
 }
 
 /// A name in a message. Stores from before the bound may have names of megabytes.
@@ -169,21 +364,42 @@ fn shown(name: &str) -> String {
 }
 
 /// Refuses a new subscriber beyond the bounds.
-fn check_room(draft: &Draft<'_>, name_bytes: usize) -> Result<()> {
-    if name_bytes > SUBSCRIBER_NAME_BYTES {
+fn check_room(draft: &Draft<'_>, key: &[u8]) -> Result<()> {
+    let (owner, name) = parts_of(key);
+    if name.len() > SUBSCRIBER_NAME_BYTES {
         return Err(Error::limit(format!(
-            "the name of the subscriber has {name_bytes} bytes; SUBSCRIBER_NAME_BYTES allows {SUBSCRIBER_NAME_BYTES}"
+            "the name of the subscriber has {} bytes; SUBSCRIBER_NAME_BYTES allows {SUBSCRIBER_NAME_BYTES}",
+            name.len()
         )));
     }
-    let mut cursor = draft.view().cursor(Space::Positions, SUBSCRIBER)?;
-    let mut count = 0;
-    while count < SUBSCRIBERS && cursor.visit(false, |_, _| ())?.is_some() {
-        count += 1;
+    if let Some(owner) = owner {
+        if owner.len() > SUBSCRIBER_OWNER_BYTES {
+            return Err(Error::limit(format!(
+                "the user id that would own the subscriber has {} bytes; SUBSCRIBER_OWNER_BYTES allows {SUBSCRIBER_OWNER_BYTES}",
+                owner.len()
+            )));
+        }
+        if is_full(draft, &key_of(Some(&owner), ""), SUBSCRIBERS_PER_OWNER)? {
+            return Err(Error::limit(format!(
+                "{owner:?} has as many subscribers as SUBSCRIBERS_PER_OWNER allows ({SUBSCRIBERS_PER_OWNER}); remove one \
+                 that nobody reads for any more"
+            )));
+        }
     }
-    if count >= SUBSCRIBERS {
+    if is_full(draft, SUBSCRIBER, SUBSCRIBERS)? {
         return Err(Error::limit(format!(
             "the store has as many subscribers as SUBSCRIBERS allows ({SUBSCRIBERS}); remove one that nobody reads for any more"
         )));
     }
     Ok(())
+}
+
+/// Whether so many subscribers are there whose keys begin with `prefix`.
+fn is_full(draft: &Draft<'_>, prefix: &[u8], most: usize) -> Result<bool> {
+    let mut cursor = draft.view().cursor(Space::Positions, prefix)?;
+    let mut count = 0;
+    while count < most && cursor.visit(false, |_, _| ())?.is_some() {
+        count += 1;
+    }
+    Ok(count >= most)
 }

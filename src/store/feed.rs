@@ -3,7 +3,7 @@
 use super::maintain::MAINTENANCE_USER;
 use super::open::Store;
 use crate::error::Result;
-use crate::session::{Caller, ChangeStream, Identity, Position, Session, Subscriber};
+use crate::session::{Caller, ChangeStream, Identity, Position, Session, Subscriber, SubscriberRef};
 
 impl Store {
     /// The change feed from `from` on, of everything: who holds the store may open a session for anybody, so no policy is
@@ -33,8 +33,9 @@ impl Store {
         self.feed().all_changes(from)
     }
 
-    /// Registers a subscriber under `name` at the end of the feed, or finds the position that it has; from then on the log is
-    /// kept for it, within [`crate::Settings::log_entries_max`].
+    /// Registers a subscriber of nobody under `name` at the end of the feed, or finds the position that it
+    /// has; from then on the log is kept for it, within [`crate::Settings::log_entries_max`]. Those that
+    /// users own under the same name are others, see [`SubscriberRef`].
     ///
     /// # Errors
     /// As [`Session::register_subscriber`], but that no policy is asked.
@@ -46,24 +47,25 @@ impl Store {
     ///
     /// # Errors
     /// As [`Session::advance_subscriber`], but that no policy is asked.
-    pub fn advance(&self, name: &str, position: Position) -> Result<()> {
-        self.feed().advance_as(Caller::Host, name, position)
+    pub fn advance<'a>(&self, subscriber: impl Into<SubscriberRef<'a>>, position: Position) -> Result<()> {
+        self.feed().advance_as(Caller::Host, subscriber.into(), position)
     }
 
-    /// All registered subscribers, by name.
+    /// All registered subscribers: those of nobody by name, then those of users by owner and name.
     ///
     /// # Errors
     /// What the disk answers; `Corrupt` when a position is damaged.
     pub fn subscribers(&self) -> Result<Vec<Subscriber>> {
-        self.feed().all_subscribers()
+        self.feed().subscribers_as(Caller::Host)
     }
 
-    /// Removes a subscriber; nothing happens when there is none with this name.
+    /// Removes a subscriber: by name one of nobody, else the one that [`Store::subscribers`] told. Nothing
+    /// happens when there is no such one.
     ///
     /// # Errors
     /// As any write.
-    pub fn unregister(&self, name: &str) -> Result<()> {
-        self.feed().remove_as(Caller::Host, name)
+    pub fn unregister<'a>(&self, subscriber: impl Into<SubscriberRef<'a>>) -> Result<()> {
+        self.feed().remove_as(Caller::Host, subscriber.into())
     }
 
     fn feed(&self) -> Session {
@@ -81,7 +83,9 @@ mod tests {
     use crate::records::Space;
     use crate::session::Access;
     use crate::store::StoreOptions;
-    use crate::value::limits::{self, SUBSCRIBER_NAME_BYTES, SUBSCRIBERS};
+    use crate::value::limits::{
+        self, SUBSCRIBER_NAME_BYTES, SUBSCRIBER_OWNER_BYTES, SUBSCRIBERS, SUBSCRIBERS_PER_OWNER,
+    };
 
     fn options() -> StoreOptions {
         StoreOptions::default().maintenance_thread(false)
@@ -106,6 +110,103 @@ mod tests {
             put(&store, (1..count).map(|number| number.to_string()));
             store.register("last")
         });
+        limits::holds_at(SUBSCRIBER_OWNER_BYTES, ErrorKind::LimitExceeded, |bytes| {
+            store.session(Identity::user("o".repeat(bytes))).register_subscriber("n")
+        });
+        limits::holds_at(SUBSCRIBERS_PER_OWNER, ErrorKind::LimitExceeded, |count| {
+            let store = options().open_on(Arc::new(MemoryDisk::new())).unwrap();
+            // An owner whose id begins like this one, and the host, do not count.
+            store.session(Identity::user("adam")).register_subscriber("0").unwrap();
+            store.register("0").unwrap();
+            let ada = store.session(Identity::user("ada"));
+            (0..count).try_for_each(|number| {
+                // Not the one of the host, which an unrestricted identity would find.
+                ada.register_subscriber(&format!("own {number}")).map(drop)
+            })
+        });
+    }
+
+    fn row(store: &Store, key: &[u8]) -> Option<Vec<u8>> {
+        store.feed().read(|view| view.raw(Space::Positions, key)).unwrap()
+    }
+
+    #[test]
+    fn a_subscriber_from_before_owners_belongs_to_nobody_also_when_it_moves() {
+        let disk = Arc::new(MemoryDisk::new());
+        let store = options().open_on(disk.clone()).unwrap();
+        put(&store, ["old".to_owned()]);
+        assert_eq!(row(&store, b"subscriber old").unwrap(), [0; 8]);
+        let ada = store.session(Identity::user("ada"));
+        ada.register_subscriber("own").unwrap();
+        let position = ada.position();
+        ada.advance_subscriber("old", position).unwrap();
+        assert_eq!(ada.register_subscriber("old").unwrap(), position);
+        // It is now written as format 3 does.
+        assert_eq!(row(&store, b"subscriber old").unwrap()[0], 0xff);
+        let listed = |store: &Store| {
+            let told = store.subscribers().unwrap().into_iter();
+            told.map(|told| (told.name, told.owner, told.position)).collect::<Vec<_>>()
+        };
+        let own = ada.register_subscriber("own").unwrap();
+        assert!(own < position);
+        let expected = [("old".to_owned(), None, position), ("own".to_owned(), Some("ada".to_owned()), own)];
+        assert_eq!(listed(&store), expected);
+        drop((ada, store));
+        assert_eq!(listed(&options().open_on(disk).unwrap()), expected);
+    }
+
+    #[test]
+    fn owners_and_names_are_never_taken_for_one_another() {
+        let store = options().open_on(Arc::new(MemoryDisk::new())).unwrap();
+        let texts = ["", "a", "ab", "b", "\u{ff}", "a\u{ff}b", "a subscriber b", "\0"];
+        for owner in texts {
+            store.register(&format!("nobody's {owner}")).unwrap();
+            for name in texts {
+                store.session(Identity::user(owner)).register_subscriber(name).unwrap();
+            }
+        }
+        let all = store.subscribers().unwrap();
+        assert_eq!(all.len(), texts.len() * (texts.len() + 1));
+        for owner in texts {
+            for name in texts {
+                let is_it = |told: &&Subscriber| (told.owner.as_deref(), told.name.as_str()) == (Some(owner), name);
+                assert_eq!(all.iter().filter(is_it).count(), 1, "{owner:?} {name:?}");
+            }
+        }
+        // Each is removed alone.
+        for (gone, subscriber) in all.iter().enumerate() {
+            store.unregister(subscriber).unwrap();
+            assert_eq!(store.subscribers().unwrap(), all[gone + 1..]);
+        }
+    }
+
+    #[test]
+    fn a_damaged_row_is_told_and_can_be_removed() {
+        let store = options().open_on(Arc::new(MemoryDisk::new())).unwrap();
+        store.session(Identity::user("ada")).register_subscriber("a").unwrap();
+        let key = b"subscriber \xffada\xffa";
+        let whole = row(&store, key).unwrap();
+        let damage = |bytes: Vec<u8>| {
+            let put = store.feed().write(move |draft| {
+                draft.put_raw(Space::Positions, key.to_vec(), bytes);
+                Ok(())
+            });
+            put.unwrap();
+        };
+        for bit in 0..whole.len() * 8 {
+            let mut flipped = whole.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            damage(flipped);
+            assert_eq!(store.subscribers().unwrap_err().kind(), ErrorKind::Corrupt, "bit {bit}");
+        }
+        // The form of formats 1 and 2 had no owners.
+        damage(vec![0; 8]);
+        assert_eq!(store.subscribers().unwrap_err().kind(), ErrorKind::Corrupt);
+        // The row of another subscriber is none of this one.
+        damage(crate::session::row_of(b"subscriber b", Position::START).unwrap());
+        assert_eq!(store.subscribers().unwrap_err().kind(), ErrorKind::Corrupt);
+        store.session(Identity::user("ada")).remove_subscriber("a").unwrap();
+        assert_eq!(store.subscribers().unwrap(), []);
     }
 
     #[test]

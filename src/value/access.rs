@@ -25,8 +25,10 @@ impl Service {
     pub const TABLES: Self = Self("tables");
     /// Files.
     pub const FILES: Self = Self("files");
-    /// Subscribers of the change feed. The policy is asked whether the caller may create, update or delete one; they stand
-    /// in no workspace, so anything but [`Visibility::All`](crate::Visibility::All) refuses.
+    /// Subscribers of the change feed. The policy is asked whether the caller may create, update, delete or
+    /// list its own; they stand in no workspace, so anything but
+    /// [`Visibility::All`](crate::Visibility::All) refuses. A caller that may also read every service in
+    /// all workspaces may use those of others.
     pub const CHANGES: Self = Self("changes");
 }
 

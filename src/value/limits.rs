@@ -136,6 +136,10 @@ pub const FINDINGS: usize = 1_000;
 pub const LOG_ENTRY_BYTES: usize = 16 * 1024 * 1024;
 /// Subscribers of the change feed: each is looked at whenever the log is trimmed.
 pub const SUBSCRIBERS: usize = 1_000;
+/// Subscribers of the change feed that one user owns.
+pub const SUBSCRIBERS_PER_OWNER: usize = 100;
+/// Bytes of the user id that owns a subscriber.
+pub const SUBSCRIBER_OWNER_BYTES: usize = 1_024;
 /// Bytes of the name of a subscriber.
 pub const SUBSCRIBER_NAME_BYTES: usize = 256;
 /// Operations that share one commit.

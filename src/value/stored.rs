@@ -31,7 +31,7 @@ impl Format {
     /// The first format, whose stores every later build reads.
     pub const FIRST: Self = Self(1);
     /// The format that this build writes, and the newest one that it reads.
-    pub const CURRENT: Self = Self(2);
+    pub const CURRENT: Self = Self(3);
 
     /// The format with this number, if this build reads it.
     #[must_use]

@@ -348,16 +348,21 @@ fn crash_in_recovery(
 
 /// Explores a whole run and insists that nothing is wrong.
 pub fn must_hold(name: &str, scenario: &dyn Scenario) {
-    must_hold_drawing(name, scenario, draws());
+    must_hold_drawing(name, scenario, SimDisk::new(first_seed()), draws());
 }
 
 /// As [`must_hold`], with fewer images of each change by day: for scenarios that are long.
 pub fn must_hold_by_day(name: &str, scenario: &dyn Scenario, draws_by_day: u64) {
-    must_hold_drawing(name, scenario, if is_night() { draws() } else { draws_by_day });
+    must_hold_from(name, scenario, SimDisk::new(first_seed()), draws_by_day);
 }
 
-fn must_hold_drawing(name: &str, scenario: &dyn Scenario, draws: u64) {
-    let history = History::new(SimDisk::new(first_seed()));
+/// As [`must_hold_by_day`], on a disk that holds something already.
+pub fn must_hold_from(name: &str, scenario: &dyn Scenario, disk: SimDisk, draws_by_day: u64) {
+    must_hold_drawing(name, scenario, disk, if is_night() { draws() } else { draws_by_day });
+}
+
+fn must_hold_drawing(name: &str, scenario: &dyn Scenario, disk: SimDisk, draws: u64) {
+    let history = History::new(disk);
     scenario.run(&history).unwrap();
     let begun = Instant::now();
     let extent = Extent { draws, recovery_one_in: recovery_one_in(), images_max: u64::MAX };

@@ -19,6 +19,8 @@ mod sequence;
 mod sessions;
 mod station;
 mod tables;
+#[cfg(feature = "packages")]
+mod upgrade;
 
 use harness::{Extent, History, Scenario, explore, must_hold};
 use scenarios::{Grouped, Records};

@@ -202,6 +202,10 @@ pub fn probes() -> Vec<(&'static str, Run)> {
             d.begin();
             w.session("ada").register_subscriber("replica").map(drop)
         }),
+        ("Session::subscribers", |w, d| {
+            d.begin();
+            w.session("ada").subscribers().map(drop)
+        }),
         ("Session::advance_subscriber", |w, d| {
             let ada = w.session("ada");
             let at = ada.register_subscriber("replica")?;

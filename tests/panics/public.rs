@@ -38,6 +38,7 @@ const PLAIN: &[&str] = &[
     "SearchSnippet",
     "Settings",
     "Subscriber",
+    "SubscriberRef",
     "TablePlan",
     "TableRows",
     "Touched",

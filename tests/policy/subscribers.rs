@@ -1,11 +1,15 @@
-//! Subscribers of the change feed belong to nobody: only an unrestricted identity uses them, and the host of the store.
+//! Subscribers of the change feed belong to the user who registered them, or to nobody: their owner uses them, an
+//! unrestricted identity, and the host of the store. To anybody else they are not there.
+
+use std::collections::BTreeSet;
+use std::path::Path;
 
 use stationdb::prelude::*;
 use stationdb::{
-    AccessPolicy, Action, ErrorKind, Identity, Position, Service, Session, Store, StoreOptions, Visibility,
+    AccessPolicy, Action, ErrorKind, Identity, Position, Service, Session, Store, StoreOptions, Subscriber, Visibility,
 };
 
-use crate::world::World;
+use crate::world::{MARK, World, request};
 
 #[derive(Debug)]
 struct Grants;
@@ -13,7 +17,7 @@ struct Grants;
 impl AccessPolicy for Grants {
     fn visible(&self, who: &Identity, service: Service, action: Action) -> Visibility {
         match (who.user_id(), service, action) {
-            // Reads everything and moves positions; nothing else.
+            // Reads everything and has subscribers; nothing else.
             ("replica", Service::CHANGES, _) | ("replica" | "reader", _, Action::Read) => Visibility::All,
             // May do all with the feed, and does not see the files of one workspace.
             ("half", Service::FILES, _) => Visibility::workspaces(["open"]),
@@ -24,52 +28,166 @@ impl AccessPolicy for Grants {
     }
 }
 
-/// What each of the three calls ends with.
-fn attempts(session: &Session) -> [Option<ErrorKind>; 4] {
-    let to = session.position();
-    [
-        session.register_subscriber("theirs").map(drop),
-        session.register_subscriber("new").map(drop),
-        session.advance_subscriber("theirs", to),
-        session.remove_subscriber("theirs"),
-    ]
-    .map(|outcome| outcome.err().map(|error| error.kind()))
+type Outcome = Result<String, ErrorKind>;
+type Call = fn(&Session, &Subscriber) -> stationdb::Result<String>;
+
+/// Every call that takes a subscriber: its method, and what it does with one of somebody, by its name or as it was listed.
+const CALLS: [(&str, Call); 6] = [
+    ("subscribers", |session, _| {
+        let told = session.subscribers()?.into_iter();
+        Ok(told.map(|told| format!("{} of {}; ", told.name, told.owner.unwrap_or_default())).collect())
+    }),
+    ("register_subscriber", |session, of| {
+        let now = session.position();
+        session.register_subscriber(&of.name).map(|at| if at == now { "new".into() } else { "found".into() })
+    }),
+    ("advance_subscriber", |session, of| {
+        session.advance_subscriber(&of.name, session.position()).map(|()| String::new())
+    }),
+    ("advance_subscriber", |session, of| session.advance_subscriber(of, session.position()).map(|()| String::new())),
+    ("remove_subscriber", |session, of| session.remove_subscriber(&of.name).map(|()| String::new())),
+    ("remove_subscriber", |session, of| session.remove_subscriber(of).map(|()| String::new())),
+];
+
+/// What each of the calls ends with.
+fn attempts(session: &Session, of: &Subscriber) -> Vec<Outcome> {
+    CALLS.iter().map(|(_, call)| call(session, of).map_err(|error| error.kind())).collect()
 }
 
-fn picture(store: &Store) -> Vec<(String, Position)> {
-    store.subscribers().unwrap().into_iter().map(|subscriber| (subscriber.name, subscriber.position)).collect()
+fn denied() -> Vec<Outcome> {
+    vec![Err(ErrorKind::PermissionDenied); CALLS.len()]
+}
+
+/// The only subscriber of this owner.
+fn owned(store: &Store, owner: Option<&str>) -> Subscriber {
+    let all = store.subscribers().unwrap();
+    let mut owned = all.into_iter().filter(|told| told.owner.as_deref() == owner);
+    let found = owned.next().unwrap_or_else(|| panic!("{owner:?} has no subscriber"));
+    assert_eq!(owned.next(), None);
+    found
 }
 
 #[test]
-fn a_restricted_identity_neither_registers_nor_moves_nor_removes_a_subscriber() {
-    let world = World::new();
-    let session = |who: &str| world.session(who);
-    let from = session("ada").register_subscriber("theirs").unwrap();
-    session("ada").create_products(vec![crate::world::request(serde_json::json!({"partNumber": "x"}))]).unwrap();
-    let before = picture(&world.store);
-    assert_eq!(before, [("theirs".to_owned(), from)]);
-    for who in ["guest", "stranger", "reader", "maker", "stationdb", "cleaner"] {
-        let session = session(who);
-        let [found, registered, advanced, removed] = attempts(&session);
-        let denied = Some(ErrorKind::PermissionDenied);
-        // The maker may create what it sees, which is everything; it moves and removes nothing.
-        let creates = if who == "maker" { None } else { denied };
-        let deletes = if who == "cleaner" { None } else { denied };
-        assert_eq!((found, registered, advanced, removed), (creates, creates, denied, deletes), "{who}");
-        world.store.unregister("new").unwrap();
-        if who == "cleaner" {
-            assert_eq!(picture(&world.store), []);
-            world.store.register("theirs").unwrap();
+fn every_call_with_a_subscriber_is_tried() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/session/subscribers.rs");
+    let text = std::fs::read_to_string(source).unwrap();
+    let public = text.lines().filter_map(|line| line.strip_prefix("    pub fn ")?.split(['(', '<']).next());
+    let tried: BTreeSet<&str> = CALLS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(public.collect::<BTreeSet<_>>(), tried);
+}
+
+/// A stranger, a colleague with the same rights, an owner, and an unrestricted identity; in a store where the owner
+/// has a subscriber of the name and in one where it has none.
+#[test]
+fn only_its_owner_and_an_unrestricted_identity_use_a_subscriber() {
+    let mut answers = Vec::new();
+    for is_there in [true, false] {
+        let world = World::new();
+        let theirs = Subscriber { name: "theirs".into(), owner: Some("member".into()), position: Position::START };
+        world.store.register("theirs").unwrap();
+        if is_there {
+            world.session("member").register_subscriber("theirs").unwrap();
         } else {
-            assert_eq!(picture(&world.store), before, "{who} changed something");
+            world.session("ada").register_subscriber("other").unwrap();
         }
-        // Whether a name is taken is not told either.
-        if who == "guest" {
-            let text = |name: &str| session.advance_subscriber(name, Position(u64::MAX)).unwrap_err().to_string();
-            assert_eq!(text("theirs"), text("other"));
+        let before = world.store.subscribers().unwrap();
+        for who in ["guest", "stranger", "stationdb", "nobody", ""] {
+            assert_eq!(attempts(&world.session(who), &theirs), denied(), "{who}");
+            assert_eq!(world.store.subscribers().unwrap(), before, "{who} changed something");
         }
+        // Each right by itself: who may only list, create or delete, and sees everything.
+        for (who, allowed) in [("reader", 0..1), ("maker", 0..2), ("cleaner", 0..1)] {
+            let outcomes = attempts(&world.session(who), &theirs);
+            for (at, outcome) in outcomes.iter().enumerate().filter(|(at, _)| *at < 4) {
+                assert_eq!(outcome.is_ok(), allowed.contains(&at), "{who}, {}: {outcome:?}", CALLS[at].0);
+            }
+        }
+        let left = world.store.subscribers().unwrap();
+        assert!(left.iter().all(|told| told.name == "other"), "the cleaner, which is unrestricted, left {left:?}");
+        world.store.register("theirs").unwrap();
+        if is_there {
+            world.session("member").register_subscriber("theirs").unwrap();
+        }
+
+        // A colleague is told the same whether the name is taken or not.
+        let before = world.store.subscribers().unwrap();
+        let colleague = world.session("colleague");
+        let mut told = Vec::new();
+        let mut ask = || {
+            told.extend(CALLS.iter().map(|(_, call)| match call(&colleague, &theirs) {
+                Ok(text) => text,
+                Err(error) => format!("{:?} {error}", error.kind()),
+            }));
+        };
+        ask();
+        assert_eq!(world.store.subscribers().unwrap(), before, "a colleague changed something");
+        ask();
+        answers.push(told);
     }
-    assert_eq!(attempts(&session("ada")), [None; 4]);
+    assert_eq!(answers[0], answers[1], "what a colleague is told depends on the subscribers of others");
+    let text = answers[0].join("; ");
+    assert!(!text.contains("member"), "{text}");
+    // By name it has its own: listed, registered, moved, removed. The member's is refused.
+    let kinds = answers[0].iter().map(|text| text.starts_with("PermissionDenied")).collect::<Vec<_>>();
+    let once = [false, false, false, true, false, true];
+    assert_eq!(kinds, [once, once].concat(), "{text}");
+
+    let world = World::new();
+    let member = world.session("member");
+    let from = member.register_subscriber("theirs").unwrap();
+    world.store.register("theirs").unwrap();
+    world.session("ada").create_products(vec![request(serde_json::json!({"partNumber": "x"}))]).unwrap();
+    let now = member.position();
+    assert!(now > from);
+    // Its owner lists, finds, and moves it, and that of nobody stays where it is.
+    assert_eq!(member.subscribers().unwrap(), [owned(&world.store, Some("member"))]);
+    assert_eq!(member.register_subscriber("theirs").unwrap(), from);
+    member.advance_subscriber("theirs", now).unwrap();
+    assert_eq!(owned(&world.store, Some("member")).position, now);
+    assert!(owned(&world.store, None).position < now);
+    let refused = member.advance_subscriber(&owned(&world.store, None), now).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::PermissionDenied, "{refused}");
+    // An unrestricted identity means that of nobody by the name, until it owns one, and reaches the member's as it is listed.
+    let ada = world.session("ada");
+    ada.advance_subscriber("theirs", now).unwrap();
+    assert_eq!(owned(&world.store, None).position, now);
+    let theirs = owned(&world.store, Some("member"));
+    ada.advance_subscriber(&theirs, ada.position()).unwrap();
+    assert!(owned(&world.store, Some("member")).position > now);
+    ada.remove_subscriber(&theirs).unwrap();
+    assert_eq!(ada.subscribers().unwrap(), [owned(&world.store, None)]);
+    ada.remove_subscriber("theirs").unwrap();
+    assert_eq!(ada.subscribers().unwrap(), []);
+    // And the owner removes its own.
+    member.register_subscriber("theirs").unwrap();
+    member.remove_subscriber("theirs").unwrap();
+    assert_eq!(world.store.subscribers().unwrap(), []);
+}
+
+#[test]
+fn a_restricted_owner_reads_what_the_policy_shows_it_from_its_position_on() {
+    let world = World::new();
+    let member = world.session("member");
+    let from = member.register_subscriber("theirs").unwrap();
+    let ada = world.session("ada");
+    for (number, workspace) in ["secret", "open", "secret", "open", "secret"].into_iter().enumerate() {
+        let name = if workspace == "secret" { MARK } else { "Plain" };
+        let product =
+            serde_json::json!({"partNumber": format!("{name} {number}"), "name": name, "workspace": workspace});
+        ada.create_products(vec![request(product)]).unwrap();
+    }
+    let mut changes = member.changes(from);
+    let mut seen = Vec::new();
+    while let Some(event) = changes.poll().unwrap() {
+        seen.push((event.workspace, event.name));
+        // As a reader that is cut off after each event, and goes on from where it stored that it was.
+        member.advance_subscriber("theirs", changes.position()).unwrap();
+        changes = member.changes(member.register_subscriber("theirs").unwrap());
+    }
+    assert_eq!(seen, vec![("open".to_owned(), "Plain".to_owned()); 2]);
+    // It is past what it was not shown.
+    member.advance_subscriber("theirs", changes.position()).unwrap();
+    assert!(owned(&world.store, Some("member")).position >= Position(from.0 + 5));
 }
 
 #[test]
@@ -77,13 +195,19 @@ fn a_policy_can_grant_the_feed_to_a_reader_of_everything() {
     let dir = tempfile::tempdir().unwrap();
     let store = StoreOptions::default().access_policy(Grants).open(dir.path()).unwrap();
     store.register("theirs").unwrap();
-    let before = picture(&store);
-    let denied = Some(ErrorKind::PermissionDenied);
-    for who in ["half", "guest", "reader", "stranger"] {
-        assert_eq!(attempts(&store.session(Identity::user(who))), [denied; 4], "{who}");
-        assert_eq!(picture(&store), before, "{who}");
+    let before = store.subscribers().unwrap();
+    let theirs = owned(&store, None);
+    for who in ["guest", "stranger"] {
+        assert_eq!(attempts(&store.session(Identity::user(who)), &theirs), denied(), "{who}");
     }
-    assert_eq!(attempts(&store.session(Identity::user("replica"))), [None; 4]);
-    let left: Vec<String> = picture(&store).into_iter().map(|(name, _)| name).collect();
-    assert_eq!(left, ["new"]);
+    let reader = attempts(&store.session(Identity::user("reader")), &theirs);
+    assert_eq!((&reader[0], &reader[1..]), (&Ok("theirs of ; ".to_owned()), &denied()[1..]));
+    // Who does not see everything has its own, and nothing of nobody's.
+    let half = attempts(&store.session(Identity::user("half")), &theirs);
+    let is_ok: Vec<bool> = half.iter().map(Result::is_ok).collect();
+    assert_eq!(is_ok, [true, true, true, false, true, false], "{half:?}");
+    assert_eq!(store.subscribers().unwrap(), before);
+    let replica = attempts(&store.session(Identity::user("replica")), &theirs);
+    assert!(replica.iter().all(Result::is_ok), "{replica:?}");
+    assert_eq!(store.subscribers().unwrap(), []);
 }

@@ -18,9 +18,11 @@ pub const MARK: &str = "Zebra";
 struct Roles;
 
 impl AccessPolicy for Roles {
-    fn visible(&self, who: &Identity, _service: Service, action: Action) -> Visibility {
+    fn visible(&self, who: &Identity, service: Service, action: Action) -> Visibility {
         match (who.user_id(), action) {
-            ("guest", _) => Visibility::workspaces(["open"]),
+            // Guests who may have subscribers.
+            ("member" | "colleague", _) if service == Service::CHANGES => Visibility::All,
+            ("guest" | "member" | "colleague", _) => Visibility::workspaces(["open"]),
             ("reader", Action::Read) | ("ada", _) => Visibility::All,
             ("maker", Action::Read | Action::Create) | ("cleaner", Action::Read | Action::Delete) => Visibility::All,
             _ => Visibility::None,

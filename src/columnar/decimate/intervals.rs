@@ -244,3 +244,42 @@ impl Pass {
         self.kept.append(&mut rows);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int32Array};
+
+    use super::*;
+    use crate::model::tables::data::DecimationDistribution;
+
+    /// There may be as many intervals as rows, and columns beyond count: what is kept until the end
+    /// has one entry for each row.
+    #[test]
+    fn a_row_that_many_columns_keep_is_kept_once() {
+        const ROWS: usize = 200;
+        const COLUMNS: usize = 50;
+        for (method, per_interval, most) in [
+            // Each interval has one row, which is least, greatest, first and last of all columns.
+            (DecimationMethod::MaxMin, 1, ROWS),
+            (DecimationMethod::EntryExit, 1, ROWS),
+            // The columns rise: the first row is the least of all, the last one the greatest.
+            (DecimationMethod::EntryExit, 10, 2 * ROWS / 10),
+        ] {
+            let column = || -> ArrayRef { Arc::new(Int32Array::from_iter_values(0..ROWS as i32)) };
+            let batch = RecordBatch::try_from_iter((0..COLUMNS).map(|number| (number.to_string(), column()))).unwrap();
+            let (keys, rows) = ((0..ROWS as i64).collect(), (0..ROWS as u32).collect());
+            let piece = Piece { run: 0, keys, batch, rows, at: 0 };
+            let intervals = (ROWS / per_interval) as u64;
+            let distribution = DecimationDistribution::EqualFrequency;
+            let decimation = Decimation { x: 0, y: vec![1], intervals, method, distribution, memory_bytes: 0 };
+            let cuts = Cuts::Rows((1..intervals).rev().map(|number| number * per_interval as u64).collect());
+            let mut pass = Pass::new(cuts, &decimation, COLUMNS, true);
+            pass.take(&[Source { piece: &piece, rows: 0..ROWS }]).unwrap();
+            pass.close();
+            assert_eq!(pass.kept.len(), most, "{method:?}, {per_interval} rows in each interval");
+            assert!(pass.kept.is_sorted());
+        }
+    }
+}

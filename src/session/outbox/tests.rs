@@ -586,6 +586,36 @@ fn a_walk_shows_nothing_that_left_the_workspaces_asked_for() {
     assert_eq!(session.search(request).unwrap().hits.len(), 2);
 }
 
+/// What hidden records have takes no memory of the caller's query, and so decides nothing that it is told.
+#[test]
+fn a_search_in_a_filter_looks_only_at_what_the_policy_shows() {
+    let disk = Arc::new(MemoryDisk::new());
+    let options = StoreOptions::default().access_policy(GuestsSeeW1).query_memory_bytes(16 * 1024);
+    let store = open_with(&disk, options);
+    let session = ada(&store);
+    write(&session, "open", "amplifier probe", "w1").unwrap();
+    let guest = store.session(Identity::user("guest"));
+    let filter = "search(\"amplifier\") and search(\"probe\")";
+    let query = |session: &Session| {
+        let query = super::Query { filter: Some(filter), take: 1, ..super::Query::default() };
+        let page = session.read(|view| view.query::<Note>(&query))?;
+        Ok::<_, crate::Error>(page.items.into_iter().map(|note| note.title).collect::<Vec<_>>())
+    };
+    assert_eq!(query(&guest).unwrap(), ["open"]);
+    session
+        .write(|draft| {
+            (0..2_000).try_for_each(|number| {
+                let id = draft.new_key::<Note>()?.to_id(IdForm::Guid);
+                let (title, body) = (format!("hidden {number}"), "amplifier probe".into());
+                draft.put(&Note { id, title, body, workspace: "w2".into() }, What::Created)
+            })
+        })
+        .unwrap();
+    // Whoever sees them is refused for what they take.
+    assert_eq!(query(&session).unwrap_err().kind(), ErrorKind::LimitExceeded);
+    assert_eq!(query(&guest).unwrap(), ["open"]);
+}
+
 #[test]
 fn a_filter_may_search_and_sees_the_state_of_its_view() {
     let disk = Arc::new(MemoryDisk::new());

@@ -13,15 +13,15 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::resource::registry;
 use crate::records::salvage::Salvaged;
 use crate::records::{Change, RecordFile, Source, Space};
-use crate::session::Engine;
 use crate::session::growth::format_row;
 use crate::session::tables::largest_segment;
+use crate::session::{Engine, Position, SUBSCRIBER, position_in, row_of};
 use crate::store::format;
+use crate::value::key::after_prefix;
 use crate::value::{RecordKey, time};
 
 /// Numbers that are passed over where it is not known how far a counter was.
 const MARGIN: u64 = 1 << 20;
-const SUBSCRIBER: &[u8] = b"subscriber ";
 const TRIMMED: &[u8] = b"trimmed";
 const RECORD_FILE: &str = "records.redb";
 
@@ -71,7 +71,9 @@ impl Facts {
                 self.counters.extend(number(value).map(|number| (key.to_vec(), number)));
             }
             (Space::Positions, TRIMMED) if is_proven => self.trimmed = number(value),
-            (Space::Positions, _) => return !is_proven || !key.starts_with(SUBSCRIBER) || number(value).is_none(),
+            (Space::Positions, _) => {
+                return !is_proven || !key.starts_with(SUBSCRIBER) || position_in(key, value).is_err();
+            }
             (Space::Intents, _) => return !is_proven,
             (Space::Segments, _) => {
                 if !is_proven {
@@ -229,10 +231,11 @@ impl Facts {
             changes.push(Change::Put { space: Space::Positions, key, value });
         }
         // Nobody has read what is not there yet.
-        let mut positions = Source::Snapshot(&snapshot).cursor(Space::Positions, SUBSCRIBER, None)?;
+        let end = after_prefix(SUBSCRIBER);
+        let mut positions = Source::Snapshot(&snapshot).cursor(Space::Positions, SUBSCRIBER, end.as_deref())?;
         while let Some((key, value)) = positions.next()? {
-            if number(&value).is_some_and(|position| position > sequence) {
-                let value = sequence.to_be_bytes().to_vec();
+            if position_in(&key, &value).is_ok_and(|position| position.0 > sequence) {
+                let value = row_of(&key, Position(sequence))?;
                 changes.push(Change::Put { space: Space::Positions, key, value });
             }
         }

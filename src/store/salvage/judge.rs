@@ -6,6 +6,7 @@ use crate::model::UploadChunk;
 use crate::records::salvage::Check;
 use crate::records::{Space, envelope};
 use crate::session::changes::read_log_row;
+use crate::session::{SUBSCRIBER, position_in};
 use crate::value::stored;
 
 /// Judges an entry.
@@ -41,6 +42,7 @@ pub(super) fn check(space: Space, key: &[u8], value: &[u8]) -> Check {
         Space::SmallBlobs | Space::Intents => can_be(key.len() == 8),
         Space::Blobs => can_be(key.len() == 8 && value.len() == 8),
         Space::Counters => can_be(is_text() && value.len() == 8),
+        Space::Positions if key.starts_with(SUBSCRIBER) => can_be(position_in(key, value).is_ok()),
         Space::Positions => can_be(is_text()),
         Space::PendingDelete => can_be(is_text() && value.is_empty()),
         Space::TableState => can_be(key.len() == 12),

@@ -30,8 +30,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::resource::registry;
 use crate::records::salvage::{LostEntries, Proof, Salvaged};
 use crate::records::{Change, Collection, RecordFile, RecordFileOptions, Source, Space};
-use crate::session::guarded;
 use crate::session::tables::{LostRows, TableSalvage};
+use crate::session::{SUBSCRIBER, guarded, parts_of};
 use crate::value::id::hex;
 use crate::value::{Control, ManualClock, RecordKey, limits, time};
 
@@ -352,6 +352,10 @@ fn key_text(space: Space, key: &[u8]) -> String {
     let text = || std::str::from_utf8(key).ok().map(str::to_owned);
     let known = match space {
         Space::Records | Space::RecordState => id(),
+        Space::Positions if key.starts_with(SUBSCRIBER) => Some(match parts_of(key) {
+            (None, name) => name,
+            (Some(owner), name) => format!("{name} of {owner}"),
+        }),
         Space::Positions | Space::Counters | Space::Meta => text(),
         Space::Log => <[u8; 8]>::try_from(key).ok().map(|key| u64::from_be_bytes(key).to_string()),
         _ => None,
