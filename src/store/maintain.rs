@@ -10,7 +10,7 @@ use super::open::Store;
 use crate::disk::{Owner, parent};
 use crate::error::{Error, Result};
 use crate::records::{Source, Space};
-use crate::session::{Access, Engine, Identity, Session, changes, growth, guarded, lock, settle_indexes};
+use crate::session::{Access, Engine, Identity, Session, changes, growth, guarded, lock, rewrite_record_file, settle_indexes};
 use crate::value::Control;
 
 /// The user id under which the store itself writes.
@@ -35,10 +35,21 @@ pub struct MaintenanceReport {
     pub log_entries_dropped: u64,
     /// Entries added to indexes that came with a later format than the store's.
     pub index_entries_added: u64,
+    /// Bytes by which the record file became smaller because it was rewritten.
+    pub record_file_bytes_returned: u64,
 }
 
 impl Store {
-    /// Does now what the maintenance thread does from time to time: removes files that nothing names, trims the log.
+    /// Does now what the maintenance thread does from time to time: removes files that nothing names, trims the log,
+    /// makes the record file smaller.
+    ///
+    /// The record file is rewritten when it has at least 4 MiB, more than half of it is free, at most
+    /// [`Settings::record_rewrite_bytes_max`] bytes of it are in use, the disk has room for twice these, and nobody
+    /// reads at the moment. Writers wait meanwhile, about @@@ for each 100 MB in use: @@@ at the most by default.
+    /// Readers that begin while the new file takes the place of the old one wait some 20 ms at the most. A rewrite that failed is not tried
+    /// again before the store is opened again. [`Store::compact`] does it at any size.
+    ///
+    /// [`Settings::record_rewrite_bytes_max`]: crate::Settings::record_rewrite_bytes_max
     ///
     /// # Errors
     /// As any write, and what `control` says.
@@ -74,6 +85,10 @@ pub(super) fn maintain(engine: &Arc<Engine>, control: &Control, is_idle: bool) -
         session.write(move |draft| changes::trim(draft, position, TRIM_BATCH))
     }) as u64;
     report.index_entries_added = steps.run(|| growth::fill(&session, control));
+    if is_idle {
+        // Last, so that what the steps before it freed counts.
+        report.record_file_bytes_returned = steps.run(|| rewrite_record_file(&session, control));
+    }
     match steps.failure {
         None => Ok(report),
         Some(error) => Err(error),
