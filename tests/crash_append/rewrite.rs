@@ -14,13 +14,15 @@ use crate::station::create;
 use crate::errors;
 
 /// Large enough that maintenance rewrites a record file that held them.
-const FILES: usize = 6;
+const FILES: usize = 5;
 const LARGE: usize = 900_000;
 const NEW: &str = "records.redb.new";
 
 struct Rewritten {
     /// A disk with a store of [`FILES`] files and some work items.
     filled: SimDisk,
+    /// The bytes of each file.
+    content: Vec<u8>,
 }
 
 impl Rewritten {
@@ -32,7 +34,7 @@ impl Rewritten {
             create(&ada(&store), &["before"]).unwrap();
         }
         drop(store);
-        Self { filled: filled.survivors(0, Survival::All) }
+        Self { filled: filled.survivors(0, Survival::All), content: content(LARGE) }
     }
 }
 
@@ -72,7 +74,8 @@ impl Scenario for Rewritten {
         };
         let failed = match store.maintain(&Control::default()) {
             Ok(report) => {
-                assert!(report.record_file_bytes_returned > 2 << 20, "{report:?}");
+                let has_failed = history.disk.trace().iter().any(|entry| entry.failed);
+                assert!(report.record_file_bytes_returned > 2 << 20 || has_failed, "{report:?}");
                 None
             }
             Err(error) => {
@@ -96,7 +99,7 @@ impl Scenario for Rewritten {
                 let mut bytes = Vec::new();
                 let kept = ada(store).download_file(&files[0].id, &mut bytes, &Control::default());
                 kept.map_err(Problem::Refused)?;
-                if bytes != content(LARGE) {
+                if bytes != self.content {
                     return Err(Problem::Wrong("the file that stays has other bytes".to_owned()));
                 }
                 found.insert("deleted".to_owned());
@@ -125,7 +128,7 @@ impl Scenario for Rewritten {
 
 #[test]
 fn every_change_of_a_rewrite_can_be_the_last() {
-    must_hold_by_day("rewrite", &Rewritten::new(), 4);
+    must_hold_by_day("rewrite", &Rewritten::new(), 3);
 }
 
 #[test]
