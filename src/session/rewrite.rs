@@ -25,9 +25,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// Rewrites the record file when more than half of it is free; returns the bytes by which it became smaller.
 ///
-/// Nothing is done while somebody reads, beyond the bounds of [`Engine::settings`], or when the disk has no room for
-/// the new file. After a failure it is left alone until the store is opened again, since maintenance would copy
-/// the file again and again.
+/// Nothing is done while somebody reads, beyond the bounds, or when the disk has no room for the new
+/// file. After a failure it is left alone until the store is opened again, since maintenance would copy the
+/// file again and again.
 ///
 /// # Errors
 /// Those of reading, writing and renaming record files. The old file is in use then, and the store takes

@@ -9,6 +9,7 @@ use super::verify::VerifyLevel;
 use crate::disk::sim::{Fault, OpKind, Pick, SimDisk};
 use crate::disk::{Disk, Mode};
 use crate::model::table_data::column;
+use crate::records::{Source, Space};
 use crate::value::ManualClock;
 use crate::*;
 
@@ -62,7 +63,7 @@ fn maintain(store: &Store) -> MaintenanceReport {
     store.maintain(&Control::default()).unwrap()
 }
 
-fn len(disk: &SimDisk) -> u64 {
+fn record_file_len(disk: &SimDisk) -> u64 {
     disk.open("records.redb", Mode::Read).unwrap().len().unwrap()
 }
 
@@ -109,9 +110,9 @@ fn the_record_file_becomes_smaller_while_the_store_is_open() {
     let first = changes.poll().unwrap().unwrap();
     session.advance_subscriber("mirror", Position(first.sequence)).unwrap();
     let newest = session.position();
-    let before = len(&disk);
+    let before = record_file_len(&disk);
     let report = maintain(&store);
-    let after = len(&disk);
+    let after = record_file_len(&disk);
     println!("{before} bytes, then {after}: {report:?}");
     assert!(after < before / 2, "{before} bytes became {after}");
     assert!(report.record_file_bytes_returned > before / 3, "{report:?}");
@@ -189,14 +190,20 @@ fn a_reader_that_comes_during_the_copy_sees_its_state_and_no_error() {
     let session = store.session(Identity::user("ada"));
     let emptied = fill_and_empty(&session);
     disk.set_latency(OpKind::Sync, Duration::from_millis(20));
+    let begun = disk.ops();
+    let is_copying = || {
+        let mut trace = disk.trace().into_iter().filter(|entry| entry.op >= begun);
+        trace.any(|entry| &*entry.path == "records.redb.new" && entry.kind == OpKind::Create)
+    };
     let report = std::thread::scope(|scope| {
         let pass = scope.spawn(|| maintain(&store));
-        while !disk.trace().iter().any(|entry| &*entry.path == "records.redb.new" && entry.kind == OpKind::Create) {
+        while !is_copying() {
             std::thread::sleep(Duration::from_millis(1));
         }
         let reader = store.engine().snapshot();
         let report = pass.join().unwrap();
-        drop(reader);
+        let mut cursor = Source::Snapshot(&reader).cursor(Space::SmallBlobs, &[], None).unwrap();
+        assert!(cursor.next().unwrap().is_some());
         report
     });
     disk.set_latency(OpKind::Sync, Duration::ZERO);
@@ -263,25 +270,27 @@ fn readers_and_writers_beside_rewrites_see_no_error() {
 /// Each bound alone keeps the file as it is.
 #[test]
 fn a_rewrite_keeps_to_its_bounds() {
-    let returned = |options: StoreOptions, capacity: Option<u64>, files: usize| {
+    let returned = |options: StoreOptions, capacity: Option<u64>, len: usize| {
         let disk = SimDisk::new(1);
         let store = options.open_on(Arc::new(disk.clone())).unwrap();
         let session = store.session(Identity::user("ada"));
-        let mut ids: Vec<_> = (0..files).map(|number| upload(&session, number).unwrap()).collect();
+        let content = &content(0)[..len];
+        let upload = || session.upload_file(&mut &*content, UploadFileRequest::default(), &Control::default()).unwrap();
+        let mut ids: Vec<_> = (0..FILES).map(|_| upload().to_string()).collect();
         create_product(&session, 0).unwrap();
-        let kept = ids.split_off(files - 1);
+        let kept = ids.split_off(FILES - 1);
         session.delete_files(ids).unwrap();
-        disk.set_capacity(capacity.map(|room| len(&disk) + room));
+        disk.set_capacity(capacity.map(|room| record_file_len(&disk) + room));
         let report = maintain(&store);
-        assert_eq!(download(&session, &kept[0]), content(files - 1));
+        assert_eq!(download(&session, &kept[0]), content);
         report.record_file_bytes_returned
     };
-    assert!(returned(options(), None, FILES) > 4 * MIB);
-    assert_eq!(returned(options().record_rewrite_bytes_max(0), None, FILES), 0, "never");
-    assert_eq!(returned(options().record_rewrite_bytes_max(LARGE as u64), None, FILES), 0, "too much is in use");
-    assert_eq!(returned(options(), None, 2), 0, "a small file");
-    assert_eq!(returned(options(), Some(2 * MIB), FILES), 0, "no room beside the reserve");
-    assert!(returned(options(), Some(8 * MIB), FILES) > 4 * MIB);
+    assert!(returned(options(), None, LARGE) > 4 * MIB);
+    assert_eq!(returned(options().record_rewrite_bytes_max(0), None, LARGE), 0, "never");
+    assert_eq!(returned(options().record_rewrite_bytes_max(LARGE as u64), None, LARGE), 0, "too much is in use");
+    assert_eq!(returned(options(), None, LARGE / 8), 0, "a small file");
+    assert_eq!(returned(options(), Some(2 * MIB), LARGE), 0, "no room beside the reserve");
+    assert!(returned(options(), Some(8 * MIB), LARGE) > 4 * MIB);
 }
 
 /// The disk fails before the fresh file has the name: the old one is in use, and takes writes.

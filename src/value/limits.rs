@@ -47,7 +47,7 @@ pub const RECORD_BYTES: usize = 4 * 1024 * 1024;
 /// Less is used again soon enough.
 pub const RECORD_REWRITE_BYTES_MIN: u64 = 4 * 1024 * 1024;
 /// Bytes in use up to which maintenance rewrites the record file, unless the options say otherwise: writers
-/// wait meanwhile, which should take less than a second.
+/// wait meanwhile, about a second for as much as this.
 pub const RECORD_REWRITE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Bytes of one appended batch after encoding.
 pub const BATCH_BYTES: usize = 64 * 1024 * 1024;
