@@ -10,7 +10,9 @@ use super::open::Store;
 use crate::disk::{Owner, parent};
 use crate::error::{Error, Result};
 use crate::records::{Source, Space};
-use crate::session::{Access, Engine, Identity, Session, changes, growth, guarded, lock, rewrite_record_file, settle_indexes};
+use crate::session::{
+    Access, Engine, Identity, Session, changes, growth, guarded, lock, rewrite_record_file, settle_indexes,
+};
 use crate::value::Control;
 
 /// The user id under which the store itself writes.

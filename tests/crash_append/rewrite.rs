@@ -7,11 +7,11 @@ use std::sync::Arc;
 use stationdb::faults::{Disk, Mode, OpKind, Pick, SimDisk, Survival};
 use stationdb::{Control, Error, FileService, GetFilesRequest, Store, VerifyLevel, WorkItemService};
 
+use crate::errors;
 use crate::files::{content, upload};
 use crate::harness::{Extent, History, Problem, Scenario, explore, first_seed, must_hold_by_day};
 use crate::scenarios::{ada, options};
 use crate::station::create;
-use crate::errors;
 
 /// Large enough that maintenance rewrites a record file that held them.
 const FILES: usize = 5;
