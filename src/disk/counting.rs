@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::{DirEntry, Disk, DiskFile, FileId, MemoryDisk, Mode};
 
@@ -20,6 +20,8 @@ pub struct CountingDisk {
     pub most_open: Arc<AtomicU64>,
     /// So many files may be open; one more fails, as it does for a process at its limit.
     pub open_max: Arc<AtomicU64>,
+    /// Whether asking which file a name leads to fails.
+    pub file_id_fails: Arc<AtomicBool>,
 }
 
 impl Default for CountingDisk {
@@ -30,6 +32,7 @@ impl Default for CountingDisk {
             open: Arc::default(),
             most_open: Arc::default(),
             open_max: Arc::new(AtomicU64::new(u64::MAX)),
+            file_id_fails: Arc::default(),
         }
     }
 }
@@ -109,6 +112,9 @@ impl Disk for CountingDisk {
         self.disk.sync_dir(path)
     }
     fn file_id(&self, path: &str) -> io::Result<FileId> {
+        if self.file_id_fails.load(Ordering::SeqCst) {
+            return Err(io::Error::other("the file system does not answer"));
+        }
         self.disk.file_id(path)
     }
     fn free_bytes(&self) -> io::Result<Option<u64>> {

@@ -15,8 +15,9 @@ use crate::disk::{FileId, Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::{drop_guarded, guarded};
 
-const NAME: &str = "records.redb";
-const NEW_NAME: &str = "records.redb.new";
+pub(super) const NAME: &str = "records.redb";
+/// The name of a record file until it is whole. One that is found when a store is opened is a leftover.
+pub(super) const NEW_NAME: &str = "records.redb.new";
 
 /// How the record file is kept.
 #[derive(Clone, Copy, Debug)]
@@ -32,16 +33,16 @@ pub(crate) struct RecordFileOptions {
 pub(crate) struct RecordFile {
     /// There until it is dropped, or could not be opened again after a failure.
     database: Option<Database>,
-    medium: Arc<Medium>,
-    free: Arc<FreeSpace>,
-    disk: SharedDisk,
+    pub(super) medium: Arc<Medium>,
+    pub(super) free: Arc<FreeSpace>,
+    pub(super) disk: SharedDisk,
     /// The file that is open, whatever its name is now.
-    id: FileId,
-    options: RecordFileOptions,
+    pub(super) id: FileId,
+    pub(super) options: RecordFileOptions,
     /// Why the file could not be opened again after a failure.
     lost: Option<Error>,
     /// Whether redb knows of no commit that failed, although the medium has failed.
-    is_read_only: bool,
+    pub(super) is_read_only: bool,
 }
 
 /// An open write transaction, whose writes stay in memory once one of them has failed. Dropped
@@ -80,27 +81,54 @@ impl Drop for WriteTransaction {
 }
 
 impl RecordFile {
-    /// Creates an empty record file under a temporary name and renames it, because redb creates in several steps.
+    /// Creates a record file that holds `first`.
     pub(crate) fn create(disk: &SharedDisk, options: RecordFileOptions, first: &[Change]) -> Result<()> {
         let failed = |attempt: &str, error| Error::io(format!("creating the record file: cannot {attempt}"), error);
-        if disk.exists(NEW_NAME).map_err(|error| failed("look for leftovers", error))? {
-            disk.remove_file(NEW_NAME).map_err(|error| failed("remove leftovers", error))?;
-        }
+        Self::write_new(disk, options, |record_file, transaction| {
+            let mut turn = Turn::open(transaction, Arc::new(record_file.snapshot(0)?));
+            turn.apply(first.iter().cloned())?;
+            turn.finish()
+        })?;
+        disk.rename(NEW_NAME, NAME).map_err(|error| failed("rename records.redb.new", error))?;
+        disk.sync_dir("").map_err(|error| failed("sync the store directory", error))
+    }
+
+    /// Writes a record file under the temporary name, because redb creates a file in several steps.
+    /// `fill` puts the rows into it, in one transaction. When this returns, the file is durable and
+    /// closed, and redb has cut the free pages off its end.
+    pub(super) fn write_new(
+        disk: &SharedDisk,
+        options: RecordFileOptions,
+        fill: impl FnOnce(&Self, &WriteTransaction) -> Result<Finished>,
+    ) -> Result<()> {
+        let failed = |attempt: &str, error| Error::io(format!("creating the record file: cannot {attempt}"), error);
+        Self::sweep(disk)?;
         let file = disk.open(NEW_NAME, Mode::CreateNew).map_err(|error| failed("create records.redb.new", error))?;
         let record_file = Self::over(disk, Medium::new(file), options)?;
+        // Nobody reads beside it, so it ends with the first failure.
+        record_file.medium.set_strict(true);
+        let medium = record_file.medium.clone();
         let transaction = record_file.begin()?;
         for table in Table::ALL {
             transaction.open_table(table)?;
         }
-        let finished = {
-            let mut turn = Turn::open(&transaction, Arc::new(record_file.snapshot(0)?));
-            turn.apply(first.iter().cloned())?;
-            turn.finish()?
-        };
+        let finished = fill(&record_file, &transaction)?;
         Self::commit(transaction, finished)?;
         drop(record_file);
-        disk.rename(NEW_NAME, NAME).map_err(|error| failed("rename records.redb.new", error))?;
-        disk.sync_dir("").map_err(|error| failed("sync the store directory", error))
+        // redb does not tell when closing failed.
+        medium.check()
+    }
+
+    /// Removes what an interrupted creation or rewrite left.
+    ///
+    /// # Errors
+    /// `Io` when it cannot be looked for or removed.
+    pub(crate) fn sweep(disk: &SharedDisk) -> Result<()> {
+        let failed = |error| Error::io("removing records.redb.new, which an interrupted call left", error);
+        if disk.exists(NEW_NAME).map_err(failed)? {
+            disk.remove_file(NEW_NAME).map_err(failed)?;
+        }
+        Ok(())
     }
 
     /// Whether there is a record file with more rows than [`Self::create`] was given.
@@ -124,7 +152,11 @@ impl RecordFile {
     /// # Errors
     /// `Corrupt` when the file is missing, is no redb file, or is damaged where redb keeps its free pages.
     pub(crate) fn open(disk: &SharedDisk, options: RecordFileOptions) -> Result<Self> {
-        let file = disk.open(NAME, Mode::ReadWrite).map_err(|error| {
+        Self::open_named(disk, NAME, options)
+    }
+
+    pub(super) fn open_named(disk: &SharedDisk, name: &str, options: RecordFileOptions) -> Result<Self> {
+        let file = disk.open(name, Mode::ReadWrite).map_err(|error| {
             if error.kind() == std::io::ErrorKind::NotFound {
                 Error::corrupt("the store has no records.redb; restore it from a backup")
             } else {

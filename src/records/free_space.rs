@@ -31,6 +31,10 @@ struct Counted {
     free_bytes: u64,
     /// Length of the file then.
     len: u64,
+    /// Bytes of the file then that never were written and take no room.
+    holes: u64,
+    /// Bytes of the pages that were in use then.
+    used_bytes: u64,
     /// What had been written then.
     written_bytes: u64,
     /// Bytes of values removed or replaced since.
@@ -49,6 +53,14 @@ impl FreeSpace {
         // What redb has cut off since then is the disk's again.
         let cut = counted.len.saturating_sub(medium.known_len());
         counted.free_bytes.saturating_sub(written.saturating_add(cut))
+    }
+
+    /// Bytes of the disk that the file takes, and those of the pages that were in use when they were
+    /// last counted; `None` when they never were.
+    pub(super) fn taken_and_used(&self, medium: &Medium) -> Option<(u64, u64)> {
+        let counted = *self.counted();
+        let taken = medium.known_len().saturating_sub(counted.holes);
+        counted.is_known.then_some((taken, counted.used_bytes))
     }
 
     /// Tells that a commit removed or replaced values of so many bytes.
@@ -84,7 +96,49 @@ impl FreeSpace {
         // Pages that were never written may be holes, and take room of the disk when they are.
         let holes = len.saturating_sub(file.allocated_bytes().unwrap_or(0));
         let free = free_bytes.unwrap_or(0).saturating_sub(holes).saturating_sub(len / PART);
-        *self.counted() =
-            Counted { is_known: free_bytes.is_some(), free_bytes: free, len, written_bytes, removed_bytes: 0 };
+        *self.counted() = Counted {
+            is_known: free_bytes.is_some(),
+            free_bytes: free,
+            len,
+            holes,
+            used_bytes: len.saturating_sub(free_bytes.unwrap_or(0)),
+            written_bytes,
+            removed_bytes: 0,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::disk::SharedDisk;
+    use crate::disk::sim::SimDisk;
+    use crate::records::{Change, RecordFile, RecordFileOptions, Space};
+
+    /// A commit cuts free pages off the end of the file: these are the disk's again, and not the file's.
+    #[test]
+    fn pages_that_were_cut_off_are_not_free() {
+        let disk: SharedDisk = Arc::new(SimDisk::new(1));
+        let options = RecordFileOptions { cache_bytes: 1 << 20, quick_repair: false };
+        RecordFile::create(&disk, options, &[]).unwrap();
+        let file = RecordFile::open(&disk, options).unwrap();
+        let key = |number: u64| number.to_be_bytes().to_vec();
+        let put = |number, len| Change::Put { space: Space::Blobs, key: key(number), value: vec![7; len] };
+        file.write(|turn| turn.apply((0..60).map(|number| put(number, 500_000)))).unwrap();
+        let delete = |number| Change::Delete { space: Space::Blobs, key: key(number) };
+        file.write(|turn| turn.apply((0..60).map(delete))).unwrap();
+        file.count_free_bytes(u64::MAX).unwrap();
+        let (first, len) = (file.free_bytes(), file.known_len());
+        for number in 100..104 {
+            file.write(|turn| turn.apply([put(number, 1)])).unwrap();
+        }
+        let (told, cut) = (file.free_bytes(), len - file.known_len());
+        assert!(cut > first / 4, "{cut} bytes of {len} were cut off, of which {first} were free");
+        file.count_free_bytes(u64::MAX).unwrap();
+        let free = bookkeeping::free_bytes(file.medium.file()).unwrap().unwrap();
+        println!("{first} bytes of {len} were free, {cut} were cut off, {told} were told and {free} are free");
+        assert!(told <= free, "{told} bytes were told, and {free} are free");
     }
 }

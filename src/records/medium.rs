@@ -136,6 +136,16 @@ impl Medium {
         }
     }
 
+    /// Lets nothing reach the file any more, as after a failure; `cause` is why. What redb writes stays in
+    /// memory, or is refused when `is_refusing`.
+    pub(super) fn stop_writing(&self, cause: Error, is_refusing: bool) {
+        let mut state = self.state_mut();
+        state.len = self.file.len().unwrap_or(state.len);
+        let failure = Failure { cause, pages: BTreeMap::new(), is_refusing };
+        state.failure.get_or_insert(failure).is_refusing = is_refusing;
+        self.has_failed.store(true, Ordering::Release);
+    }
+
     pub(super) fn file(&self) -> &dyn DiskFile {
         &*self.file
     }

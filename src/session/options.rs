@@ -47,6 +47,9 @@ pub struct Settings {
     pub reserve_bytes: u64,
     /// Two syncs a commit, so that the store opens in constant time after a power cut; default off.
     pub quick_repair: bool,
+    /// Bytes in use up to which maintenance rewrites the record file when more than half of it is free; writers wait
+    /// meanwhile. Default 64 MiB, 0 for never.
+    pub record_rewrite_bytes_max: u64,
     /// Whether a thread seals, merges and sweeps in the background; default on.
     pub maintenance_thread: bool,
     /// Entries of the change log that are kept for subscribers that do not advance; default 1,000,000.
@@ -76,6 +79,7 @@ impl Default for Settings {
             record_cache_bytes: limits::RECORD_CACHE_BYTES,
             reserve_bytes: 16 * 1024 * 1024,
             quick_repair: false,
+            record_rewrite_bytes_max: limits::RECORD_REWRITE_BYTES_MAX,
             maintenance_thread: true,
             log_entries_max: 1_000_000,
             seed: None,

@@ -24,6 +24,8 @@ mod backup_tests;
 #[cfg(test)]
 mod format_tests;
 #[cfg(test)]
+mod rewrite_tests;
+#[cfg(test)]
 mod salvage_tests;
 #[cfg(test)]
 mod scrub_tests;

@@ -149,6 +149,8 @@ impl StoreOptions {
         reserve_bytes: u64;
         /// Two syncs a commit, so that the store opens in constant time after a power cut.
         quick_repair: bool;
+        /// Bytes in use up to which maintenance rewrites the record file when more than half of it is free; 0 for never.
+        record_rewrite_bytes_max: u64;
         /// Whether a thread seals, merges and sweeps in the background.
         maintenance_thread: bool;
         /// Entries of the change log that are kept for subscribers that do not advance.
@@ -244,6 +246,7 @@ impl StoreOptions {
             create(&disk, options, self.settings.seed)?;
         }
         format::raise(&disk)?;
+        RecordFile::sweep(&disk)?;
         let records = RecordFile::open(&disk, options)?;
         let engine = Arc::new(Engine::start(self.settings, disk, records, lock)?);
         crate::services::sweep_contents(&engine)?;

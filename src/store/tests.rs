@@ -205,3 +205,50 @@ fn a_restore_wants_a_closed_source_and_an_empty_target() {
     store.close().unwrap();
     assert!(restore(&live, &dir.path().join("second")).unwrap().findings.is_empty());
 }
+
+fn create_product(session: &crate::Session, part_number: &str) -> crate::Result<()> {
+    use crate::ProductService;
+    let request = crate::CreateProductRequest { part_number: part_number.to_owned(), ..Default::default() };
+    session.create_products(vec![request]).map(|_| ())
+}
+
+/// That the place of the store could not be looked at is no loss: the call fails, and the next one goes through.
+#[test]
+fn a_passing_fault_of_the_look_at_the_place_does_not_latch() {
+    use std::sync::atomic::Ordering;
+    let disk = crate::disk::CountingDisk::default();
+    let options = StoreOptions::default().maintenance_thread(false);
+    let store = options.open_on(Arc::new(disk.clone())).unwrap();
+    let ada = store.session(Identity::user("ada"));
+    create_product(&ada, "before").unwrap();
+    disk.file_id_fails.store(true, Ordering::SeqCst);
+    assert_eq!(store.maintain(&Control::default()).unwrap_err().kind(), ErrorKind::Io);
+    assert_eq!(store.verify(VerifyLevel::Headers, &Control::default()).unwrap_err().kind(), ErrorKind::Io);
+    disk.file_id_fails.store(false, Ordering::SeqCst);
+    create_product(&ada, "after").unwrap();
+    // A file that is gone is a loss for good, also when it comes back.
+    disk.disk.rename("records.redb", "elsewhere").unwrap();
+    assert_eq!(store.maintain(&Control::default()).unwrap_err().kind(), ErrorKind::Latched);
+    disk.disk.rename("elsewhere", "records.redb").unwrap();
+    assert_eq!(create_product(&ada, "lost").unwrap_err().kind(), ErrorKind::Latched);
+}
+
+/// After a failed write the published snapshot is all that there is to read, so what works on the whole file leaves it.
+#[test]
+fn nothing_works_on_the_whole_record_file_after_a_failed_write() {
+    use crate::ProductService;
+    use crate::disk::sim::{Fault, OpKind, Pick, SimDisk};
+    let disk = SimDisk::new(1);
+    let options = StoreOptions::default().maintenance_thread(false).record_cache_bytes(0);
+    let mut store = options.open_on(Arc::new(disk.clone())).unwrap();
+    create_product(&store.session(Identity::user("ada")), "before").unwrap();
+    disk.inject(Pick::kind(OpKind::Sync).on_path("records.redb").once(), Fault::Io);
+    let error = create_product(&store.session(Identity::user("ada")), "unknown").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutcomeUnknown);
+    for _ in 0..2 {
+        assert_eq!(store.compact().unwrap_err().kind(), ErrorKind::Latched);
+        assert_eq!(store.verify_pages(&Control::default()).unwrap_err().kind(), ErrorKind::Latched);
+        let found = store.session(Identity::user("ada")).query_products(Default::default()).unwrap().products;
+        assert_eq!(found.iter().map(|one| one.part_number.as_deref().unwrap()).collect::<Vec<_>>(), ["before"]);
+    }
+}

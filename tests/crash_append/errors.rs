@@ -8,7 +8,7 @@ use std::time::Instant;
 use stationdb::faults::{Disk, Fault, OpKind, Pick, SimDisk, Survival};
 use stationdb::{Error, ErrorKind};
 
-use crate::harness::{History, Scenario, check, counted, file_kind, first_seed, is_night};
+use crate::harness::{History, Scenario, check, counted, file_kind, first_seed, is_night, is_record_file};
 use crate::scenarios::{Grouped, Records};
 
 #[test]
@@ -81,7 +81,7 @@ pub fn every_operation_fails(name: &str, scenario: &dyn Scenario) {
 pub fn operations_fail(name: &str, scenario: &dyn Scenario, one_in: usize) {
     let one_in = if is_night() { 1 } else { one_in };
     let begun = Instant::now();
-    let whole = History::new(SimDisk::new(first_seed()));
+    let whole = History::new(scenario.disk());
     scenario.run(&whole).unwrap();
     let ops = whole.disk.ops();
     let (mut runs, mut kinds) = (0_u64, BTreeMap::<String, u64>::new());
@@ -103,7 +103,7 @@ pub fn operations_fail(name: &str, scenario: &dyn Scenario, one_in: usize) {
         let faults = [(Pick::op(op), Fault::Io)].into_iter().chain(for_ever).chain(others);
         for (pick, fault) in faults.take(if is_first_only { 1 } else { usize::MAX }) {
             let place = format!("{name}: {fault:?} at {pick:?}, seed {}", first_seed());
-            let history = History::new(SimDisk::new(first_seed()));
+            let history = History::new(scenario.disk());
             history.disk.inject(pick, fault);
             let outcome = catch_unwind(AssertUnwindSafe(|| scenario.run(&history)));
             let outcome = outcome.unwrap_or_else(|_| panic!("{place}: a panic left the library"));
@@ -136,11 +136,11 @@ pub fn operations_fail(name: &str, scenario: &dyn Scenario, one_in: usize) {
 /// committed before is still read.
 pub fn reads_go_on(name: &str, scenario: &dyn Scenario, one_in: usize) {
     let begun = Instant::now();
-    let whole = History::new(SimDisk::new(first_seed()));
+    let whole = History::new(scenario.disk());
     scenario.run(&whole).unwrap();
     let is_change = |kind| matches!(kind, OpKind::Write | OpKind::SetLen | OpKind::Sync);
     let changes = whole.disk.trace().into_iter();
-    let changes: Vec<_> = changes.filter(|entry| &*entry.path == "records.redb" && is_change(entry.kind)).collect();
+    let changes: Vec<_> = changes.filter(|entry| is_record_file(&entry.path) && is_change(entry.kind)).collect();
     let one_in = if is_night() { 1 } else { one_in };
     let mut looked = 0;
     for (turn, entry) in changes.iter().enumerate().skip(first_seed() as usize % one_in).step_by(one_in) {
@@ -150,7 +150,7 @@ pub fn reads_go_on(name: &str, scenario: &dyn Scenario, one_in: usize) {
             _ => Fault::NoSpace,
         };
         let place = format!("{name}: {fault:?} at operation {} ({:?}), seed {}", entry.op, entry.kind, first_seed());
-        let history = History::new(SimDisk::new(first_seed()));
+        let history = History::new(scenario.disk());
         history.disk.inject(Pick::op(entry.op), fault);
         let outcome = catch_unwind(AssertUnwindSafe(|| scenario.run(&history)));
         let _ = outcome.unwrap_or_else(|_| panic!("{place}: a panic left the library"));

@@ -48,6 +48,11 @@ pub fn file_kind(path: &str) -> String {
     format!("{directory}.{}", path.rsplit_once('.').map_or("", |(_, extension)| extension))
 }
 
+/// Whether a path is that of the record file, by either name: a rewrite opens it by the second.
+pub fn is_record_file(path: &str) -> bool {
+    ["records.redb", "records.redb.new"].contains(&path)
+}
+
 /// The steps of one run, with the operations before which they began and were acknowledged.
 #[derive(Debug)]
 pub struct History {
@@ -118,7 +123,7 @@ impl History {
     /// more then.
     pub fn reads_go_on(&self, look: impl FnOnce() -> Result<(), String>) {
         let is_read = |kind| matches!(kind, OpKind::Read | OpKind::Len);
-        let failed = |entry: &TraceEntry| entry.failed && &*entry.path == "records.redb" && is_read(entry.kind);
+        let failed = |entry: &TraceEntry| entry.failed && is_record_file(&entry.path) && is_read(entry.kind);
         self.disk.heal();
         if self.disk.trace().iter().any(failed) {
             return;
@@ -195,6 +200,10 @@ pub enum Problem {
 
 /// How the store of a scenario is opened, and what of it is found in an open store.
 pub trait Scenario: Sync {
+    /// The disk that a run begins on.
+    fn disk(&self) -> SimDisk {
+        SimDisk::new(first_seed())
+    }
     fn open(&self, disk: SimDisk) -> Result<Store, Error>;
     /// Runs the steps; stops at the first error, so that faults may be put below it.
     fn run(&self, history: &History) -> Result<(), Error>;
@@ -348,21 +357,16 @@ fn crash_in_recovery(
 
 /// Explores a whole run and insists that nothing is wrong.
 pub fn must_hold(name: &str, scenario: &dyn Scenario) {
-    must_hold_drawing(name, scenario, SimDisk::new(first_seed()), draws());
+    must_hold_drawing(name, scenario, draws());
 }
 
 /// As [`must_hold`], with fewer images of each change by day: for scenarios that are long.
 pub fn must_hold_by_day(name: &str, scenario: &dyn Scenario, draws_by_day: u64) {
-    must_hold_from(name, scenario, SimDisk::new(first_seed()), draws_by_day);
+    must_hold_drawing(name, scenario, if is_night() { draws() } else { draws_by_day });
 }
 
-/// As [`must_hold_by_day`], on a disk that holds something already.
-pub fn must_hold_from(name: &str, scenario: &dyn Scenario, disk: SimDisk, draws_by_day: u64) {
-    must_hold_drawing(name, scenario, disk, if is_night() { draws() } else { draws_by_day });
-}
-
-fn must_hold_drawing(name: &str, scenario: &dyn Scenario, disk: SimDisk, draws: u64) {
-    let history = History::new(disk);
+fn must_hold_drawing(name: &str, scenario: &dyn Scenario, draws: u64) {
+    let history = History::new(scenario.disk());
     scenario.run(&history).unwrap();
     let begun = Instant::now();
     let extent = Extent { draws, recovery_one_in: recovery_one_in(), images_max: u64::MAX };

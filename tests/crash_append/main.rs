@@ -14,6 +14,7 @@ mod known_bad;
 mod long_append;
 #[cfg(feature = "packages")]
 mod packages;
+mod rewrite;
 mod scenarios;
 mod sequence;
 mod sessions;

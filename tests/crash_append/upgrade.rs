@@ -12,7 +12,7 @@ use stationdb::faults::{Disk, Mode, OpKind, Pick, SimDisk, Survival, parent, rea
 use stationdb::prelude::*;
 use stationdb::{Control, Error, ManualClock, Store, VerifyLevel};
 
-use crate::harness::{Extent, History, Problem, Scenario, explore, first_seed, must_hold_from};
+use crate::harness::{Extent, History, Problem, Scenario, explore, first_seed, must_hold_by_day};
 use crate::scenarios::{ada, options};
 
 /// In the name of what the steps add; nothing in a fixture has it.
@@ -138,6 +138,10 @@ impl Upgrade {
 }
 
 impl Scenario for Upgrade {
+    fn disk(&self) -> SimDisk {
+        disk_with(&self.files)
+    }
+
     fn open(&self, disk: SimDisk) -> Result<Store, Error> {
         self.is_untouched_or_raised(&disk)?;
         // A day after the fixture was written, so that nothing in it expires.
@@ -203,7 +207,7 @@ fn every_change_of_an_upgrade_can_be_the_last() {
     for format in [1, 2] {
         let upgrade = Upgrade::from(format);
         // By day nothing or all of what was not synced survives; format 2 lacks no index, and has few changes.
-        must_hold_from(&format!("upgrade from format {format}"), &upgrade, disk_with(&upgrade.files), 2);
+        must_hold_by_day(&format!("upgrade from format {format}"), &upgrade, 2);
     }
 }
 

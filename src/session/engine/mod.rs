@@ -9,8 +9,8 @@ mod turns_tests;
 mod write_queue;
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock, Weak};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard, Weak};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -38,7 +38,8 @@ pub(crate) struct Engine {
     pub(crate) disk: SharedDisk,
     /// Contents of files and packages.
     pub(crate) blobs: BlobStore,
-    pub(crate) records: RecordFile,
+    /// Held for writing only while another file is put into its place.
+    pub(super) records: RwLock<RecordFile>,
     pub(crate) write_queue: WriteQueue,
     /// Seed of generated ids, drawn when the store was created.
     pub(crate) seed: u64,
@@ -48,13 +49,16 @@ pub(crate) struct Engine {
     pub(crate) tables: TableCache,
     /// Whether indexes are being filled.
     pub(crate) growth: Growing,
-    published: RwLock<Arc<Snapshot>>,
-    live: Mutex<VecDeque<Weak<Snapshot>>>,
+    pub(super) published: RwLock<Arc<Snapshot>>,
+    /// The snapshots that somebody may hold, the published one among them.
+    pub(super) live: Mutex<VecDeque<Weak<Snapshot>>>,
     sequence: AtomicU64,
     time_ms: AtomicI64,
     commits: (Mutex<u64>, Condvar),
     /// The oldest snapshot that was read when free pages were counted, if it was not the newest.
-    held_back: AtomicU64,
+    pub(super) held_back: AtomicU64,
+    /// Whether a rewrite of the record file has failed.
+    pub(super) has_rewrite_failed: AtomicBool,
     /// The process that opened the store.
     owner: Owner,
     // Last, so that it is dropped last: nobody else may open before the record file is closed.
@@ -93,7 +97,7 @@ impl Engine {
             settings,
             blobs: BlobStore::open(disk.clone())?,
             disk,
-            records,
+            records: RwLock::new(records),
             write_queue: WriteQueue::default(),
             seed,
             token_key,
@@ -106,9 +110,15 @@ impl Engine {
             time_ms: AtomicI64::new(time_ms),
             commits: (Mutex::new(sequence), Condvar::new()),
             held_back: AtomicU64::new(u64::MAX),
+            has_rewrite_failed: AtomicBool::new(false),
             owner: Owner::current(),
             _lock: lock,
         })
+    }
+
+    /// The record file that is open.
+    pub(super) fn records(&self) -> RwLockReadGuard<'_, RecordFile> {
+        self.records.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The identity row that a new store gets.
@@ -128,7 +138,7 @@ impl Engine {
     /// The next turn begins from what is published, so nobody writes again when it fails.
     fn publish(&self) -> Result<()> {
         let sequence = self.sequence.load(Ordering::SeqCst);
-        let snapshot = self.records.snapshot(sequence).inspect_err(|error| self.set_latch(error))?;
+        let snapshot = self.records().snapshot(sequence).inspect_err(|error| self.set_latch(error))?;
         let snapshot = Arc::new(snapshot);
         {
             let mut live = lock(&self.live);
@@ -149,7 +159,7 @@ impl Engine {
     /// Begins a write transaction of the record file. Only the holder of the write turn may.
     pub(in crate::session) fn begin(&self) -> Result<WriteTransaction> {
         self.count_free_pages().inspect_err(|error| self.set_latch(error))?;
-        guarded("beginning a write", || self.records.begin())
+        guarded("beginning a write", || self.records().begin())
     }
 
     /// Makes a transaction durable and then visible as the commit `sequence`.
@@ -226,14 +236,15 @@ impl Engine {
     }
 
     fn without_readers<T>(&mut self, f: impl FnOnce(&mut RecordFile) -> Result<T>) -> Result<T> {
+        let records = self.records.get_mut().unwrap_or_else(PoisonError::into_inner);
         // After a failed write the published snapshot is all that there is to read.
-        self.records.check_writable()?;
+        records.check_writable()?;
         let sequence = self.sequence.load(Ordering::SeqCst);
         // The published snapshot is a reader too: it makes room, and a new one is published after.
         let held = self.published.get_mut().unwrap_or_else(PoisonError::into_inner);
         *held = Arc::new(Snapshot::empty(sequence));
         // Readers need a snapshot again whatever it found.
-        let outcome = guarded("working on the whole record file", || f(&mut self.records));
+        let outcome = guarded("working on the whole record file", || f(records));
         let published = guarded("going on after work on the whole record file", || self.publish());
         // What fails first says more.
         let done = outcome?;
@@ -262,7 +273,7 @@ impl Engine {
     /// `Locked` in a forked process; `Latched` when the files are lost; `Io` when that cannot be found out.
     pub(crate) fn check_place(&self) -> Result<()> {
         self.check_process()?;
-        self.records.check_name(&self.disk).inspect_err(|error| {
+        self.records().check_name(&self.disk).inspect_err(|error| {
             // That it could not be found out is no loss.
             if error.kind() == ErrorKind::Latched {
                 self.set_latch(error);
@@ -277,7 +288,7 @@ impl Engine {
 
     /// As [`Self::check_space`], for what goes into the record file: its free pages count as well.
     pub(crate) fn check_record_space(&self, wanted_bytes: u64) -> Result<()> {
-        self.check_room(wanted_bytes, || self.records.free_bytes())
+        self.check_room(wanted_bytes, || self.records().free_bytes())
     }
 
     fn check_room(&self, wanted_bytes: u64, free_within: impl FnOnce() -> u64) -> Result<()> {
@@ -299,7 +310,7 @@ impl Engine {
         ))
     }
 
-    fn disk_free_bytes(&self) -> Result<Option<u64>> {
+    pub(super) fn disk_free_bytes(&self) -> Result<Option<u64>> {
         self.disk.free_bytes().or_else(|error| {
             self.check_place()?;
             Err(Error::io("asking how much space is left", error))
@@ -314,23 +325,37 @@ impl Engine {
     pub(in crate::session) fn count_free_pages(&self) -> Result<()> {
         /// What one commit may bring.
         const COMMIT_BYTES: u64 = 2 * limits::BATCH_BYTES as u64;
-        // Pages that a reader needed the last time may be free by now.
-        let held_back = self.held_back.load(Ordering::SeqCst);
-        let has_moved = held_back < u64::MAX && held_back < self.oldest_live_sequence();
-        if !has_moved && !self.records.is_free_space_stale() {
+        if !self.is_free_space_stale() {
             return Ok(());
         }
         match self.disk_free_bytes() {
             Ok(Some(free)) if free < self.settings.reserve_bytes.saturating_add(COMMIT_BYTES) => {
-                let oldest = self.oldest_live_sequence();
-                let held_back = if oldest < self.snapshot().sequence { oldest } else { u64::MAX };
-                self.held_back.store(held_back, Ordering::SeqCst);
-                guarded("counting free pages", || self.records.count_free_bytes(free))
+                self.count_free_pages_now(free)
             }
             // A disk that does not tell refuses nothing; one that fails is met by the plan that
             // needs room.
             _ => Ok(()),
         }
+    }
+
+    /// Whether counting the free pages of the record file again may tell of more.
+    pub(super) fn is_free_space_stale(&self) -> bool {
+        // Pages that a reader needed the last time may be free by now.
+        let held_back = self.held_back.load(Ordering::SeqCst);
+        let has_moved = held_back < u64::MAX && held_back < self.oldest_live_sequence();
+        has_moved || self.records().is_free_space_stale()
+    }
+
+    /// Counts the free pages of the record file, on a disk with so many free bytes. Only the holder of
+    /// the write turn may, before its transaction.
+    ///
+    /// # Errors
+    /// Those of a commit, after which nobody may write.
+    pub(super) fn count_free_pages_now(&self, disk_free_bytes: u64) -> Result<()> {
+        let oldest = self.oldest_live_sequence();
+        let held_back = if oldest < self.snapshot().sequence { oldest } else { u64::MAX };
+        self.held_back.store(held_back, Ordering::SeqCst);
+        guarded("counting free pages", || self.records().count_free_bytes(disk_free_bytes))
     }
 
     /// Refuses every write from now on, until the store is reopened. The first cause is kept.
