@@ -28,6 +28,8 @@ use work::{Outcome, STEPS};
 const DIRECTORY: &str = "STATIONDB_FAULT_DIRECTORY";
 const FIRST: &str = "STATIONDB_FAULT_FIRST";
 const CLOSES: &str = "STATIONDB_FAULT_CLOSES";
+/// What the child tells of its reads after a failure, if they show what was acknowledged.
+const READABLE: &str = "all";
 /// Before each line that is meant for the parent.
 const TOLD: &str = "told: ";
 
@@ -75,17 +77,21 @@ fn child_that_meets_faults() {
             return;
         }
     };
+    let mut outcomes: BTreeMap<u64, Outcome> = (0..first).map(|step| (step, Outcome::Acknowledged)).collect();
     let mut is_sound = true;
     for step in first..STEPS {
         let answer = work::step(&store, step);
-        tell(format!(
-            "{step} {}",
-            answer.as_ref().map_or_else(|error| format!("{:?}", error.kind()), |()| "Ok".into())
-        ));
-        if answer.is_err() && is_sound {
-            is_sound = false;
-            tell(format!("reads {}", work::reads(&store)));
+        let answer = answer.map_or_else(|error| format!("{:?}", error.kind()), |()| "Ok".into());
+        tell(format!("{step} {answer}"));
+        outcomes.insert(step, Outcome::of(&answer));
+        let has_failed = !matches!(outcomes[&step], Outcome::Acknowledged);
+        // Right after the first failure, and after everything else was tried.
+        if (has_failed && is_sound) || (!is_sound && step + 1 == STEPS) {
+            let problems = work::problems(&store, &outcomes);
+            let text = if problems.is_empty() { READABLE.to_owned() } else { problems.join("; ") };
+            tell(format!("reads {}", text.replace('\n', " ")));
         }
+        is_sound &= !has_failed;
     }
     if std::env::var_os(CLOSES).is_none() {
         // As if it was killed, but by itself: a sync that fails while a store is closed is told to nobody.
@@ -97,8 +103,31 @@ fn child_that_meets_faults() {
 #[derive(Debug, Default)]
 struct Told {
     outcomes: BTreeMap<u64, Outcome>,
+    /// What the child answered to each step: `Ok` or a kind of error.
+    answers: Vec<String>,
+    /// What it told of its reads after a failure.
+    reads: Vec<String>,
     opened: bool,
     text: String,
+}
+
+impl Told {
+    /// Reads go on after a failure: what was acknowledged can be read in the same process, without
+    /// a cache of records.
+    fn check_reads(&self, place: &str) {
+        let has_failed = self.answers.iter().any(|answer| answer != "Ok");
+        assert_eq!(has_failed, !self.reads.is_empty(), "{place}: {}", self.text);
+        assert!(self.reads.iter().all(|reads| reads == READABLE), "{place}: {:?}\n{}", self.reads, self.text);
+    }
+
+    /// After the failure of a write or a sync of the record file, writes are refused: as `Latched`
+    /// if nothing else fails (`is_only`), else perhaps by the next failure.
+    fn check_latch(&self, is_only: bool, place: &str) {
+        let failed = self.answers.iter().position(|answer| answer != "Ok");
+        let after = failed.and_then(|failed| self.answers.get(failed + 1..)).unwrap_or_default();
+        let is_refused = |answer: &String| answer == "Latched" || (!is_only && Outcome::of(answer) == Outcome::Refused);
+        assert!(after.iter().all(is_refused), "{place}: {}", self.text);
+    }
 }
 
 /// Runs the child by `command`, which has the program and its wrapping, on the store in `path`.
@@ -115,8 +144,12 @@ fn run(mut command: Command, path: &Path, first: u64, closes: bool) -> Told {
     for line in told.text.lines().filter_map(|line| line.split_once(TOLD)).map(|(_, line)| line) {
         let (what, answer) = line.split_once(' ').unwrap();
         match what.parse() {
-            Ok(step) => drop(told.outcomes.insert(step, Outcome::of(answer))),
+            Ok(step) => {
+                told.outcomes.insert(step, Outcome::of(answer));
+                told.answers.push(answer.to_owned());
+            }
             Err(_) if what == "open" => told.opened = false,
+            Err(_) if what == "reads" => told.reads.push(answer.to_owned()),
             Err(_) => {}
         }
     }
@@ -194,6 +227,7 @@ impl Tally {
 #[test]
 fn a_system_call_that_fails_loses_nothing() {
     let Some(strace) = Strace::find() else { return };
+    let mut latched = 0;
     let (mut random, mut tally, begun) = (Random::new(), Tally::default(), Begun::new());
     for (calls, error, by_day) in [
         ("?fsync", "EIO", 2),
@@ -223,10 +257,17 @@ fn a_system_call_that_fails_loses_nothing() {
                     let ignored = strace.failed_on_records() && told.opened;
                     let is_told = told.outcomes.values().any(|outcome| *outcome != Outcome::Acknowledged);
                     assert!(is_told || !ignored, "{place}: told nobody\n{}\n{}", strace.log(), told.text);
+                    told.check_reads(&place);
+                    if ignored {
+                        told.check_latch(strace.failed() == 1, &place);
+                        latched += 1;
+                    }
                 }
             }
         }
     }
+    println!("{latched} failures of the record file, after which writes were refused as latched");
+    assert!(latched > 0);
     tally.end("single calls");
 }
 
@@ -242,6 +283,7 @@ fn a_full_file_system_loses_nothing() {
         let told = run(program(), &path, first, at.is_multiple_of(3));
         tally.add(&told);
         // Opening a store that was not closed takes room.
+        told.check_reads(&format!("{kib} KiB"));
         mounted.resize(needed * 16);
         check(&path, &told, &format!("{kib} KiB"));
     }
@@ -281,6 +323,7 @@ fn a_limit_on_the_length_of_files_loses_nothing() {
         let told =
             run(machine::limited(&format!("trap '' XFSZ; ulimit -f {limit}")), &path, first, at.is_multiple_of(3));
         tally.add(&told);
+        told.check_reads(&format!("files of {limit} blocks"));
         check(&path, &told, &format!("files of {limit} blocks"));
     }
     tally.end("limits on the length of files");

@@ -60,5 +60,7 @@ pub use row_query::{RowQuery, SpillPlace};
 pub use rows::{RowStream, read_page};
 pub use scan::MergedScan;
 pub use schema::TableSchema;
-pub use segment::{DATA_SUFFIX, SUMMARY_SUFFIX, Segment, SegmentMeta, SegmentWriter, data_name, summary_name};
+pub use segment::{
+    DATA_SUFFIX, Patch, SUMMARY_SUFFIX, Segment, SegmentMeta, SegmentWriter, data_name, summary_name, wrong_bits,
+};
 pub use view::{Run, TableView};

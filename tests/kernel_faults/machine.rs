@@ -157,6 +157,11 @@ impl Strace {
         counts.into_values().max().unwrap_or_default()
     }
 
+    /// How many calls were failed in the last run.
+    pub fn failed(&self) -> usize {
+        self.log().lines().filter(|line| line.contains("INJECTED")).count()
+    }
+
     /// Whether a call on the record file was failed in the last run.
     pub fn failed_on_records(&self) -> bool {
         self.log().lines().any(|line| line.contains("INJECTED") && line.contains("/records.redb>"))

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 const MAGIC: &[u8; 4] = b"SDSM";
 const VERSION: u16 = 2;
 pub(super) const BLOCK_BYTES: usize = 26;
-const TRAILER: usize = 8;
+pub(super) const TRAILER: usize = 8;
 
 /// Where the blocks of a column stand.
 #[derive(Clone, Copy, Debug)]
@@ -152,19 +152,8 @@ impl SummaryFile {
         if crc32fast::hash(&footer) != meta.summary_crc || cursor.u32() != Some(meta.summary_crc) {
             return Err(damaged());
         }
-        let mut cursor = Cursor(&footer);
-        let (magic, version) = (cursor.take::<4>(), cursor.take::<2>().map(u16::from_le_bytes));
-        if magic != Some(*MAGIC) {
-            return Err(damaged());
-        }
-        if version != Some(VERSION) {
-            return Err(Error::new(
-                crate::error::ErrorKind::NewerFormat,
-                format!("{name} was written by another version of this library"),
-            ));
-        }
-        let Footer { has_ordinals, sections, extreme_rows, body_crcs, data_crcs } =
-            Footer::parse(&mut cursor, meta).ok_or_else(damaged)?;
+        let footer = Footer::read(&footer, meta).map_err(|error| error.context(format!("reading {name}")))?;
+        let Footer { has_ordinals, sections, extreme_rows, body_crcs, data_crcs } = footer.ok_or_else(damaged)?;
         let body = CheckedFile::new(file, name.clone(), body_len, body_crcs)?;
         Ok(Self { has_ordinals, sections, extreme_rows, data_crcs, body })
     }
@@ -193,15 +182,32 @@ impl SummaryFile {
     }
 }
 
-struct Footer {
+pub(super) struct Footer {
     has_ordinals: bool,
     sections: Vec<Section>,
     extreme_rows: Vec<u64>,
-    body_crcs: Vec<u32>,
-    data_crcs: Vec<u32>,
+    pub body_crcs: Vec<u32>,
+    pub data_crcs: Vec<u32>,
 }
 
 impl Footer {
+    /// Reads a footer whose CRC-32 holds; `None` if it is none of this segment.
+    ///
+    /// # Errors
+    /// `NewerFormat` if another version of this library wrote it.
+    pub(super) fn read(bytes: &[u8], meta: &SegmentMeta) -> Result<Option<Self>> {
+        let mut cursor = Cursor(bytes);
+        let (magic, version) = (cursor.take::<4>(), cursor.take::<2>().map(u16::from_le_bytes));
+        if magic != Some(*MAGIC) {
+            return Ok(None);
+        }
+        if version != Some(VERSION) {
+            let text = "the summary of a segment was written by another version of this library";
+            return Err(Error::new(crate::error::ErrorKind::NewerFormat, text));
+        }
+        Ok(Self::parse(&mut cursor, meta))
+    }
+
     /// Reads what follows the version.
     fn parse(cursor: &mut Cursor<'_>, meta: &SegmentMeta) -> Option<Self> {
         let [has_ordinals, _] = cursor.take::<2>()?;

@@ -364,9 +364,13 @@ impl Reading<'_> {
             for (table, walked) in &self.tables {
                 for gap in walked.gaps.iter().filter(|gap| overlaps(*table, gap, collection)) {
                     told += 1;
+                    // A key of another collection bounds nothing in this one.
+                    let is_of_it = |(space, key): &(Space, &[u8])| {
+                        *space == collection.space && (collection.kind == 0 || key.first() == Some(&collection.kind))
+                    };
                     let bound = |key: &Option<Vec<u8>>| {
                         let key = key.as_deref().and_then(|key| space_of(*table, key));
-                        key.filter(|(space, _)| *space == collection.space).map(|(_, key)| key.to_vec())
+                        key.filter(is_of_it).map(|(_, key)| key.to_vec())
                     };
                     self.salvaged.lost.push(LostEntries {
                         collection,
@@ -447,4 +451,14 @@ pub(crate) fn page_map(file: &dyn DiskFile) -> Vec<MappedPage> {
         pages.push(MappedPage { place, above, entries });
     }
     pages
+}
+
+/// The entries of the leaf of the table of the records that begins here, of whatever commit, for
+/// tests.
+#[cfg(test)]
+pub(crate) fn leaf_of_records(file: &dyn DiskFile, at: u64) -> Option<BTreeMap<Vec<u8>, Vec<u8>>> {
+    let page = scan::leaf(&PageSource::new(file, file.len().unwrap()), at)?;
+    let node = Node { bytes: &page, widths: ANY };
+    let entries = (0..node.count()).filter_map(|n| node.entry(n));
+    Some(entries.map(|(key, value)| (key.to_vec(), value.to_vec())).collect())
 }

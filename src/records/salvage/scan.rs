@@ -140,7 +140,7 @@ pub(super) fn scan(
 }
 
 /// The leaf that begins here, all of whose entries lie in it in ascending order.
-fn leaf(source: &PageSource<'_>, at: u64) -> Option<Vec<u8>> {
+pub(super) fn leaf(source: &PageSource<'_>, at: u64) -> Option<Vec<u8>> {
     let head = source.bytes(at..at + PAGE_BYTES)?;
     let node = Node { bytes: &head, widths: ANY };
     let last = node.count().checked_sub(1)?;

@@ -1,10 +1,11 @@
 //! The rows of a damaged store's tables, on their way into a new store.
 //!
 //! Each table is put together anew from its pieces, in order of append: sealed segments, and
-//! batches of the buffer. A piece that is whole keeps its bytes. Of a damaged segment the rows that
-//! can be read, each column of them from blocks whose checksums hold, go into a new segment. What
-//! must hold afterwards: the ordinals count from zero without holes, because the next append begins
-//! at the row count.
+//! batches of the buffer. A piece that is whole keeps its bytes, and so does a segment with single
+//! wrong bits, which are mended in the copy. Of a segment with other damage the rows that can be
+//! read, each column of them from blocks of 16 KiB whose checksums hold, go into a new segment.
+//! What must hold afterwards: the ordinals count from zero without holes, because the next append
+//! begins at the row count.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -14,9 +15,10 @@ use super::buffer::{entry_key, number_of};
 use super::check::check_file;
 use super::{TableState, directory, schema_of};
 use crate::columnar::{
-    Segment, SegmentMeta, SegmentWriter, TableSchema, batch_row_count, data_name, decode_batch, summary_name,
+    Patch, Segment, SegmentMeta, SegmentWriter, TableSchema, batch_row_count, data_name, decode_batch, summary_name,
+    wrong_bits,
 };
-use crate::disk::{SharedDisk, copy_file};
+use crate::disk::{Mode, SharedDisk, copy_file};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Resource;
 use crate::model::tables::table::TableMetadata;
@@ -233,23 +235,10 @@ impl TableSalvage<'_> {
     ) -> Result<Taken> {
         let dir = directory(id);
         let whole = meta.first_ordinal..meta.first_ordinal.saturating_add(meta.row_count);
-        if self.is_whole(&dir, &meta)? {
-            self.prepare(&dir)?;
-            for name in [data_name(meta.id), summary_name(meta.id)] {
-                let path = format!("{dir}/{name}");
-                copy_file::<CopyError>(&**self.from, &**self.into, &path, |_| Ok(self.control.check()?)).map_err(
-                    |error| match error {
-                        CopyError::Stopped(error) => error,
-                        CopyError::Io(error) => Error::io(format!("copying {path}"), error),
-                    },
-                )?;
-            }
-            let is_sound = Segment::open(self.into, &dir, meta.clone(), schema.clone());
-            return match is_sound {
-                Ok(_) => Ok((Some(SegmentMeta { first_ordinal: first, ..meta }), Vec::new())),
-                Err(error) if is_damage(&error) => self.forget(&dir, meta.id).map(|()| (None, vec![whole])),
-                Err(error) => Err(error),
-            };
+        if let Some(is_readable) = self.copy(&dir, schema, &meta)? {
+            let meta = is_readable.then_some(SegmentMeta { first_ordinal: first, ..meta });
+            let lost = if meta.is_some() { Vec::new() } else { vec![whole] };
+            return Ok((meta, lost));
         }
         if is_unproven {
             return Ok((None, vec![whole]));
@@ -267,13 +256,54 @@ impl TableSalvage<'_> {
         }
     }
 
+    /// Copies the files of a segment if they are what was written, or are so after single wrong bits
+    /// are mended in the copy; `None`, and no copy, if not. `Some(false)`, and no copy either, if
+    /// nothing of it can be trusted.
+    fn copy(&self, dir: &str, schema: &Arc<TableSchema>, meta: &SegmentMeta) -> Result<Option<bool>> {
+        let is_whole = self.is_whole(self.from, dir, meta)?;
+        let found = if is_whole { Ok(Some(Vec::new())) } else { wrong_bits(self.from, dir, meta, self.control) };
+        let patches = match found {
+            Ok(Some(patches)) => patches,
+            Ok(None) => return Ok(None),
+            Err(error) if is_damage(&error) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        self.prepare(dir)?;
+        for name in [data_name(meta.id), summary_name(meta.id)] {
+            let path = format!("{dir}/{name}");
+            copy_file::<CopyError>(&**self.from, &**self.into, &path, |_| Ok(self.control.check()?)).map_err(
+                |error| match error {
+                    CopyError::Stopped(error) => error,
+                    CopyError::Io(error) => Error::io(format!("copying {path}"), error),
+                },
+            )?;
+        }
+        for Patch { name, at, bytes } in &patches {
+            let path = format!("{dir}/{name}");
+            let file = self.into.open(&path, Mode::ReadWrite);
+            let written = file.and_then(|file| file.write_all_at(bytes, *at).and_then(|()| file.sync_all()));
+            written.map_err(|error| Error::io(format!("mending the copy of {path}"), error))?;
+        }
+        // The hash of the whole file decides: a CRC-32 holds for other damage by chance. If it holds
+        // for all blocks as they are, nothing tells which of them is the damaged one.
+        if !is_whole && !self.is_whole(self.into, dir, meta)? {
+            self.forget(dir, meta.id)?;
+            return Ok(patches.is_empty().then_some(false));
+        }
+        match Segment::open(self.into, dir, meta.clone(), schema.clone()) {
+            Ok(_) => Ok(Some(true)),
+            Err(error) if is_damage(&error) => self.forget(dir, meta.id).map(|()| Some(false)),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Whether both files of a segment are what was written.
-    fn is_whole(&self, dir: &str, meta: &SegmentMeta) -> Result<bool> {
+    fn is_whole(&self, disk: &SharedDisk, dir: &str, meta: &SegmentMeta) -> Result<bool> {
         for (name, len, hash) in [
             (data_name(meta.id), meta.data_bytes, &meta.data_hash),
             (summary_name(meta.id), meta.summary_bytes, &meta.summary_hash),
         ] {
-            match check_file(&**self.from, &format!("{dir}/{name}"), len, Some(hash), self.control) {
+            match check_file(&**disk, &format!("{dir}/{name}"), len, Some(hash), self.control) {
                 Ok(()) => {}
                 Err(error) if is_damage(&error) => return Ok(false),
                 Err(error) => return Err(error),

@@ -28,6 +28,8 @@ use super::{format, lock};
 use crate::disk::{DiskFile, Mode, RealDisk, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::resource::registry;
+use crate::model::tables::table::TableMetadata;
+use crate::model::{Resource, UploadSessionRecord};
 use crate::records::salvage::{LostEntries, Proof, Salvaged};
 use crate::records::{Change, Collection, RecordFile, RecordFileOptions, Source, Space};
 use crate::session::tables::{LostRows, TableSalvage};
@@ -44,7 +46,7 @@ const RECORD_FILE: &str = "records.redb";
 pub struct Lost {
     /// What it is: the name of a kind of record, `rows`, `upload chunk`, `change log`, and so on.
     pub kind: String,
-    /// Its id, or the range in which it lies.
+    /// Its id, or the range of ids in which it lies.
     pub place: String,
     /// The file that is damaged.
     pub file: String,
@@ -300,8 +302,9 @@ fn read_records(
         let text = "it is in its envelope, but no build that reads this format knows its form";
         report.lose(&kind_of(Space::Records, &key), key_text(Space::Records, &key), RECORD_FILE, text);
     }
+    let snapshot = records.snapshot(0)?;
     for lost in salvaged.lost.iter().filter(|lost| is_told(lost)) {
-        let (place, reason) = range_text(lost);
+        let (place, reason) = range_text(lost, Source::Snapshot(&snapshot))?;
         report.lose(&collection_name(lost.collection), place, RECORD_FILE, reason);
     }
     Ok((salvaged, facts))
@@ -342,41 +345,76 @@ fn kind_of(space: Space, key: &[u8]) -> String {
     Collection::of(space, key).map_or_else(|| space.name().to_owned(), collection_name)
 }
 
-/// A key as people know it: the id of a record, else hexadecimal digits.
-fn key_text(space: Space, key: &[u8]) -> String {
-    let id = || {
+/// A key as people know it: by the ids and numbers that it holds, else in hexadecimal digits.
+pub(super) fn key_text(space: Space, key: &[u8]) -> String {
+    let record = |key: &[u8]| {
         let (code, key) = key.split_first()?;
         let form = registry::by_code(*code)?.kind.id;
         RecordKey::from_bytes(form, key).map(|key| key.to_id(form))
     };
-    let text = || std::str::from_utf8(key).ok().map(str::to_owned);
+    let number = |key: &[u8]| <[u8; 8]>::try_from(key).ok().map(u64::from_be_bytes);
+    let table = |what: &str| {
+        let (table, rest) = key.split_last_chunk::<8>()?;
+        let id = record(&[&[TableMetadata::KIND.code], table].concat())?;
+        Some(format!("table {id}, {what} {}", u64::from_be_bytes(*rest)))
+    };
+    let chunk = || {
+        let (session, rest) = key.split_last_chunk::<4>()?;
+        let id = record(&[&[UploadSessionRecord::KIND.code], session].concat())?;
+        Some(format!("upload session {id}, chunk {}", u32::from_be_bytes(*rest)))
+    };
     let known = match space {
-        Space::Records | Space::RecordState => id(),
+        Space::Records | Space::RecordState => record(key),
         Space::Positions if key.starts_with(SUBSCRIBER) => Some(match parts_of(key) {
             (None, name) => name,
             (Some(owner), name) => format!("{name} of {owner}"),
         }),
-        Space::Positions | Space::Counters | Space::Meta => text(),
-        Space::Log => <[u8; 8]>::try_from(key).ok().map(|key| u64::from_be_bytes(key).to_string()),
+        Space::Positions | Space::Counters | Space::Meta => std::str::from_utf8(key).ok().map(str::to_owned),
+        Space::Log | Space::SmallBlobs | Space::Intents => number(key).map(|number| number.to_string()),
+        Space::Segments => table("segment"),
+        Space::TableBuffer => table("rows from"),
+        Space::UploadChunks => chunk(),
         _ => None,
     };
     known.unwrap_or_else(|| hex(key))
 }
 
-fn range_text(lost: &LostEntries) -> (String, String) {
-    let text = |key: &[u8]| key_text(lost.collection.space, key);
+/// Where lost entries were, and why they are lost.
+///
+/// A gap is bounded by what branches hold, which need not be whole keys. So the nearest entries of
+/// the collection that were taken over, before and after the gap, are named.
+fn range_text(lost: &LostEntries, taken: Source<'_>) -> Result<(String, String)> {
+    let Collection { space, kind } = lost.collection;
+    let text = |key: Vec<u8>| key_text(space, &key);
+    let prefix = if kind == 0 { Vec::new() } else { vec![kind] };
     let place = match (&lost.after, &lost.upto) {
-        (None, None) => "all of them, or any".to_owned(),
-        (Some(one), Some(other)) if one == other => text(one),
-        (Some(after), Some(upto)) => format!("after {} up to {}", text(after), text(upto)),
-        (Some(after), None) => format!("after {}", text(after)),
-        (None, Some(upto)) => format!("up to {}", text(upto)),
+        (Some(one), Some(other)) if one == other => text(one.clone()),
+        (after, upto) => {
+            let next = |bound: &Vec<u8>| [bound.as_slice(), &[0]].concat();
+            let before = match after {
+                Some(after) => taken.cursor(space, &prefix, Some(&next(after)))?.visit(true, |key, _| key.to_vec())?,
+                None => None,
+            };
+            let after_it = match upto {
+                Some(upto) => {
+                    let end = crate::value::key::after_prefix(&prefix);
+                    taken.cursor(space, &next(upto), end.as_deref())?.visit(false, |key, _| key.to_vec())?
+                }
+                None => None,
+            };
+            match (before.or_else(|| after.clone()).map(text), after_it.or_else(|| upto.clone()).map(text)) {
+                (None, None) => "all of them, or any".to_owned(),
+                (Some(before), Some(behind)) => format!("between {before} and {behind}"),
+                (Some(before), None) => format!("after {before}"),
+                (None, Some(behind)) => format!("before {behind}"),
+            }
+        }
     };
     let reason = match lost.entries {
         Some(entries) => format!("{}; {entries} of the whole collection are lost", lost.reason),
         None => lost.reason.to_owned(),
     };
-    (place, reason)
+    Ok((place, reason))
 }
 
 /// Writes entries into a record file, many in one commit.

@@ -2,6 +2,7 @@
 //! missing is what the damage touched.
 
 mod damage;
+mod earlier;
 mod truth;
 
 #[path = "../../../tests/fixtures/station.rs"]
@@ -13,13 +14,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use self::damage::{Damage, Kind, copy, files};
+use self::earlier::killed;
 use self::truth::Truth;
 use crate::disk::sim::{Random, SimDisk};
 use crate::disk::{Disk, MemoryDisk, Mode, SharedDisk};
 use crate::error::ErrorKind;
 use crate::model::files::content::StoredContent;
 use crate::records::Space;
-use crate::store::{SalvageReport, Store, StoreOptions};
+use crate::store::{Lost, SalvageReport, Store, StoreOptions};
 use crate::value::Control;
 use crate::{Identity, TableService};
 
@@ -74,7 +76,7 @@ fn filled() -> Arc<MemoryDisk> {
     let table = session.create_table(request(columns)).unwrap();
     let t: Vec<i64> = (0..LARGE_ROWS).collect();
     let small = t.iter().map(|t| (t * 3) as i32);
-    let noise = t.iter().map(|t| (*t as f64 * 12.9898).sin() * 43_758.545_3);
+    let noise = t.iter().map(|t| noise(*t));
     let batch = arrow::array::RecordBatch::try_from_iter([
         ("t", Arc::new(arrow::array::Int64Array::from_iter_values(t.iter().copied())) as _),
         ("small", Arc::new(arrow::array::Int32Array::from_iter_values(small)) as _),
@@ -90,6 +92,10 @@ fn filled() -> Arc<MemoryDisk> {
 
 /// Rows of the table whose segment has many blocks of checksums.
 const LARGE_ROWS: i64 = 20_000;
+
+fn noise(t: i64) -> f64 {
+    (t as f64 * 12.9898).sin() * 43_758.545_3
+}
 
 fn salvage(from: &Arc<MemoryDisk>) -> (SalvageReport, Arc<MemoryDisk>) {
     let into = Arc::new(MemoryDisk::new());
@@ -181,49 +187,6 @@ fn fingerprint(disk: &MemoryDisk) -> u64 {
         hasher.update(&bytes);
     }
     hasher.digest()
-}
-
-/// A store that was not closed, as a killed process leaves it: before its last commit, and after
-/// it.
-fn killed(commits: usize) -> [Arc<MemoryDisk>; 2] {
-    use crate::ProductService;
-
-    let disk = Arc::new(MemoryDisk::new());
-    let store = options().open_on(disk.clone()).unwrap();
-    let session = store.session(Identity::user("ada"));
-    station::fill(&session);
-    let mut ids = Vec::new();
-    let mut before = copy(&*disk);
-    for number in 0..commits {
-        before = copy(&*disk);
-        let product = serde_json::json!({ "partNumber": format!("K-{number}"), "name": "y".repeat(300) });
-        let made = session.create_products(vec![request(product)]).unwrap();
-        ids.extend(made.products.into_iter().filter_map(|product| product.id));
-        if number % 5 == 4 && number + 1 < commits {
-            let update = serde_json::json!({ "id": ids[number / 2], "name": format!("changed {number}") });
-            session.update_products(vec![request(update)], false).unwrap();
-            session.delete_product(&ids[number / 2 + 1]).unwrap();
-        }
-    }
-    [before, copy(&*disk)]
-}
-
-#[test]
-fn a_store_that_was_not_closed_gives_its_last_commit_or_the_one_before_and_tells_which() {
-    let [_, from] = killed(60);
-    let truth = Truth::of(&from);
-    let (report, into) = salvage(&from);
-    assert!(report.is_complete(), "{report:#?}");
-    assert_eq!(truth.missing(&into), BTreeMap::new());
-    // A page that only the last commit has.
-    let file = from.open("records.redb", Mode::ReadWrite).unwrap();
-    let leaf = truth.leaf_of(Space::Meta, b"state");
-    file.write_all_at(&[0; 512], leaf.start).unwrap();
-    let (report, into) = salvage(&from);
-    assert!(report.lost.iter().any(|lost| lost.kind == "commits" && lost.reason.contains("power cut")), "{report:#?}");
-    assert_eq!(report.sequence, truth.sequence - 1);
-    let missing = truth.missing_of_older(&into);
-    assert!(missing.len() == 2 && missing.keys().any(|name| name.starts_with("Product|")), "{missing:?}");
 }
 
 /// Header, tree of tables, root of a table: each leads to everything below it.
@@ -336,46 +299,92 @@ fn entries_of_a_damaged_leaf_are_told_as_unproven() {
     assert!(unproven > 40 && lost > 20, "{unproven}, {lost}");
 }
 
-/// A page of the last commit is replaced by what an earlier commit left of it, whole or in one
-/// sector: no earlier version and no deleted record comes back.
+/// Damage that no CRC-32 of a block shows, and damage that looks like another wrong bit: the hash of
+/// the file tells.
 #[test]
-fn what_an_earlier_commit_left_does_not_come_back() {
+fn a_segment_whose_blocks_only_seem_whole_is_not_taken() {
     let whole = filled();
     let truth = Truth::of(&whole);
-    let bytes = damage::read(&*whole, "records.redb");
-    let page = |at: usize| &bytes[at..at + 4096];
-    let live: Vec<usize> = truth.leaves_of(Space::Records).iter().map(|place| place.start as usize).collect();
-    let in_use = |at: usize| truth.is_page(at as u64);
-    let stale: Vec<usize> =
-        (4096..bytes.len() - 4095).step_by(4096).filter(|at| !in_use(*at) && bytes[*at] == 1).collect();
-    let mut salvaged = 0;
-    for (leaf, old) in live.iter().flat_map(|leaf| stale.iter().map(|old| (*leaf, *old))) {
-        let same = (0..64).filter(|part| page(leaf)[part * 64..][..64] == page(old)[part * 64..][..64]).count();
-        if !(12..64).contains(&same) {
-            continue;
+    let (path, _) =
+        files(&*whole).into_iter().find(|(path, len)| path.ends_with(".parquet") && *len > 100_000).unwrap();
+    let bytes = damage::read(&*whole, &path);
+    // The polynomial itself: every block with and without it has the same CRC-32.
+    let pattern = (1u64 | 0xEDB8_8320 << 1).to_le_bytes();
+    for wrong_bit in [None, Some(70_100)] {
+        let image = copy(&*whole);
+        let file = image.open(&path, Mode::ReadWrite).unwrap();
+        let damaged: Vec<u8> = bytes[70_000..70_008].iter().zip(pattern).map(|(byte, change)| byte ^ change).collect();
+        file.write_all_at(&damaged, 70_000).unwrap();
+        if let Some(at) = wrong_bit {
+            file.write_all_at(&[bytes[at] ^ 8], at as u64).unwrap();
         }
-        let sectors = (0..8).filter(|n| page(leaf)[n * 512..][..512] != page(old)[n * 512..][..512]);
-        for sector in sectors.map(Some).chain([None]).take(3).chain([None]) {
+        drop(file);
+        let (report, into) = salvage(&image);
+        // Fails on rows that are not what they were.
+        let lost: u64 = truth.missing(&into).values().sum();
+        assert!(report.lost.iter().any(|lost| lost.kind == "rows" && lost.file == path), "{report:#?}");
+        // With the wrong bit the damaged block is known, so the rows of the others are taken.
+        let all = LARGE_ROWS.unsigned_abs();
+        assert!(
+            if wrong_bit.is_none() { lost == all } else { (1_000..all / 2).contains(&lost) },
+            "{lost}: {report:#?}"
+        );
+    }
+}
+
+/// Where keys hold ids, the report names what is lost by them.
+#[test]
+fn what_is_lost_is_told_by_id() {
+    let whole = filled();
+    let truth = Truth::of(&whole);
+    let tables = truth.table_ids();
+    let (mut told, mut bounded) = (BTreeMap::<String, u64>::new(), 0);
+    for space in [Space::Records, Space::Segments, Space::TableBuffer, Space::UploadChunks, Space::SmallBlobs] {
+        for place in truth.leaves_of(space) {
             let image = copy(&*whole);
             let file = image.open("records.redb", Mode::ReadWrite).unwrap();
-            match sector {
-                Some(n) => {
-                    file.write_all_at(&page(old)[n * 512..][..512], (leaf + n * 512) as u64).unwrap();
-                    file.write_all_at(&page(leaf)[n * 512..][..512], (old + n * 512) as u64).unwrap();
-                }
-                None => file.write_all_at(page(old), leaf as u64).unwrap(),
-            }
+            file.write_all_at(&vec![0; (place.end - place.start) as usize], place.start).unwrap();
             drop(file);
             let (report, into) = salvage(&image);
-            // Fails on whatever the last commit does not say.
-            truth.missing(&into);
-            assert!(!report.is_complete());
-            salvaged += 1;
-        }
-        if salvaged >= 60 {
-            break;
+            let missing = truth.missing(&into);
+            assert!(!report.lost.is_empty() && !missing.is_empty(), "{report:#?}");
+            for lost in &report.lost {
+                *told.entry(lost.kind.clone()).or_default() += 1;
+                if lost.kind == "rows" {
+                    assert!(tables.iter().any(|id| lost.place.starts_with(&format!("table {id}, rows "))), "{lost:?}");
+                }
+            }
+            // Ids of products that were taken over bound those that are missing.
+            for lost in report.lost.iter().filter(|lost| lost.kind == "Product") {
+                let products = truth.ids_of("Product", missing.keys());
+                let place = lost.place.trim_start_matches("between ").trim_start_matches("after ");
+                let (after, before) = match place.split_once(" and ") {
+                    Some((after, before)) => (after, before),
+                    None if place.starts_with("before ") => ("", place.trim_start_matches("before ")),
+                    None if place.starts_with("all of them") => ("", "g"),
+                    None => (place, "g"),
+                };
+                assert!(
+                    products.iter().all(|id| after < id.as_str() && id.as_str() < before),
+                    "{lost:?}: {products:?}"
+                );
+                bounded += u64::from(lost.place.starts_with("between "));
+            }
         }
     }
-    println!("{salvaged} stores with pages of earlier commits");
-    assert!(salvaged >= 20, "{salvaged} of {} leaves and {} pages", live.len(), stale.len());
+    assert!(bounded > 3, "{bounded} ranges of products");
+    println!("{told:?}");
+    assert!(["Product", "rows", "upload chunk"].iter().all(|kind| told.contains_key(*kind)), "{told:?}");
+    let key = |space, key: &[u8]| super::salvage::key_text(space, key);
+    let table = crate::value::id::hex(&[7; 12]);
+    assert_eq!(
+        key(Space::Segments, &[&[7; 12][..], &9u64.to_be_bytes()].concat()),
+        format!("table {table}, segment 9")
+    );
+    let first = key(Space::TableBuffer, &[&[7; 12][..], &300u64.to_be_bytes()].concat());
+    assert_eq!(first, format!("table {table}, rows from 300"));
+    let chunk = key(Space::UploadChunks, &[&[7; 16][..], &3u32.to_be_bytes()].concat());
+    assert!(chunk.starts_with("upload session ") && chunk.ends_with(", chunk 3"), "{chunk}");
+    assert_eq!(key(Space::SmallBlobs, &12u64.to_be_bytes()), "12");
+    assert_eq!(key(Space::Segments, &[1, 2]), "0102", "no key of a segment");
 }
