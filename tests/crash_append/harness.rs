@@ -348,24 +348,24 @@ fn crash_in_recovery(
 
 /// Explores a whole run and insists that nothing is wrong.
 pub fn must_hold(name: &str, scenario: &dyn Scenario) {
-    must_hold_drawing(name, scenario, SimDisk::new(first_seed()), draws());
+    must_hold_from(name, scenario, SimDisk::new(first_seed()), default_extent());
 }
 
 /// As [`must_hold`], with fewer images of each change by day: for scenarios that are long.
 pub fn must_hold_by_day(name: &str, scenario: &dyn Scenario, draws_by_day: u64) {
-    must_hold_from(name, scenario, SimDisk::new(first_seed()), draws_by_day);
+    must_hold_from(name, scenario, SimDisk::new(first_seed()), Extent { draws: draws_by_day, ..default_extent() });
 }
 
-/// As [`must_hold_by_day`], on a disk that holds something already.
-pub fn must_hold_from(name: &str, scenario: &dyn Scenario, disk: SimDisk, draws_by_day: u64) {
-    must_hold_drawing(name, scenario, disk, if is_night() { draws() } else { draws_by_day });
+fn default_extent() -> Extent {
+    Extent { draws: draws(), recovery_one_in: recovery_one_in(), images_max: u64::MAX }
 }
 
-fn must_hold_drawing(name: &str, scenario: &dyn Scenario, disk: SimDisk, draws: u64) {
+/// As [`must_hold`], on a disk that may hold something already, and with so much looked at by day.
+pub fn must_hold_from(name: &str, scenario: &dyn Scenario, disk: SimDisk, by_day: Extent) {
+    let extent = if is_night() { default_extent() } else { by_day };
     let history = History::new(disk);
     scenario.run(&history).unwrap();
     let begun = Instant::now();
-    let extent = Extent { draws, recovery_one_in: recovery_one_in(), images_max: u64::MAX };
     let explored = explore(scenario, &history, extent);
     let seconds = begun.elapsed().as_secs_f64();
     println!(
