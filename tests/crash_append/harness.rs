@@ -357,19 +357,24 @@ fn crash_in_recovery(
 
 /// Explores a whole run and insists that nothing is wrong.
 pub fn must_hold(name: &str, scenario: &dyn Scenario) {
-    must_hold_drawing(name, scenario, draws());
+    must_hold_within(name, scenario, default_extent());
 }
 
 /// As [`must_hold`], with fewer images of each change by day: for scenarios that are long.
 pub fn must_hold_by_day(name: &str, scenario: &dyn Scenario, draws_by_day: u64) {
-    must_hold_drawing(name, scenario, if is_night() { draws() } else { draws_by_day });
+    must_hold_within(name, scenario, Extent { draws: draws_by_day, ..default_extent() });
 }
 
-fn must_hold_drawing(name: &str, scenario: &dyn Scenario, draws: u64) {
+fn default_extent() -> Extent {
+    Extent { draws: draws(), recovery_one_in: recovery_one_in(), images_max: u64::MAX }
+}
+
+/// As [`must_hold`], with so much looked at by day.
+pub fn must_hold_within(name: &str, scenario: &dyn Scenario, by_day: Extent) {
+    let extent = if is_night() { default_extent() } else { by_day };
     let history = History::new(scenario.disk());
     scenario.run(&history).unwrap();
     let begun = Instant::now();
-    let extent = Extent { draws, recovery_one_in: recovery_one_in(), images_max: u64::MAX };
     let explored = explore(scenario, &history, extent);
     let seconds = begun.elapsed().as_secs_f64();
     println!(
