@@ -11,7 +11,7 @@ use super::medium::Medium;
 use super::space::Table;
 use super::turn::{Finished, WriteTable};
 use super::{Change, Snapshot, Space, Turn, bookkeeping};
-use crate::disk::{FileId, Mode, SharedDisk};
+use crate::disk::{DiskFile, FileId, Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::{drop_guarded, guarded};
 
@@ -152,11 +152,7 @@ impl RecordFile {
     /// # Errors
     /// `Corrupt` when the file is missing, is no redb file, or is damaged where redb keeps its free pages.
     pub(crate) fn open(disk: &SharedDisk, options: RecordFileOptions) -> Result<Self> {
-        Self::open_named(disk, NAME, options)
-    }
-
-    pub(super) fn open_named(disk: &SharedDisk, name: &str, options: RecordFileOptions) -> Result<Self> {
-        let file = disk.open(name, Mode::ReadWrite).map_err(|error| {
+        let file = disk.open(NAME, Mode::ReadWrite).map_err(|error| {
             if error.kind() == std::io::ErrorKind::NotFound {
                 Error::corrupt("the store has no records.redb; restore it from a backup")
             } else {
@@ -167,6 +163,11 @@ impl RecordFile {
         if len == 0 {
             return Err(Error::corrupt("records.redb is empty; restore it from a backup"));
         }
+        Self::open_file(disk, file, options)
+    }
+
+    /// Opens the record file that `file` is, whatever its name.
+    pub(super) fn open_file(disk: &SharedDisk, file: Box<dyn DiskFile>, options: RecordFileOptions) -> Result<Self> {
         // Before redb sees them: damage there would end the process in a later commit.
         let free_bytes = bookkeeping::check(&*file)?;
         let medium = Medium::new(file);

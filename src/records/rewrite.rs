@@ -1,9 +1,10 @@
-//! A fresh record file with the rows of the last commit, put into the place of the one that is open.
+//! A fresh record file with the rows of the last commit, put into the place of the one that is
+//! open.
 //!
 //! What must hold: the fresh file is whole, durable and compared with what the commits wrote before
 //! it gets the name, so a power cut leaves the one file or the other. Nobody writes meanwhile, and
-//! nobody reads the old file when it is closed. Every row is copied as it is, that of the sums and the
-//! sorted runs included, so nothing above sees a difference.
+//! nobody reads the old file when it is closed. Every row is copied as it is, that of the sums and
+//! the sorted runs included, so nothing above sees a difference.
 //!
 //! The old file is closed before the rename, because Windows does not replace a file that is open.
 //! Nothing is written to it any more: it stays as a kill would leave it, and has the last commit.
@@ -15,6 +16,7 @@ use super::file::{NAME, NEW_NAME};
 use super::space::{Table, space_of};
 use super::turn::Finished;
 use super::{RecordFile, RecordFileOptions, Snapshot, Sums, WriteTransaction};
+use crate::disk::Mode;
 use crate::error::{Error, Result};
 use crate::value::{Control, limits};
 
@@ -27,8 +29,8 @@ const STEP_ROWS: u64 = 256;
 pub(crate) struct Replaced {
     /// The state of the last commit, in the file that is open now.
     pub(crate) snapshot: Snapshot,
-    /// Whether the fresh file is the one. When it is not, the old file is in use again; or it is not
-    /// known which file the name leads to after a power cut, and nothing is written any more.
+    /// Whether the fresh file is the one. When it is not, the old file is in use again; or it is
+    /// not known which file the name leads to after a power cut, and nothing is written any more.
     pub(crate) outcome: Result<()>,
 }
 
@@ -46,17 +48,20 @@ impl RecordFile {
         self.medium.known_len()
     }
 
-    /// Writes the rows of `snapshot`, the state of the last commit, into a fresh file under the temporary
-    /// name, and opens it. The open file is only read.
+    /// Writes the rows of `snapshot`, the state of the last commit, into a fresh file under the
+    /// temporary name, and opens it. The open file is only read.
     ///
     /// # Errors
-    /// `Corrupt` when the rows are not what the commits wrote; `NoSpace`, `Io`; what `control` says. The fresh
-    /// file is removed then.
+    /// `Corrupt` when the rows are not what the commits wrote; `NoSpace`, `Io`; what `control`
+    /// says. The fresh file is removed then.
     pub(crate) fn rewrite(&self, snapshot: &Snapshot, control: &Control) -> Result<Self> {
         let options = RecordFileOptions { cache_bytes: self.options.cache_bytes.min(CACHE_BYTES), ..self.options };
         let write = || {
             Self::write_new(&self.disk, options, |_, transaction| copy(snapshot, transaction, control))?;
-            let mut fresh = Self::open_named(&self.disk, NEW_NAME, self.options)?;
+            // Not with `ReadWrite`, which on Windows keeps the file from being renamed.
+            let file = self.disk.open(NEW_NAME, Mode::OpenOrCreate);
+            let file = file.map_err(|error| Error::io("opening records.redb.new", error))?;
+            let mut fresh = Self::open_file(&self.disk, file, self.options)?;
             if !fresh.check_pages()? {
                 return Err(Error::corrupt("records.redb.new is not what was written; the open file is kept"));
             }
@@ -71,8 +76,8 @@ impl RecordFile {
         let _ = Self::sweep(&self.disk);
     }
 
-    /// Puts `fresh`, which [`Self::rewrite`] wrote, into the place of this file. Needs that nobody reads or
-    /// writes, and that the name was looked at.
+    /// Puts `fresh`, which [`Self::rewrite`] wrote, into the place of this file. Needs that nobody
+    /// reads or writes, and that the name was looked at.
     ///
     /// # Errors
     /// Those of reading `fresh`. Nothing has happened then.
@@ -91,7 +96,8 @@ impl RecordFile {
             match &outcome {
                 // On Windows the identity may come with the name.
                 Ok(()) => self.id = self.medium.file().file_id().unwrap_or(self.id),
-                // The old file may have the name again after a power cut, without what would be written now.
+                // The old file may have the name again after a power cut, without what would be
+                // written now.
                 Err(error) => self.stop_writing(error),
             }
             return Ok(Replaced { snapshot, outcome });
@@ -112,7 +118,8 @@ impl RecordFile {
                 Ok(Replaced { snapshot: old_snapshot, outcome: Err(error) })
             }
             _ => {
-                // Reads go on: the fresh file has the state of the last commit, whatever its name is.
+                // Reads go on: the fresh file has the state of the last commit, whatever its name
+                // is.
                 self.id = if is_old_there { old_id } else { self.id };
                 self.stop_writing(&error);
                 Ok(Replaced { snapshot, outcome: Err(error) })

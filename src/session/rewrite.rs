@@ -19,21 +19,23 @@ use crate::value::{Control, guarded, limits};
 
 /// How long readers that begin are kept waiting at a time, for those that are there to end.
 const READERS_WAIT: Duration = Duration::from_millis(20);
-/// How often that is tried. A reader may be one that waits for another of its own, and then never ends meanwhile.
+/// How often that is tried. A reader may be one that waits for another of its own, and then never
+/// ends meanwhile.
 const TRIES: u32 = 5;
 /// How long to leave the readers alone between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Rewrites the record file when more than half of it is free; returns the bytes by which it became smaller.
+/// Rewrites the record file when more than half of it is free; returns the bytes by which it became
+/// smaller.
 ///
-/// Nothing is done while somebody reads, beyond the bounds, or when the disk has no room for the new
-/// file. After a failure it is left alone until the store is opened again, since maintenance would copy the
-/// file again and again.
+/// Nothing is done while somebody reads, beyond the bounds, or when the disk has no room for the
+/// new file. After a failure it is left alone until the store is opened again, since maintenance
+/// would copy the file again and again.
 ///
 /// # Errors
-/// Those of reading, writing and renaming record files. The old file is in use then, and the store takes
-/// writes; or it is latched, when it is not known which file the name leads to after a power cut. What
-/// `control` says.
+/// Those of reading, writing and renaming record files. The old file is in use then, and the store
+/// takes writes; or it is latched, when it is not known which file the name leads to after a power
+/// cut. What `control` says.
 pub(crate) fn rewrite_record_file(session: &Session, control: &Control) -> Result<u64> {
     let engine = &session.context().engine;
     // Most passes find nothing to do, and take no turn.
@@ -93,7 +95,8 @@ impl Engine {
         }
     }
 
-    /// Puts a fresh record file into the place of the open one, as soon as nobody reads; whether there was such a moment.
+    /// Puts a fresh record file into the place of the open one, as soon as nobody reads; whether
+    /// there was such a moment.
     fn replace_record_file(&self, fresh: RecordFile) -> Result<bool> {
         let mut fresh = Some(fresh);
         for number in 0..TRIES {

@@ -1,4 +1,5 @@
-//! Maintenance rewrites the record file while the store is open: what is in it stays, and nobody notices.
+//! Maintenance rewrites the record file while the store is open: what is in it stays, and nobody
+//! notices.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +9,7 @@ use super::open::{Store, StoreOptions};
 use super::verify::VerifyLevel;
 use crate::disk::sim::{Fault, OpKind, Pick, SimDisk};
 use crate::disk::{Disk, Mode};
-use crate::model::table_data::column;
+use crate::model::tables::data::column;
 use crate::records::{Source, Space};
 use crate::value::ManualClock;
 use crate::*;
@@ -327,7 +328,8 @@ fn a_rewrite_that_fails_leaves_the_old_file_in_use() {
     }
 }
 
-/// The disk fails when it is no longer known which file a power cut would leave: nothing is written any more.
+/// The disk fails when it is no longer known which file a power cut would leave: nothing is written
+/// any more.
 #[test]
 fn a_rewrite_whose_name_may_be_lost_latches_and_reads_go_on() {
     for is_rename in [false, true] {

@@ -1,5 +1,5 @@
-//! Maintenance rewrites the record file of an open store: whichever change was the last, the name leads to a whole file, the old
-//! one or the new one.
+//! Maintenance rewrites the record file of an open store: whichever change was the last, the name
+//! leads to a whole file, the old one or the new one.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -154,7 +154,8 @@ fn each_removed_sync_of_a_rewrite_is_found() {
     }
 }
 
-/// The room for the new file is asked for first: a disk that has none keeps the old file, and is not an error.
+/// The room for the new file is asked for first: a disk that has none keeps the old file, and is
+/// not an error.
 #[test]
 fn a_full_disk_keeps_the_record_file() {
     let scenario = Rewritten::new();
