@@ -10,21 +10,19 @@ const DEPTH_MAX: u32 = 16;
 const STRUCTS_MAX: u32 = 1_000_000;
 
 /// Why a walk ended early.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Stop {
     /// The bytes end inside the message.
+    #[error("it is cut off")]
     TooShort,
     /// The bytes are no message within the bounds.
+    #[error("{0}")]
     Malformed(&'static str),
 }
 
 impl Stop {
     pub(super) fn into_error(self, what: &str) -> Error {
-        let why = match self {
-            Self::TooShort => "it is cut off",
-            Self::Malformed(why) => why,
-        };
-        Error::invalid(format!("{what} is damaged: {why}"))
+        Error::invalid(format!("{what} is damaged: {self}"))
     }
 }
 
