@@ -27,6 +27,8 @@
 //!
 //! Features: `search` (default) for full-text search, `packages` (default) for reading package metadata, `faults` for a
 //! disk that fails as told and loses what power cuts lose.
+// docs.rs builds with a nightly compiler, and shows which feature an item needs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(missing_docs)]
 // Nothing that a caller, a file or a disk can do panics; tests may.
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]

@@ -36,7 +36,7 @@ const INTERVALS: i64 = 1000;
 #[derive(Parser)]
 struct Options {
     /// Directory of the store and of the picture; created when missing.
-    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/target/station_day"))]
+    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/station_day"))]
     dir: PathBuf,
     /// Samples to take.
     #[arg(long, default_value_t = 2_000_000, value_parser = clap::value_parser!(u32).range(1_000..))]

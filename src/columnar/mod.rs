@@ -6,6 +6,7 @@
 //! parser before its checksum was verified.
 
 mod buffer;
+mod byte_reader;
 mod cells;
 mod coerce;
 mod count;
@@ -29,6 +30,7 @@ mod scan;
 mod schema;
 mod segment;
 mod spill;
+mod thrift;
 mod unit;
 mod view;
 

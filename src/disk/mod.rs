@@ -20,6 +20,8 @@ use std::fmt::Debug;
 use std::io;
 use std::sync::Arc;
 
+use crate::error::{Error, Result};
+
 #[cfg(test)]
 pub use counting::CountingDisk;
 #[cfg(any(test, feature = "faults"))]
@@ -160,28 +162,32 @@ pub fn write_new_file(disk: &dyn Disk, path: &str, bytes: &[u8]) -> io::Result<(
 /// Bytes that [`copy_file`] holds at once.
 const COPY_BYTES: usize = 1024 * 1024;
 
-/// Copies a file from one disk to a new file on another, and syncs it; `progress` is told the bytes of each step and may
-/// stop the copy.
-pub fn copy_file<E: From<io::Error>>(
+/// Copies a file from one disk to a new file on another, and syncs it. `progress` gets the bytes
+/// of each step and may stop the copy.
+///
+/// # Errors
+/// Those of the disks, and the error of `progress` as it is.
+pub fn copy_file(
     from: &dyn Disk,
     to: &dyn Disk,
     path: &str,
-    mut progress: impl FnMut(u64) -> Result<(), E>,
-) -> Result<u64, E> {
-    let source = from.open(path, Mode::Read)?;
-    let target = to.open(path, Mode::CreateNew)?;
-    let len = source.len()?;
+    mut progress: impl FnMut(u64) -> Result<()>,
+) -> Result<u64> {
+    let failed = |error| Error::io(format_args!("copying {path}"), error);
+    let source = from.open(path, Mode::Read).map_err(failed)?;
+    let target = to.open(path, Mode::CreateNew).map_err(failed)?;
+    let len = source.len().map_err(failed)?;
     let mut buffer = vec![0; COPY_BYTES];
     let mut at = 0;
     while at < len {
         let step = usize::try_from(len - at).map_or(COPY_BYTES, |rest| rest.min(COPY_BYTES));
         let chunk = buffer.get_mut(..step).unwrap_or_default();
-        source.read_exact_at(chunk, at)?;
-        target.write_all_at(chunk, at)?;
+        source.read_exact_at(chunk, at).map_err(failed)?;
+        target.write_all_at(chunk, at).map_err(failed)?;
         at += step as u64;
         progress(step as u64)?;
     }
-    target.sync_all()?;
+    target.sync_all().map_err(failed)?;
     Ok(len)
 }
 

@@ -1,28 +1,41 @@
-//! From redb's errors to ours.
+//! The error of the record engine.
 
 use crate::error::{Error, ErrorKind};
 
-/// Turns an error of redb into ours; `attempt` says what was tried.
-pub(super) fn from_redb(attempt: &str, error: impl Into<redb::Error>) -> Error {
-    let error = error.into();
-    let kind = match &error {
-        redb::Error::Corrupted(_) | redb::Error::RepairAborted => ErrorKind::Corrupt,
-        // Tables are made when the file is, all with one definition.
-        redb::Error::TableDoesNotExist(_)
-        | redb::Error::TableTypeMismatch { .. }
-        | redb::Error::TableIsMultimap(_)
-        | redb::Error::TypeDefinitionChanged { .. } => ErrorKind::Corrupt,
-        redb::Error::Io(source) if source.kind() == std::io::ErrorKind::StorageFull => ErrorKind::NoSpace,
-        redb::Error::Io(source)
-            if matches!(source.kind(), std::io::ErrorKind::InvalidData | std::io::ErrorKind::UnexpectedEof) =>
-        {
-            ErrorKind::Corrupt
+/// An error of redb.
+#[derive(Debug, thiserror::Error)]
+#[error("records.redb: cannot {attempt}: {source}")]
+pub(super) struct RecordsError {
+    attempt: String,
+    source: redb::Error,
+}
+
+impl RecordsError {
+    fn kind(&self) -> ErrorKind {
+        use std::io::ErrorKind as Io;
+        match &self.source {
+            redb::Error::Corrupted(_) | redb::Error::RepairAborted => ErrorKind::Corrupt,
+            // Tables are made when the file is, all with one definition.
+            redb::Error::TableDoesNotExist(_)
+            | redb::Error::TableTypeMismatch { .. }
+            | redb::Error::TableIsMultimap(_)
+            | redb::Error::TypeDefinitionChanged { .. } => ErrorKind::Corrupt,
+            redb::Error::Io(error) if error.kind() == Io::StorageFull => ErrorKind::NoSpace,
+            redb::Error::Io(error) if matches!(error.kind(), Io::InvalidData | Io::UnexpectedEof) => ErrorKind::Corrupt,
+            redb::Error::PreviousIo => ErrorKind::Latched,
+            redb::Error::DatabaseAlreadyOpen => ErrorKind::Locked,
+            redb::Error::TransactionInProgress => ErrorKind::Conflict,
+            redb::Error::ValueTooLarge(_) => ErrorKind::LimitExceeded,
+            _ => ErrorKind::Io,
         }
-        redb::Error::PreviousIo => ErrorKind::Latched,
-        redb::Error::DatabaseAlreadyOpen => ErrorKind::Locked,
-        redb::Error::TransactionInProgress => ErrorKind::Conflict,
-        redb::Error::ValueTooLarge(_) => ErrorKind::LimitExceeded,
-        _ => ErrorKind::Io,
-    };
-    Error::new(kind, format!("records.redb: cannot {attempt}: {error}")).with_source(error)
+    }
+
+    fn into_error(self) -> Error {
+        Error::new(self.kind(), self.to_string()).with_source(self.source)
+    }
+}
+
+/// The public error for an error of redb; `attempt` says what was tried.
+pub(super) fn from_redb(attempt: &str, error: impl Into<redb::Error>) -> Error {
+    RecordsError { attempt: attempt.to_owned(), source: error.into() }.into_error()
 }

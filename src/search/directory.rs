@@ -107,7 +107,7 @@ impl StoreDirectory {
             names: Mutex::new(names),
             unlocked: Condvar::new(),
             resident_bytes: Arc::default(),
-            blocks: Arc::new(Blocks::new(SEARCH_BLOCKS_BYTES)),
+            blocks: Arc::new(Blocks::new(SEARCH_BLOCKS_BYTES, SUM_BYTES)),
             next_file: AtomicU64::new(0),
             refuses_writes: AtomicBool::new(false),
         }))

@@ -1,4 +1,4 @@
-//! From the engine's errors and panics to ours.
+//! The error of the search engine, and the guard around its panics.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -6,20 +6,41 @@ use tantivy::TantivyError;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// An error of the engine.
-pub fn failed(error: TantivyError) -> Error {
-    let kind = match &error {
-        // A thread of it ends with a panic, as calls of it do, on damaged bytes.
-        TantivyError::DataCorruption(_) | TantivyError::IncompatibleIndex(_) | TantivyError::ErrorInThread(_) => {
-            ErrorKind::Corrupt
-        }
-        _ => ErrorKind::Io,
-    };
-    Error::new(kind, format!("the text index failed: {error}")).with_source(error)
+#[derive(Debug, thiserror::Error)]
+enum SearchError {
+    #[error("the text index failed: {0}")]
+    Engine(TantivyError),
+    #[error("the text index is damaged: {0} could not be carried out")]
+    Panicked(String),
 }
 
-/// Runs the engine on files that may be damaged: a panic of it becomes `Corrupt`.
+impl SearchError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            // A thread of tantivy ends with a panic on damaged bytes, as its calls do.
+            Self::Engine(
+                TantivyError::DataCorruption(_) | TantivyError::IncompatibleIndex(_) | TantivyError::ErrorInThread(_),
+            )
+            | Self::Panicked(_) => ErrorKind::Corrupt,
+            Self::Engine(_) => ErrorKind::Io,
+        }
+    }
+
+    fn into_error(self) -> Error {
+        let public = Error::new(self.kind(), self.to_string());
+        match self {
+            Self::Engine(source) => public.with_source(source),
+            Self::Panicked(_) => public,
+        }
+    }
+}
+
+/// The public error for an error of tantivy.
+pub fn failed(error: TantivyError) -> Error {
+    SearchError::Engine(error).into_error()
+}
+
+/// Runs tantivy on files that may be damaged: a panic of it becomes `Corrupt`.
 pub fn guarded<T>(what: &str, run: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(run))
-        .unwrap_or_else(|_| Err(Error::corrupt(format!("the text index is damaged: {what} could not be carried out"))))
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(SearchError::Panicked(what.to_owned()).into_error()))
 }

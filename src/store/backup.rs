@@ -365,16 +365,13 @@ pub(super) fn copy_one(
     total: Option<u64>,
     control: &Control,
 ) -> Result<u64> {
-    let copied = copy_file::<CopyError>(source, target, path, |step| {
+    let copied = copy_file(source, target, path, |step| {
         control.check()?;
         done += step;
         control.report(done, total, "bytes");
         Ok(())
     });
-    copied.map(|_| done).map_err(|error| match error {
-        CopyError::Stopped(error) => error,
-        CopyError::Io(error) => Error::io(format!("copying {path}"), error),
-    })
+    copied.map(|_| done)
 }
 
 /// Whether the target's file has the source's bytes; if so, they are durable on return.
@@ -438,21 +435,4 @@ fn has_same_bytes(
         }
     }
     Ok(true)
-}
-
-enum CopyError {
-    Stopped(Error),
-    Io(std::io::Error),
-}
-
-impl From<Error> for CopyError {
-    fn from(error: Error) -> Self {
-        Self::Stopped(error)
-    }
-}
-
-impl From<std::io::Error> for CopyError {
-    fn from(error: std::io::Error) -> Self {
-        Self::Io(error)
-    }
 }

@@ -77,7 +77,7 @@ fn copy(disk: &SharedDisk) -> SharedDisk {
     let fresh: SharedDisk = Arc::new(MemoryDisk::new());
     for (path, _) in walk(&**disk, "").unwrap() {
         fresh.create_dir_all(parent(&path)).unwrap();
-        copy_file::<std::io::Error>(&**disk, &*fresh, &path, |_| Ok(())).unwrap();
+        copy_file(&**disk, &*fresh, &path, |_| Ok(())).unwrap();
     }
     fresh
 }

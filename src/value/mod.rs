@@ -4,6 +4,7 @@
 //! [`Val`], and every bound of the crate stands in [`limits`].
 
 pub mod access;
+pub(crate) mod cache;
 pub mod clock;
 pub mod control;
 pub mod field;

@@ -128,7 +128,8 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for RespellVisitor<V> {
 }
 
 /// An error text that grows its member path while it unwinds.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 struct PathError(String);
 
 impl PathError {
@@ -141,14 +142,6 @@ impl PathError {
         })
     }
 }
-
-impl fmt::Display for PathError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for PathError {}
 
 impl serde::de::Error for PathError {
     fn custom<T: fmt::Display>(message: T) -> Self {
@@ -399,16 +392,9 @@ impl<S: SerializeStruct> SerializeStruct for SkipNulls<S> {
 /// Succeeds on `serialize_none` alone, and fails on everything else before looking inside.
 struct IsNone;
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("not none")]
 struct NotNone;
-
-impl fmt::Display for NotNone {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not none")
-    }
-}
-
-impl std::error::Error for NotNone {}
 
 impl serde::ser::Error for NotNone {
     fn custom<T: fmt::Display>(_message: T) -> Self {

@@ -5,7 +5,6 @@ mod pages;
 mod parquet;
 mod source;
 mod text;
-mod thrift;
 
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,8 @@ use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 
 use super::source::Source;
-use super::thrift::{Stop, walk};
+use crate::columnar::byte_reader::ByteReader;
+use crate::columnar::thrift::{Stop, walk};
 use crate::error::{Error, Result};
 use crate::value::{Control, limits};
 
@@ -70,7 +71,7 @@ fn read_header(source: &Source, at: u64, end: u64) -> Result<Header> {
         let len = window.min(end.saturating_sub(at));
         let bytes = source.read(at, len as usize)?;
         let mut header = Header { page_type: -1, uncompressed: -1, compressed: -1, values: -1, ..Header::default() };
-        let walked = walk(&bytes, &mut |path, value| match path {
+        let walked = walk(&bytes, |path, value| match path {
             [1] => header.page_type = value,
             [2] => header.uncompressed = value,
             [3] => header.compressed = value,
@@ -228,21 +229,10 @@ impl CheckedPages {
 
 /// The number of values that a delta encoding declares: the third number of its header.
 fn delta_count(bytes: &[u8]) -> Option<u64> {
-    let mut bytes = bytes.iter();
-    let mut number = || {
-        let mut value = 0u64;
-        for shift in (0..64).step_by(7) {
-            let byte = *bytes.next()?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Some(value);
-            }
-        }
-        None
-    };
-    number()?;
-    number()?;
-    number()
+    let mut bytes = ByteReader::new(bytes);
+    bytes.varint()?;
+    bytes.varint()?;
+    bytes.varint()
 }
 
 impl Iterator for CheckedPages {

@@ -17,10 +17,11 @@ use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::pages::{CheckedPages, OneChunk, check_chunk, longest};
 use super::source::{Chunks, Source, damaged};
-use super::{ReadSeek, index_of, thrift};
+use super::{ReadSeek, index_of};
 use crate::columnar::coerce::coerce_batch;
 use crate::columnar::guard::guarded;
 use crate::columnar::schema::TableSchema;
+use crate::columnar::thrift;
 use crate::error::{Error, Place, Result};
 use crate::model::tables::data::{Column, ColumnType, DataType};
 use crate::value::{Control, limits};

@@ -6,12 +6,15 @@ use std::ops::Range;
 
 use arrow::array::BooleanBufferBuilder;
 
+use crate::columnar::byte_reader::ByteReader;
+use crate::columnar::thrift;
+
 /// What the header of a page says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PageHeader {
     /// Bytes of the header itself.
     pub len: usize,
-    /// Bytes behind it.
+    /// Bytes of the page after the header.
     pub body_len: usize,
     /// Values of the page, nulls included.
     pub values: usize,
@@ -26,106 +29,24 @@ pub(super) const PLAIN_DICTIONARY: i32 = 2;
 pub(super) const DELTA_BINARY_PACKED: i32 = 5;
 pub(super) const RLE_DICTIONARY: i32 = 8;
 
-struct Bytes<'a> {
-    all: &'a [u8],
-    at: usize,
-}
-
-impl<'a> Bytes<'a> {
-    fn byte(&mut self) -> Option<u8> {
-        let byte = *self.all.get(self.at)?;
-        self.at += 1;
-        Some(byte)
-    }
-
-    fn varint(&mut self) -> Option<u64> {
-        let mut value = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            value |= u64::from(byte & 0x7F) << shift;
-            if byte & 0x80 == 0 {
-                return Some(value);
-            }
-        }
-        None
-    }
-
-    fn zigzag(&mut self) -> Option<i64> {
-        let value = self.varint()?;
-        Some((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
-    }
-
-    fn take(&mut self, len: usize) -> Option<&'a [u8]> {
-        let part = self.all.get(self.at..self.at.checked_add(len)?)?;
-        self.at += len;
-        Some(part)
-    }
-
-    /// Skips a value of Thrift's compact protocol.
-    fn skip(&mut self, kind: u8, depth: u8) -> Option<()> {
-        match kind {
-            1 | 2 => {}
-            3 => self.at += 1,
-            4..=6 => {
-                self.varint()?;
-            }
-            7 => self.at += 8,
-            8 => {
-                let len = usize::try_from(self.varint()?).ok()?;
-                self.take(len)?;
-            }
-            12 if depth > 0 => self.fields(|bytes, _, kind| bytes.skip(kind, depth - 1))?,
-            _ => return None,
-        }
-        Some(())
-    }
-
-    /// Calls `field` with the id and kind of every field of a struct.
-    fn fields(&mut self, mut field: impl FnMut(&mut Self, i64, u8) -> Option<()>) -> Option<()> {
-        let mut id = 0i64;
-        loop {
-            let byte = self.byte()?;
-            if byte == 0 {
-                return Some(());
-            }
-            id = match byte >> 4 {
-                0 => self.zigzag()?,
-                step => id.checked_add(i64::from(step))?,
-            };
-            field(self, id, byte & 0x0F)?;
-        }
-    }
-}
-
 /// Reads the header at the start of `bytes`.
 pub(super) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
-    let mut bytes = Bytes { all: bytes, at: 0 };
-    let mut header = PageHeader { page_type: -1, encoding: -1, ..PageHeader::default() };
-    bytes.fields(|bytes, id, kind| match (id, kind) {
-        (1, 5) => {
-            header.page_type = i32::try_from(bytes.zigzag()?).ok()?;
-            Some(())
-        }
-        (3, 5) => {
-            header.body_len = usize::try_from(bytes.zigzag()?).ok()?;
-            Some(())
-        }
+    let (mut page_type, mut encoding, mut body_len, mut values) = (-1, -1, 0, 0);
+    let walked = thrift::walk(bytes, |path, value| match path {
+        [1] => page_type = value,
+        [3] => body_len = value,
         // The headers of data pages and of dictionaries begin alike.
-        (5 | 7, 12) => bytes.fields(|bytes, id, kind| match (id, kind) {
-            (1, 5) => {
-                header.values = usize::try_from(bytes.zigzag()?).ok()?;
-                Some(())
-            }
-            (2, 5) => {
-                header.encoding = i32::try_from(bytes.zigzag()?).ok()?;
-                Some(())
-            }
-            _ => bytes.skip(kind, 4),
-        }),
-        _ => bytes.skip(kind, 4),
-    })?;
-    header.len = bytes.at;
-    Some(header)
+        [5 | 7, 1] => values = value,
+        [5 | 7, 2] => encoding = value,
+        _ => {}
+    });
+    Some(PageHeader {
+        len: walked.ok()?,
+        body_len: usize::try_from(body_len).ok()?,
+        values: usize::try_from(values).ok()?,
+        encoding: i32::try_from(encoding).ok()?,
+        page_type: i32::try_from(page_type).ok()?,
+    })
 }
 
 /// The number at one of 32 positions. With constants for `AT` and the others, all but a load, a shift and a mask is done
@@ -182,12 +103,12 @@ enum Run<'a> {
     Packed { bytes: &'a [u8], count: usize },
 }
 
-fn next_run<'a>(bytes: &mut Bytes<'a>, width: usize) -> Option<Run<'a>> {
+fn next_run<'a>(bytes: &mut ByteReader<'a>, width: usize) -> Option<Run<'a>> {
     let head = usize::try_from(bytes.varint()?).ok()?;
     if head & 1 == 1 {
         let len = (head >> 1).checked_mul(width)?;
         // The last run may be cut behind its last number.
-        let len = len.min(bytes.all.len().saturating_sub(bytes.at));
+        let len = len.min(bytes.left());
         return Some(Run::Packed { bytes: bytes.take(len)?, count: (head >> 1).checked_mul(8)? });
     }
     let mut value = [0; 4];
@@ -206,7 +127,7 @@ pub(super) fn hybrid(bytes: &[u8], width: usize, wanted: Range<usize>, out: &mut
         return Some(());
     }
     out.reserve(wanted.len());
-    let mut bytes = Bytes { all: bytes, at: 0 };
+    let mut bytes = ByteReader::new(bytes);
     // Numbers before the first wanted one.
     let mut skip = wanted.start;
     while out.len() < end {
@@ -256,7 +177,7 @@ pub(super) fn hybrid(bytes: &[u8], width: usize, wanted: Range<usize>, out: &mut
 pub(super) fn validity(body: &[u8], rows: usize) -> Option<(Option<Vec<bool>>, &[u8])> {
     let (len, rest) = body.split_first_chunk::<4>()?;
     let (levels, values) = rest.split_at_checked(u32::from_le_bytes(*len) as usize)?;
-    let mut bytes = Bytes { all: levels, at: 0 };
+    let mut bytes = ByteReader::new(levels);
     if let Some(Run::Same { value: 1, count }) = next_run(&mut bytes, 1)
         && count >= rows
     {
@@ -277,7 +198,7 @@ pub(super) fn deltas<T: Copy>(
     out: &mut Vec<T>,
     narrow: impl Fn(i64) -> T,
 ) -> Option<usize> {
-    let mut bytes = Bytes { all: bytes, at: 0 };
+    let mut bytes = ByteReader::new(bytes);
     let block = usize::try_from(bytes.varint()?).ok()?;
     let minis = usize::try_from(bytes.varint()?).ok()?;
     let total = usize::try_from(bytes.varint()?).ok()?;

@@ -1,27 +1,50 @@
-//! Decoded dictionaries of an open segment, kept within a bound that all segments of the process share.
+//! Decoded dictionaries of open segments, kept within a bound that all segments of the process share.
 
 use std::any::Any;
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use super::values::Values;
 use crate::error::Result;
+use crate::value::cache::{Cache, bounded};
 use crate::value::limits;
 
-/// Bytes that all segments together keep.
-static KEPT: AtomicUsize = AtomicUsize::new(0);
+/// The number of an open segment in this process, a row group and a column.
+type Key = (u64, usize, usize);
 
-type Kept = HashMap<(usize, usize), Arc<dyn Any + Send + Sync>>;
+#[derive(Clone)]
+struct Kept {
+    values: Arc<dyn Any + Send + Sync>,
+    bytes: usize,
+}
+
+/// Bytes that an entry takes beside its values.
+const ENTRY_BYTES: usize = 128;
+
+/// A common size of a dictionary; the cache sizes its index by it.
+const EXPECTED_BYTES: usize = 16 * 1024;
+
+static KEPT: LazyLock<Cache<Key, Kept>> = LazyLock::new(|| {
+    let bytes_max = limits::DICTIONARY_CACHE_BYTES;
+    bounded(bytes_max / EXPECTED_BYTES, bytes_max, |_, kept: &Kept| kept.bytes + ENTRY_BYTES)
+});
+
+static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// What one segment keeps, by row group and column.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Dictionaries {
-    kept: Mutex<Kept>,
-    bytes: AtomicUsize,
+    number: u64,
+    /// What was put into the cache, to be removed from it with the segment.
+    put: Mutex<HashSet<(usize, usize)>>,
 }
 
 impl Dictionaries {
+    pub(super) fn new() -> Self {
+        Self { number: NEXT.fetch_add(1, Ordering::Relaxed), put: Mutex::default() }
+    }
+
     /// The dictionary of a column of a row group, which `read` reads when it is not here.
     pub(super) fn get<V: Values>(
         &self,
@@ -29,30 +52,48 @@ impl Dictionaries {
         column: usize,
         read: impl FnOnce() -> Result<V>,
     ) -> Result<Arc<V>> {
-        let known = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(&(group, column)).cloned();
-        if let Some(known) = known.and_then(|known| known.downcast::<V>().ok()) {
+        let key = (self.number, group, column);
+        let known = KEPT.get(&key).and_then(|kept| kept.values.downcast::<V>().ok());
+        if let Some(known) = known {
             return Ok(known);
         }
         let made = Arc::new(read()?);
-        let bytes = made.bytes();
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if KEPT.load(Ordering::Relaxed) + bytes > limits::DICTIONARY_CACHE_BYTES {
-            // This segment makes room; what others keep they have a use for.
-            kept.clear();
-            KEPT.fetch_sub(self.bytes.swap(0, Ordering::Relaxed), Ordering::Relaxed);
-        }
-        if KEPT.load(Ordering::Relaxed) + bytes <= limits::DICTIONARY_CACHE_BYTES
-            && kept.insert((group, column), made.clone()).is_none()
-        {
-            self.bytes.fetch_add(bytes, Ordering::Relaxed);
-            KEPT.fetch_add(bytes, Ordering::Relaxed);
-        }
+        self.put.lock().unwrap_or_else(PoisonError::into_inner).insert((group, column));
+        KEPT.insert(key, Kept { bytes: made.bytes(), values: made.clone() });
         Ok(made)
     }
 }
 
 impl Drop for Dictionaries {
     fn drop(&mut self) {
-        KEPT.fetch_sub(*self.bytes.get_mut(), Ordering::Relaxed);
+        for (group, column) in self.put.get_mut().unwrap_or_else(PoisonError::into_inner).drain() {
+            KEPT.remove(&(self.number, group, column));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dictionaries_of_all_segments_share_one_bound_and_go_with_their_segment() {
+        let third = limits::DICTIONARY_CACHE_BYTES / 3 / size_of::<i64>();
+        let segments: Vec<Dictionaries> = (0..3).map(|_| Dictionaries::new()).collect();
+        for (at, segment) in segments.iter().enumerate() {
+            for group in 0..3 {
+                let read = || Ok(vec![at as i64 + group as i64; third]);
+                assert_eq!(segment.get(group, 7, read).unwrap()[0], at as i64 + group as i64);
+                let kept = KEPT.weight();
+                assert!(kept <= limits::DICTIONARY_CACHE_BYTES as u64, "{kept} bytes");
+                // The newest one is kept, and read no second time.
+                let again = segment.get::<Vec<i64>>(group, 7, || panic!("read again"));
+                assert_eq!(again.unwrap().len(), third);
+            }
+        }
+        let numbers: Vec<u64> = segments.iter().map(|segment| segment.number).collect();
+        drop(segments);
+        let has = |number: &u64| (0..3).any(|group| KEPT.contains_key(&(*number, group, 7)));
+        assert!(!numbers.iter().any(has), "a closed segment keeps none");
     }
 }

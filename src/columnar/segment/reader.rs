@@ -145,7 +145,7 @@ impl Segment {
             return Err(Error::corrupt(format!("{data_path} does not have the row groups that its summary tells")));
         }
         let columns = (0..schema.len()).map(|_| OnceLock::new()).collect();
-        let dictionaries = Dictionaries::default();
+        let dictionaries = Dictionaries::new();
         Ok(Self { meta, schema, data, parquet, group_starts, summary, columns, dictionaries })
     }
 

@@ -1,6 +1,6 @@
 //! What an open store keeps in memory of its tables: open segments, sorted buffers, reserved segment numbers.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -14,6 +14,7 @@ use crate::columnar::{
 use crate::disk::SharedDisk;
 use crate::error::{ErrorKind, Result};
 use crate::session::lock::lock;
+use crate::value::cache::{Cache, bounded};
 
 /// Open segments that are kept.
 const OPEN_SEGMENTS: usize = 256;
@@ -24,7 +25,7 @@ const KEPT_BYTES: usize = 64 * 1024 * 1024;
 type BufferKey = (u64, u64);
 
 /// A sorted buffer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct KeptBuffer {
     key: BufferKey,
     bytes: usize,
@@ -32,10 +33,10 @@ struct KeptBuffer {
 }
 
 /// What an open store keeps in memory of its tables.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct TableCache {
-    segments: Mutex<(HashMap<u64, Arc<Segment>>, VecDeque<u64>)>,
-    buffers: Mutex<HashMap<Vec<u8>, KeptBuffer>>,
+    segments: Cache<u64, Arc<Segment>>,
+    buffers: Cache<Vec<u8>, KeptBuffer>,
     pub(super) ids: Mutex<Range<u64>>,
     /// Numbers of temporary files.
     pub(super) temporary: Arc<AtomicU64>,
@@ -45,6 +46,22 @@ pub(crate) struct TableCache {
     held: Arc<Mutex<HashMap<u64, usize>>>,
     /// Held while segments are sealed or merged: one at a time.
     pub(super) turn: Mutex<()>,
+}
+
+impl Default for TableCache {
+    fn default() -> Self {
+        // A buffer larger than all of the room is kept alone: a walk asks for it page by page.
+        let share = |_: &Vec<u8>, kept: &KeptBuffer| kept.bytes.clamp(KEPT_BYTES / KEPT_BUFFERS, KEPT_BYTES);
+        Self {
+            segments: bounded(OPEN_SEGMENTS, OPEN_SEGMENTS, |_, _| 1),
+            buffers: bounded(KEPT_BUFFERS, KEPT_BYTES, share),
+            ids: Mutex::default(),
+            temporary: Arc::default(),
+            unsynced: Mutex::default(),
+            held: Arc::default(),
+            turn: Mutex::default(),
+        }
+    }
 }
 
 /// Segments whose files are not removed while this lives, although no file of them may be open.
@@ -98,40 +115,28 @@ impl TableCache {
         meta: SegmentMeta,
         schema: &Arc<TableSchema>,
     ) -> Result<Arc<Segment>> {
-        if let Some(segment) = lock(&self.segments).0.get(&meta.id) {
-            return Ok(segment.clone());
+        if let Some(segment) = self.segments.get(&meta.id) {
+            return Ok(segment);
         }
         let id = meta.id;
         let open = || Segment::open(disk, dir, meta.clone(), schema.clone());
         let opened = match open() {
             // The process may have as many files open as it can: those that nobody reads are let go.
             Err(error) if error.kind() == ErrorKind::Io => {
-                *lock(&self.segments) = Default::default();
+                self.segments.clear();
                 open()
             }
             outcome => outcome,
         };
         let opened = Arc::new(opened?);
-        let mut kept = lock(&self.segments);
-        let (by_id, order) = &mut *kept;
-        if by_id.insert(id, opened.clone()).is_none() {
-            order.push_back(id);
-        }
-        while order.len() > OPEN_SEGMENTS {
-            if let Some(oldest) = order.pop_front() {
-                by_id.remove(&oldest);
-            }
-        }
+        self.segments.insert(id, opened.clone());
         Ok(opened)
     }
 
     /// Lets go of the segment whose file at `path` is about to be removed: an open file keeps its bytes on the disk.
     pub(crate) fn forget(&self, path: &str) {
-        let Some(id) = segment_of(path) else { return };
-        let mut kept = lock(&self.segments);
-        let (by_id, order) = &mut *kept;
-        if by_id.remove(&id).is_some() {
-            order.retain(|known| *known != id);
+        if let Some(id) = segment_of(path) {
+            self.segments.remove(&id);
         }
     }
 
@@ -155,8 +160,8 @@ impl TableCache {
         }
         let first = batches.first().map_or(0, |(key, _)| number_of(key));
         let wanted = (first, xxh3_64(&sums));
-        if let Some(known) = lock(&self.buffers).get(table).filter(|known| known.key == wanted) {
-            return Ok(known.runs.clone());
+        if let Some(known) = self.buffers.get(table).filter(|known| known.key == wanted) {
+            return Ok(known.runs);
         }
         let run = |stretch: &[(Vec<u8>, Vec<u8>)]| {
             let decoded = stretch.iter().map(|(_, bytes)| decode_batch(schema, bytes)).collect::<Result<Vec<_>>>()?;
@@ -164,15 +169,8 @@ impl TableCache {
             MemoryRun::new(schema, &decoded, first).map(Arc::new)
         };
         let runs = stretches(batches).into_iter().map(run).collect::<Result<Vec<_>>>()?;
-        let mut kept = lock(&self.buffers);
-        kept.remove(table);
         let bytes = runs.iter().map(|run| batch_bytes(run.batch())).sum();
-        // One that is larger alone is kept alone: a walk asks for it page by page.
-        let others = kept.values().fold(0, |total: usize, other| total.saturating_add(other.bytes));
-        if kept.len() >= KEPT_BUFFERS || others.saturating_add(bytes) > KEPT_BYTES {
-            kept.clear();
-        }
-        kept.insert(table.to_vec(), KeptBuffer { key: wanted, bytes, runs: runs.clone() });
+        self.buffers.insert(table.to_vec(), KeptBuffer { key: wanted, bytes, runs: runs.clone() });
         Ok(runs)
     }
 }
@@ -183,6 +181,10 @@ mod tests {
     use crate::columnar::encode_batch;
     use crate::model::tables::data::{ColumnType, DataType, column};
     use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+
+    fn kept_bytes(cache: &TableCache) -> usize {
+        cache.buffers.iter().map(|(_, kept)| kept.bytes).sum()
+    }
 
     #[test]
     fn kept_buffers_are_bounded_by_their_bytes() {
@@ -199,16 +201,26 @@ mod tests {
         let third = batches(KEPT_BYTES / 3);
         for table in 0..7 {
             cache.buffer(&[table], &third, &schema).unwrap();
-            let kept = lock(&cache.buffers);
-            assert!(kept.contains_key(&[table][..]));
-            assert!(kept.values().map(|kept| kept.bytes).sum::<usize>() <= KEPT_BYTES, "{} buffers", kept.len());
+            assert!(cache.buffers.contains_key(&[table][..]), "the newest");
+            assert!(kept_bytes(&cache) <= KEPT_BYTES, "{} buffers", cache.buffers.len());
         }
-        assert_eq!(lock(&cache.buffers).len(), 1);
+        assert_eq!(cache.buffers.len(), 2);
         // The same table again takes the place of what it had.
         let small = batches(10);
-        for table in [6, 6, 8, 9] {
+        for table in [5, 6, 6, 8, 9] {
             cache.buffer(&[table], &small, &schema).unwrap();
         }
-        assert_eq!(lock(&cache.buffers).len(), 3);
+        assert_eq!(cache.buffers.len(), 4);
+        assert!(kept_bytes(&cache) < KEPT_BYTES / 3, "the large ones are gone");
+        // One that is larger than the room is kept, alone.
+        let part = |number: u64| (number.to_be_bytes().to_vec(), third[0].1.clone());
+        cache.buffer(&[10], &(0..4).map(part).collect::<Vec<_>>(), &schema).unwrap();
+        assert!(kept_bytes(&cache) > KEPT_BYTES);
+        assert_eq!(cache.buffers.iter().map(|(table, _)| table).collect::<Vec<_>>(), [[10]]);
+        // Small ones are bounded by their number.
+        for table in 11..=11 + 2 * KEPT_BUFFERS as u8 {
+            cache.buffer(&[table], &small, &schema).unwrap();
+            assert!(cache.buffers.contains_key(&[table][..]) && cache.buffers.len() <= KEPT_BUFFERS);
+        }
     }
 }

@@ -271,12 +271,7 @@ impl TableSalvage<'_> {
         self.prepare(dir)?;
         for name in [data_name(meta.id), summary_name(meta.id)] {
             let path = format!("{dir}/{name}");
-            copy_file::<CopyError>(&**self.from, &**self.into, &path, |_| Ok(self.control.check()?)).map_err(
-                |error| match error {
-                    CopyError::Stopped(error) => error,
-                    CopyError::Io(error) => Error::io(format!("copying {path}"), error),
-                },
-            )?;
+            copy_file(&**self.from, &**self.into, &path, |_| self.control.check())?;
         }
         for Patch { name, at, bytes } in &patches {
             let path = format!("{dir}/{name}");
@@ -502,23 +497,6 @@ impl Ordinals {
             }
         }
         missing
-    }
-}
-
-enum CopyError {
-    Stopped(Error),
-    Io(std::io::Error),
-}
-
-impl From<Error> for CopyError {
-    fn from(error: Error) -> Self {
-        Self::Stopped(error)
-    }
-}
-
-impl From<std::io::Error> for CopyError {
-    fn from(error: std::io::Error) -> Self {
-        Self::Io(error)
     }
 }
 

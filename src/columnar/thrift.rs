@@ -1,86 +1,86 @@
-//! Walks Thrift's compact encoding, in which Parquet keeps its metadata, before a parser takes memory for what it says.
+//! Walks Thrift's compact encoding, in which Parquet keeps its metadata.
 //!
-//! After a walk every declared length was there in full, and nesting and the number of structs are within bounds: so a
-//! parser that reserves room by declared lengths reserves no more than a small multiple of the bytes.
+//! A walk takes no memory for what the bytes declare. After it every declared length was there in
+//! full, and nesting and the number of structs are within bounds. So a parser that reserves room by
+//! declared lengths reserves no more than a small multiple of the bytes.
 
+use super::byte_reader::{ByteReader, VARINT_BYTES_MAX};
 use crate::error::{Error, Result};
 
-const DEPTH_MAX: u32 = 16;
+const DEPTH_MAX: usize = 16;
 /// Structs of one message; a file of 10,000 columns and 20 row groups has about as many.
 const STRUCTS_MAX: u32 = 1_000_000;
 
 /// Why a walk ended early.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Stop {
     /// The bytes end inside the message.
+    #[error("it is cut off")]
     TooShort,
     /// The bytes are no message within the bounds.
+    #[error("{0}")]
     Malformed(&'static str),
 }
 
 impl Stop {
     pub(super) fn into_error(self, what: &str) -> Error {
-        let why = match self {
-            Self::TooShort => "it is cut off",
-            Self::Malformed(why) => why,
-        };
-        Error::invalid(format!("{what} is damaged: {why}"))
+        Error::invalid(format!("{what} is damaged: {self}"))
     }
 }
 
 type Walked<T> = std::result::Result<T, Stop>;
 
-/// Walks one struct at the start of `bytes`, calling `number` with the path of field ids of each integer; answers the
-/// bytes of the struct.
-pub(super) fn walk(bytes: &[u8], number: &mut dyn FnMut(&[i64], i64)) -> Walked<usize> {
-    let mut walker = Walker { rest: bytes, structs: 0, path: Vec::new(), number };
+/// Walks one struct at the start of `bytes`, and calls `number` with the path of field ids of each
+/// integer and its value. Returns the bytes of the struct.
+pub(super) fn walk(bytes: &[u8], number: impl FnMut(&[i64], i64)) -> Walked<usize> {
+    let mut walker =
+        Walker { bytes: ByteReader::new(bytes), structs: 0, path: [0; DEPTH_MAX + 1], path_len: 0, number };
     walker.structure(0)?;
-    Ok(bytes.len() - walker.rest.len())
+    Ok(walker.bytes.at)
 }
 
 /// [`walk`] of a message that must be whole.
 pub(super) fn check(bytes: &[u8], what: &str) -> Result<()> {
-    walk(bytes, &mut |_, _| {}).map(|_| ()).map_err(|stop| stop.into_error(what))
+    walk(bytes, |_, _| {}).map(|_| ()).map_err(|stop| stop.into_error(what))
 }
 
-struct Walker<'b, 'f> {
-    rest: &'b [u8],
+struct Walker<'b, F> {
+    bytes: ByteReader<'b>,
     structs: u32,
-    path: Vec<i64>,
-    number: &'f mut dyn FnMut(&[i64], i64),
+    /// The ids of the fields that the walk is in; each struct adds one.
+    path: [i64; DEPTH_MAX + 1],
+    path_len: usize,
+    number: F,
 }
 
-impl Walker<'_, '_> {
+impl<F: FnMut(&[i64], i64)> Walker<'_, F> {
     fn byte(&mut self) -> Walked<u8> {
-        let (byte, rest) = self.rest.split_first().ok_or(Stop::TooShort)?;
-        self.rest = rest;
-        Ok(*byte)
+        self.bytes.byte().ok_or(Stop::TooShort)
     }
 
     fn skip(&mut self, count: u64) -> Walked<()> {
-        let count = usize::try_from(count).map_err(|_| Stop::TooShort)?;
-        self.rest = self.rest.get(count..).ok_or(Stop::TooShort)?;
-        Ok(())
+        let count = usize::try_from(count).ok();
+        count.and_then(|count| self.bytes.take(count)).map(|_| ()).ok_or(Stop::TooShort)
+    }
+
+    /// A number that [`ByteReader`] reads.
+    fn read<T>(&mut self, read: impl FnOnce(&mut ByteReader<'_>) -> Option<T>) -> Walked<T> {
+        let from = self.bytes.at;
+        read(&mut self.bytes).ok_or_else(|| match self.bytes.at - from {
+            VARINT_BYTES_MAX => Stop::Malformed("a number has too many bytes"),
+            _ => Stop::TooShort,
+        })
     }
 
     fn varint(&mut self) -> Walked<u64> {
-        let mut value = 0u64;
-        for shift in (0..70).step_by(7) {
-            let byte = self.byte()?;
-            value |= u64::from(byte & 0x7f).checked_shl(shift).unwrap_or_default();
-            if byte & 0x80 == 0 {
-                return Ok(value);
-            }
-        }
-        Err(Stop::Malformed("a number has too many bytes"))
+        self.read(|bytes| bytes.varint())
     }
 
     fn zigzag(&mut self) -> Walked<i64> {
-        let value = self.varint()?;
-        Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
+        self.read(|bytes| bytes.zigzag())
     }
 
-    fn structure(&mut self, depth: u32) -> Walked<()> {
+    fn structure(&mut self, depth: usize) -> Walked<()> {
         if depth > DEPTH_MAX {
             return Err(Stop::Malformed("it is nested too deeply"));
         }
@@ -98,21 +98,25 @@ impl Walker<'_, '_> {
                 0 => self.zigzag()?,
                 delta => id.wrapping_add(i64::from(delta)),
             };
-            self.path.push(id);
+            let Some(last) = self.path.get_mut(self.path_len) else {
+                return Err(Stop::Malformed("it is nested too deeply"));
+            };
+            *last = id;
+            self.path_len += 1;
             // A boolean field has its value in its type.
             if !matches!(head & 0x0f, 1 | 2) {
                 self.value(head & 0x0f, depth)?;
             }
-            self.path.pop();
+            self.path_len -= 1;
         }
     }
 
-    fn value(&mut self, of_type: u8, depth: u32) -> Walked<()> {
+    fn value(&mut self, of_type: u8, depth: usize) -> Walked<()> {
         match of_type {
             1..=3 => self.skip(1),
             4..=6 => {
                 let value = self.zigzag()?;
-                (self.number)(&self.path, value);
+                (self.number)(self.path.get(..self.path_len).unwrap_or_default(), value);
                 Ok(())
             }
             7 => self.skip(8),
@@ -141,12 +145,12 @@ impl Walker<'_, '_> {
         }
     }
 
-    fn repeat(&mut self, count: u64, types: &[u8], depth: u32) -> Walked<()> {
+    fn repeat(&mut self, count: u64, types: &[u8], depth: usize) -> Walked<()> {
         if depth >= DEPTH_MAX {
             return Err(Stop::Malformed("it is nested too deeply"));
         }
         // Every element takes a byte at least.
-        if count > self.rest.len() as u64 {
+        if count > self.bytes.left() as u64 {
             return Err(Stop::TooShort);
         }
         for _ in 0..count {
@@ -164,7 +168,7 @@ mod tests {
 
     fn numbers(bytes: &[u8]) -> Walked<(usize, Vec<(Vec<i64>, i64)>)> {
         let mut found = Vec::new();
-        let len = walk(bytes, &mut |path, value| found.push((path.to_vec(), value)))?;
+        let len = walk(bytes, |path, value| found.push((path.to_vec(), value)))?;
         Ok((len, found))
     }
 
