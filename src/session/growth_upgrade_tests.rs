@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use super::growth::{self, Fillings};
+use super::fillings::Fillings;
+use super::growth;
 use super::growth_tests::{Device, ada, age, change, in_order, table};
 use super::{Access, Session, What};
 use crate::disk::sim::{SimDisk, Survival};

@@ -597,7 +597,7 @@ fn a_search_in_a_filter_looks_only_at_what_the_policy_shows() {
     let guest = store.session(Identity::user("guest"));
     let filter = "search(\"amplifier\") and search(\"probe\")";
     let query = |session: &Session| {
-        let query = super::Query { filter: Some(filter), take: 1, ..super::Query::default() };
+        let query = crate::session::Query { filter: Some(filter), take: 1, ..crate::session::Query::default() };
         let page = session.read(|view| view.query::<Note>(&query))?;
         Ok::<_, crate::Error>(page.items.into_iter().map(|note| note.title).collect::<Vec<_>>())
     };
