@@ -256,9 +256,9 @@ impl TableSalvage<'_> {
         }
     }
 
-    /// Copies the files of a segment if they are what was written, or are so after single wrong bits
-    /// are mended in the copy; `None`, and no copy, if not. `Some(false)`, and no copy either, if
-    /// nothing of it can be trusted.
+    /// Copies the files of a segment if they are what was written, or are so after single wrong
+    /// bits are mended in the copy; `None`, and no copy, if not. `Some(false)`, and no copy either,
+    /// if nothing of it can be trusted.
     fn copy(&self, dir: &str, schema: &Arc<TableSchema>, meta: &SegmentMeta) -> Result<Option<bool>> {
         let is_whole = self.is_whole(self.from, dir, meta)?;
         let found = if is_whole { Ok(Some(Vec::new())) } else { wrong_bits(self.from, dir, meta, self.control) };
@@ -279,8 +279,8 @@ impl TableSalvage<'_> {
             let written = file.and_then(|file| file.write_all_at(bytes, *at).and_then(|()| file.sync_all()));
             written.map_err(|error| Error::io(format!("mending the copy of {path}"), error))?;
         }
-        // The hash of the whole file decides: a CRC-32 holds for other damage by chance. If it holds
-        // for all blocks as they are, nothing tells which of them is the damaged one.
+        // The hash of the whole file decides: a CRC-32 holds for other damage by chance. If it
+        // holds for all blocks as they are, nothing tells which of them is the damaged one.
         if !is_whole && !self.is_whole(self.into, dir, meta)? {
             self.forget(dir, meta.id)?;
             return Ok(patches.is_empty().then_some(false));

@@ -299,8 +299,8 @@ fn entries_of_a_damaged_leaf_are_told_as_unproven() {
     assert!(unproven > 40 && lost > 20, "{unproven}, {lost}");
 }
 
-/// Damage that no CRC-32 of a block shows, and damage that looks like another wrong bit: the hash of
-/// the file tells.
+/// Damage that no CRC-32 of a block shows, and damage that looks like another wrong bit: the hash
+/// of the file tells.
 #[test]
 fn a_segment_whose_blocks_only_seem_whole_is_not_taken() {
     let whole = filled();
