@@ -71,6 +71,11 @@ const NOT_TRIED: &[(&str, &str)] = &[
     ("FILTER_TEXT_BYTES", "a longer text counts as null; none is refused"),
     ("QUERY_MEMORY_BYTES", "the default of an option"),
     ("RECORD_CACHE_BYTES", "the default of an option, kept by the engine below"),
+    (
+        "RECORD_REWRITE_BYTES_MIN",
+        "when a file is rewritten; none is refused: store/rewrite_tests.rs has a file below it",
+    ),
+    ("RECORD_REWRITE_BYTES_MAX", "the default of an option, which store/rewrite_tests.rs tries with little in use"),
     ("SMALL_BLOB_BYTES", "parts two ways of storing that read alike; services/files/tests.rs has a file of each size"),
     ("SMALL_BLOB_BYTES_MAX", "cuts an option down, and refuses nothing"),
     ("DICTIONARY_CACHE_BYTES", "the size of a cache"),
