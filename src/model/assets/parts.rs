@@ -180,7 +180,6 @@ record! {
         /// Whether only part of the asset was calibrated.
         pub is_limited: Option<bool>,
         /// When; required.
-        #[serde(with = "crate::value::time::opt")]
         pub date: Option<DateTime<Utc>>,
     }
 
@@ -191,18 +190,14 @@ record! {
         /// Whether only part of the asset was calibrated.
         pub is_limited: Option<bool>,
         /// When; required.
-        #[serde(with = "crate::value::time::opt")]
         pub date: Option<DateTime<Utc>>,
         /// The manufacturer's interval in months; required.
         pub recommended_interval: Option<i32>,
         /// The manufacturer's due date; required, kept as given.
-        #[serde(with = "crate::value::time::opt")]
         pub next_recommended_date: Option<DateTime<Utc>>,
         /// The operator's own due date.
-        #[serde(with = "crate::value::time::opt")]
         pub next_custom_due_date: Option<DateTime<Utc>>,
         /// The due date that holds; computed at every read, ignored in requests.
-        #[serde(with = "crate::value::time::opt")]
         pub resolved_due_date: Option<DateTime<Utc>>,
         /// Comments.
         pub comments: Option<String>,
@@ -221,6 +216,7 @@ record! {
     }
 
     /// Where an asset is.
+    #[fields(minion_id, physical_location, parent, slot_number)]
     pub struct AssetLocation {
         /// The system that holds it.
         pub minion_id: Option<String>,

@@ -6,10 +6,12 @@ pub mod requests;
 pub mod upload_session;
 
 pub use content::{ContentPart, StoredContent};
-pub use file::{FileId, FileLinqMetadata, FileMetadata, FileRecord, Link};
+pub use file::{
+    FileId, FileLinqMetadata, FileLinqQueryOrderBy, FileMetadata, FileQueryOrderBy, FileRecord, Link,
+};
 pub use requests::{
-    CreatedQuery, FileLinqQueryOrderBy, FileLinqQueryRequest, FileLinqQueryResponse, FileOperation, FileOperations,
-    FileQueryOperation, FileQueryOrderBy, FileQueryResponse, FileTotalCount, GetFilesRequest, IdsQuery, PropertyQuery,
+    CreatedQuery, FileLinqQueryRequest, FileLinqQueryResponse, FileOperation, FileOperations,
+    FileQueryOperation, FileQueryResponse, FileTotalCount, GetFilesRequest, IdsQuery, PropertyQuery,
     QueryFilesRequest, SearchFilesRequest, SizeQuery, StringQuery, TotalCountRelation, UpdateMetadataRequest,
     UploadFileRequest, UploadSession, UploadSessionState, UploadedChunk,
 };

@@ -9,10 +9,8 @@ record! {
     /// When the work may start, when it is due, how long it takes.
     pub struct TimelineDefinition {
         /// Not before.
-        #[serde(with = "crate::value::time::opt")]
         pub earliest_start_date_time: Option<DateTime<Utc>>,
         /// To be closed by.
-        #[serde(with = "crate::value::time::opt")]
         pub due_date_time: Option<DateTime<Utc>>,
         /// Estimate.
         pub estimated_duration_in_seconds: Option<i64>,
@@ -21,10 +19,8 @@ record! {
     /// What an update changes in a timeline.
     patch pub struct TimelinePatch {
         /// Not before.
-        #[serde(with = "crate::value::time::patch")]
         pub earliest_start_date_time: Patch<DateTime<Utc>>,
         /// To be closed by.
-        #[serde(with = "crate::value::time::patch")]
         pub due_date_time: Patch<DateTime<Utc>>,
         /// Estimate.
         pub estimated_duration_in_seconds: Patch<i64>,
@@ -45,10 +41,8 @@ record! {
     /// When the work is planned.
     pub struct ScheduleDefinition {
         /// Start.
-        #[serde(with = "crate::value::time::opt")]
         pub planned_start_date_time: Option<DateTime<Utc>>,
         /// End.
-        #[serde(with = "crate::value::time::opt")]
         pub planned_end_date_time: Option<DateTime<Utc>>,
         /// Duration; not derived from start and end.
         pub planned_duration_in_seconds: Option<i64>,
@@ -57,10 +51,8 @@ record! {
     /// What scheduling changes in a schedule.
     patch pub struct SchedulePatch {
         /// Start.
-        #[serde(with = "crate::value::time::patch")]
         pub planned_start_date_time: Patch<DateTime<Utc>>,
         /// End.
-        #[serde(with = "crate::value::time::patch")]
         pub planned_end_date_time: Patch<DateTime<Utc>>,
         /// Duration.
         pub planned_duration_in_seconds: Patch<i64>,

@@ -125,10 +125,8 @@ record! {
         /// The reserved fixtures, appended or replaced; they need a system.
         pub fixture_ids: Patch<Vec<String>>,
         /// Planned start.
-        #[serde(with = "crate::value::time::patch")]
         pub planned_start_date_time: Patch<DateTime<Utc>>,
         /// Planned end.
-        #[serde(with = "crate::value::time::patch")]
         pub estimated_end_date_time: Patch<DateTime<Utc>>,
         /// Planned duration.
         pub estimated_duration_in_seconds: Patch<i64>,

@@ -60,10 +60,8 @@ record! {
         /// The user who changed it last.
         pub updated_by: Option<String>,
         /// When it was made.
-        #[serde(with = "crate::value::time::opt")]
         pub created_at: Option<DateTime<Utc>>,
         /// When it was changed last.
-        #[serde(with = "crate::value::time::opt")]
         pub updated_at: Option<DateTime<Utc>>,
     }
 }

@@ -70,20 +70,16 @@ record! {
         /// The reserved fixtures.
         pub fixture_ids: Option<Vec<String>>,
         /// Planned start; set by scheduling only.
-        #[serde(with = "crate::value::time::opt")]
         pub planned_start_date_time: Option<DateTime<Utc>>,
         /// Planned end; set by scheduling only.
-        #[serde(with = "crate::value::time::opt")]
         pub estimated_end_date_time: Option<DateTime<Utc>>,
         /// The user who made it.
         pub created_by: Option<String>,
         /// The user who changed it last.
         pub updated_by: Option<String>,
         /// When it was made.
-        #[serde(with = "crate::value::time::opt")]
         pub created_at: Option<DateTime<Utc>>,
         /// When it was changed last.
-        #[serde(with = "crate::value::time::opt")]
         pub updated_at: Option<DateTime<Utc>>,
         /// Actions that were triggered, oldest first.
         pub execution_history: Option<Vec<ExecutionEvent>>,

@@ -70,12 +70,10 @@ record! {
         /// The user who made it.
         pub created_by: Option<String>,
         /// When it was made.
-        #[serde(with = "crate::value::time::opt")]
         pub created_at: Option<DateTime<Utc>>,
         /// The user who changed it last.
         pub updated_by: Option<String>,
         /// When it was changed last.
-        #[serde(with = "crate::value::time::opt")]
         pub updated_at: Option<DateTime<Utc>>,
         /// Actions that were triggered, oldest first, the last 1000.
         pub execution_history: Option<Vec<ExecutionEvent>>,

@@ -301,12 +301,7 @@ impl<A: Access> FileService for A {
 
     fn get_files(&self, request: GetFilesRequest) -> Result<FileQueryResponse> {
         let (skip, take) = page(request.skip, request.take, true, limits::FILES_TAKE)?;
-        let path = match request.order_by.unwrap_or(FileQueryOrderBy::Created) {
-            FileQueryOrderBy::Created => "created",
-            FileQueryOrderBy::Id => "id",
-            FileQueryOrderBy::Size => "size",
-            FileQueryOrderBy::LastUpdatedTimestamp => "updated",
-        };
+        let path = request.order_by.unwrap_or_default().path();
         // Without a key the direction says nothing.
         let descending = request.order_by.is_some() && request.order_by_descending.unwrap_or(false);
         let query = Query {

@@ -39,7 +39,6 @@ record! {
         /// Who triggered it.
         pub triggered_by: String,
         /// When it was triggered.
-        #[serde(with = "crate::value::time::opt")]
         pub triggered_at: Option<chrono::DateTime<chrono::Utc>>,
     }
 }
