@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use syn::{Attribute, Data, DeriveInput, Error, Field, Fields, Ident, Result, Type};
+use syn::{Attribute, Data, DeriveInput, Error, Field, Fields, Ident, Meta, Result, Type};
 
 use crate::node::{camel_case, nodes, plain};
 
@@ -77,7 +77,8 @@ fn time_form(ty: &Type) -> Option<&'static str> {
 }
 
 pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
-    let has = |name: &str| input.attrs.iter().any(|attribute| attribute.path().is_ident(name));
+    let has =
+        |name: &str| input.attrs.iter().any(|known| matches!(&known.meta, Meta::Path(path) if path.is_ident(name)));
     let form = match (has("wire"), has("patch")) {
         (_, true) => Form::Patch,
         (true, false) => Form::Wire,
@@ -90,7 +91,8 @@ pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
     }
     let stored = stored(input, &members);
     let rows = crate::resource::rows(input)?;
-    Ok(quote!(#wire #stored #rows))
+    let patches = crate::requests::patches(input, &members)?;
+    Ok(quote!(#wire #stored #rows #patches))
 }
 
 pub fn wire(input: &DeriveInput, members: &[Member], form: Form) -> Result<TokenStream> {

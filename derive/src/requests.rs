@@ -5,7 +5,7 @@ use quote::quote;
 use syn::ext::IdentExt as _;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Attribute, DeriveInput, Error, Ident, LitStr, Result, Token, Type, token};
+use syn::{Attribute, DeriveInput, Error, Ident, LitStr, Meta, Result, Token, Type, token};
 
 use crate::node::plain;
 use crate::record::{Member, generic};
@@ -71,7 +71,8 @@ impl Parse for Part {
 
 fn parts(input: &DeriveInput, attribute: &str) -> Result<Vec<Part>> {
     let mut parts: Vec<Part> = Vec::new();
-    for attribute in input.attrs.iter().filter(|known| known.path().is_ident(attribute)) {
+    let is_list = |known: &&Attribute| matches!(&known.meta, Meta::List(list) if list.path.is_ident(attribute));
+    for attribute in input.attrs.iter().filter(is_list) {
         for part in attribute.parse_args_with(Punctuated::<Part, Token![,]>::parse_terminated)? {
             match parts.iter_mut().find(|known| known.name == part.name) {
                 Some(known) => {
@@ -94,6 +95,26 @@ pub fn requests(input: &DeriveInput, members: &[Member]) -> Result<TokenStream> 
     all.collect()
 }
 
+/// The patches of a record that is part of another, and the way from the record to them.
+pub fn patches(input: &DeriveInput, members: &[Member]) -> Result<TokenStream> {
+    let record = &input.ident;
+    let patches = parts(input, "patch")?.into_iter().map(|part| {
+        let patch = request(input, members, &part, true)?;
+        let name = &part.name;
+        let names = part.members.iter().map(|taken| &taken.name);
+        Ok(quote! {
+            #patch
+
+            impl From<#record> for #name {
+                fn from(record: #record) -> Self {
+                    Self { #(#names: crate::value::Patch::given(record.#names)),* }
+                }
+            }
+        })
+    });
+    patches.collect()
+}
+
 fn request(input: &DeriveInput, members: &[Member], part: &Part, is_patch: bool) -> Result<TokenStream> {
     let (name, record) = (&part.name, &input.ident);
     let Some(doc) = &part.doc else {
@@ -113,10 +134,10 @@ fn request(input: &DeriveInput, members: &[Member], part: &Part, is_patch: bool)
     let names: Vec<&Ident> = copied.iter().map(|member| &member.name).collect();
     let conversions = if is_patch {
         quote! {
-            /// Sets the members that are in the request, and clears those that are null in it.
+            /// Moves the members that are in the request to the record, and clears those that are null.
             #[allow(dead_code)]
-            pub(crate) fn apply_to(self, record: &mut #record) {
-                #(self.#names.apply(&mut record.#names);)*
+            pub(crate) fn apply_to(&mut self, record: &mut #record) {
+                #(::core::mem::take(&mut self.#names).apply(&mut record.#names);)*
             }
         }
     } else {
@@ -127,10 +148,10 @@ fn request(input: &DeriveInput, members: &[Member], part: &Part, is_patch: bool)
                 #record { #(#names: self.#names,)* ..::core::default::Default::default() }
             }
 
-            /// Sets the members that are in the request; the others stay as they are.
+            /// Moves the members that are in the request to the record, whose others stay as they are.
             #[allow(dead_code)]
-            pub(crate) fn apply_to(self, record: &mut #record) {
-                #(record.#names = self.#names.or(record.#names.take());)*
+            pub(crate) fn apply_to(&mut self, record: &mut #record) {
+                #(record.#names = self.#names.take().or(record.#names.take());)*
             }
         }
     };
@@ -161,7 +182,10 @@ fn field(taken: &Taken, member: Option<&Member>, is_patch: bool) -> Result<Token
             _ => return Err(Error::new(name.span(), "a member that is not optional needs a type: `name(Type)`")),
         },
         (None, None) => {
-            return Err(Error::new(name.span(), format!("the record has no member `{}`; it needs a type", plain(name))));
+            return Err(Error::new(
+                name.span(),
+                format!("the record has no member `{}`; it needs a type", plain(name)),
+            ));
         }
     };
     // A text that has to be there is left out when it is not.

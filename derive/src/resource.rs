@@ -69,7 +69,8 @@ fn field(record: &Ident, path: Path, options: &[Node]) -> Result<Field> {
         ),
         None => {
             let get = source.get(&root);
-            let value = if or_empty { quote!(#part::rows_or_none(#get)) } else { quote!(crate::value::Val::from(#get)) };
+            let value =
+                if or_empty { quote!(#part::rows_or_none(#get)) } else { quote!(crate::value::Val::from(#get)) };
             (quote!(#part::type_of(|record: &#record| #get)), quote!(|record, _| #value))
         }
     };

@@ -79,7 +79,9 @@ const LOCATIONS: FieldType = FieldType::Rows(AssetLocation::FIELDS);
 #[projection(AssetField(workspace, properties, keywords, file_ids = "FILES_IDS"))]
 #[projection(AssetField(last_updated_timestamp = "LAST_UPDATE", out_for_calibration, supports_reset))]
 #[projection(AssetField(supports_self_test = "SUPPORTS_SELF_RESET", scan_code))]
-#[request(CreateAssetRequest = "An asset to create. Its identity (bus type, model, vendor, and serial number or system) must be new.")]
+#[request(
+    CreateAssetRequest = "An asset to create. Its identity (bus type, model, vendor, and serial number or system) must be new."
+)]
 #[request(CreateAssetRequest(name, model_name = "Name of the model; this or the number is required."))]
 #[request(CreateAssetRequest(model_number = "Number of the model."))]
 #[request(CreateAssetRequest(serial_number = "Serial number; this or the system of the location is required."))]
@@ -88,15 +90,27 @@ const LOCATIONS: FieldType = FieldType::Rows(AssetLocation::FIELDS);
 #[request(CreateAssetRequest(bus_type = "Bus type; `BUILT_IN_SYSTEM` when absent."))]
 #[request(CreateAssetRequest(asset_type = "What the asset is; `GENERIC` when absent."))]
 #[request(CreateAssetRequest(discovery_type = "How it became known; `MANUAL` when absent."))]
-#[request(CreateAssetRequest(firmware_version, hardware_version, visa_resource_name, part_number, temperature_sensors))]
-#[request(CreateAssetRequest(supports_self_calibration = "Whether it can calibrate itself; true with a self-calibration."))]
-#[request(CreateAssetRequest(supports_external_calibration = "Whether it can be calibrated externally; true with an external calibration."))]
+#[request(CreateAssetRequest(
+    firmware_version,
+    hardware_version,
+    visa_resource_name,
+    part_number,
+    temperature_sensors
+))]
+#[request(CreateAssetRequest(
+    supports_self_calibration = "Whether it can calibrate itself; true with a self-calibration."
+))]
+#[request(CreateAssetRequest(
+    supports_external_calibration = "Whether it can be calibrated externally; true with an external calibration."
+))]
 #[request(CreateAssetRequest(custom_calibration_interval, self_calibration, external_calibration, is_vendor_asset))]
 #[request(CreateAssetRequest(supports_self_test, supports_reset))]
 #[request(CreateAssetRequest(location(Option<AssetLocationForCreate>, "Where it is; required, with its presence.")))]
 #[request(CreateAssetRequest(workspace = "Id of the workspace; the default workspace of the session when absent."))]
 #[request(CreateAssetRequest(properties, keywords, file_ids, scan_code))]
-#[request(UpdateAssetRequest = "A change of an asset, found by its id, or by its identity when there is no id. Absent members stay as they are; the members of the identity never change.")]
+#[request(
+    UpdateAssetRequest = "A change of an asset, found by its id, or by its identity when there is no id. Absent members stay as they are; the members of the identity never change."
+)]
 #[request(UpdateAssetRequest(id(Option<String>, "Id of the asset."), name))]
 #[request(UpdateAssetRequest(model_name(own, "Name of the model; only to find the asset.")))]
 #[request(UpdateAssetRequest(model_number(own, "Number of the model; only to find the asset.")))]
@@ -104,11 +118,23 @@ const LOCATIONS: FieldType = FieldType::Rows(AssetLocation::FIELDS);
 #[request(UpdateAssetRequest(vendor_name(own, "Name of the vendor; only to find the asset.")))]
 #[request(UpdateAssetRequest(vendor_number(own, "Number of the vendor; only to find the asset.")))]
 #[request(UpdateAssetRequest(bus_type(own, "Bus type; only to find the asset."), asset_type))]
-#[request(UpdateAssetRequest(firmware_version, hardware_version, visa_resource_name, part_number, temperature_sensors))]
-#[request(UpdateAssetRequest(supports_self_calibration = "Whether it can calibrate itself; true with a self-calibration."))]
-#[request(UpdateAssetRequest(supports_external_calibration = "Whether it can be calibrated externally; false deletes the external calibration."))]
+#[request(UpdateAssetRequest(
+    firmware_version,
+    hardware_version,
+    visa_resource_name,
+    part_number,
+    temperature_sensors
+))]
+#[request(UpdateAssetRequest(
+    supports_self_calibration = "Whether it can calibrate itself; true with a self-calibration."
+))]
+#[request(UpdateAssetRequest(
+    supports_external_calibration = "Whether it can be calibrated externally; false deletes the external calibration."
+))]
 #[request(UpdateAssetRequest(custom_calibration_interval, self_calibration))]
-#[request(UpdateAssetRequest(external_calibration = "The latest external calibration; a later date than before ends being out for calibration."))]
+#[request(UpdateAssetRequest(
+    external_calibration = "The latest external calibration; a later date than before ends being out for calibration."
+))]
 #[request(UpdateAssetRequest(is_vendor_asset, supports_self_test, supports_reset))]
 #[request(UpdateAssetRequest(location(Option<AssetLocationForUpdate>, "Where it is."), out_for_calibration, workspace))]
 #[request(UpdateAssetRequest(properties = "All properties.", keywords = "All keywords."))]

@@ -74,11 +74,7 @@ impl Asset {
     /// # Errors
     /// `InvalidArgument` when the identity is incomplete, the location or its presence is missing, or a calibration
     /// lacks a required member; `LimitExceeded` when a collection is too large.
-    pub(crate) fn create(
-        mut request: CreateAssetRequest,
-        now: DateTime<Utc>,
-        default_workspace: &str,
-    ) -> Result<Self> {
+    pub(crate) fn create(mut request: CreateAssetRequest, now: DateTime<Utc>, default_workspace: &str) -> Result<Self> {
         let location = request
             .location
             .take()

@@ -9,8 +9,8 @@ use chrono::{DateTime, Utc};
 use crate::error::{Error, Result};
 use crate::model::resource::Resource;
 use crate::model::resource::declare::{check_property_keys, union, without_repeats};
-use crate::value::id::id_type;
 use crate::value::IdForm;
+use crate::value::id::id_type;
 
 id_type!(
     /// The id of a product.
@@ -40,13 +40,23 @@ type GivenProperties = Option<BTreeMap<String, Option<String>>>;
 #[request(CreateProductRequest = "A product to create.")]
 #[request(CreateProductRequest(part_number(String, "Names the product in the whole store; required.")))]
 #[request(CreateProductRequest(name, family, file_ids = "Ids of attached files.", keywords))]
-#[request(CreateProductRequest(properties(GivenProperties, "Properties; one without a value is refused with its item.")))]
+#[request(CreateProductRequest(properties(
+    GivenProperties,
+    "Properties; one without a value is refused with its item."
+)))]
 #[request(CreateProductRequest(workspace = "Id of the workspace; the default workspace of the session when absent."))]
 #[request(UpdateProductRequest = "A change of a product; members that are absent stay as they are.")]
-#[request(UpdateProductRequest(id(String, "Id of the product; required."), name = "New name.", family = "New family."))]
+#[request(UpdateProductRequest(
+    id(String, "Id of the product; required."),
+    name = "New name.",
+    family = "New family."
+))]
 #[request(UpdateProductRequest(file_ids = "Files to attach, or all attached files when replacing."))]
 #[request(UpdateProductRequest(keywords = "Keywords to add, or all keywords when replacing."))]
-#[request(UpdateProductRequest(properties(GivenProperties, "Properties to set, or all properties when replacing; one without a value is refused with its item.")))]
+#[request(UpdateProductRequest(properties(
+    GivenProperties,
+    "Properties to set, or all properties when replacing; one without a value is refused with its item."
+)))]
 #[request(UpdateProductRequest(workspace = "New workspace."))]
 pub struct Product {
     /// Id in the store.
@@ -122,10 +132,9 @@ impl Product {
     ) -> Result<()> {
         let properties = request.properties.take().map(with_values).transpose()?;
         check_property_keys(properties.as_ref())?;
-        for (target, list) in [
-            (&mut self.keywords, request.keywords.take()),
-            (&mut self.file_ids, request.file_ids.take()),
-        ] {
+        for (target, list) in
+            [(&mut self.keywords, request.keywords.take()), (&mut self.file_ids, request.file_ids.take())]
+        {
             if let Some(list) = list {
                 *target = Some(if replace { without_repeats(list) } else { union(target.take(), list) });
             }

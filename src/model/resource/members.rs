@@ -47,7 +47,7 @@ fn places<R: Resource>(paths: impl IntoIterator<Item = Option<&'static str>>) ->
 mod tests {
     use super::*;
     use crate::model::work_items::work_item::WorkItem;
-    use crate::value::{Stored as _, stored};
+    use crate::value::stored;
 
     #[test]
     fn a_part_of_a_record_has_the_members_that_are_wanted_and_no_other() {

@@ -7,7 +7,6 @@ pub(in crate::model) mod declare;
 pub(in crate::model) mod entries;
 #[cfg(test)]
 mod field_page_tests;
-pub(crate) mod fields;
 pub(in crate::model) mod members;
 pub mod registry;
 pub(in crate::model) mod union;

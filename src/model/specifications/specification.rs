@@ -56,22 +56,46 @@ record! {
 #[order(SpecificationOrderBy(id, spec_id))]
 #[projection(SpecificationProjection(id, product_id, spec_id, name, category, r#type, symbol, block, limit, unit))]
 #[projection(SpecificationProjection("CONDITION_NAME", "CONDITION_VALUES", "CONDITION_UNIT", "CONDITION_TYPE"))]
-#[projection(SpecificationProjection(keywords, properties, workspace, created_at, created_by, then(project_conditions)))]
+#[projection(SpecificationProjection(
+    keywords,
+    properties,
+    workspace,
+    created_at,
+    created_by,
+    then(project_conditions)
+))]
 #[request(CreateSpecificationRequest = "A specification to create.")]
-#[request(CreateSpecificationRequest(product_id(String, "The product that it belongs to; required, its existence is not checked.")))]
-#[request(CreateSpecificationRequest(spec_id(String, "The user's own id; required, new within product and workspace.")))]
+#[request(CreateSpecificationRequest(product_id(
+    String,
+    "The product that it belongs to; required, its existence is not checked."
+)))]
+#[request(CreateSpecificationRequest(spec_id(
+    String,
+    "The user's own id; required, new within product and workspace."
+)))]
 #[request(CreateSpecificationRequest(r#type = "What it asks for; required."))]
-#[request(CreateSpecificationRequest(workspace = "Id of the workspace; the default workspace of the session when absent."))]
+#[request(CreateSpecificationRequest(
+    workspace = "Id of the workspace; the default workspace of the session when absent."
+))]
 #[request(CreateSpecificationRequest(name, category, symbol, block, unit, limit, conditions, keywords, properties))]
-#[request(UpdateSpecificationRequest = "A change of a specification; optional members that are absent stay as they are.")]
+#[request(
+    UpdateSpecificationRequest = "A change of a specification; optional members that are absent stay as they are."
+)]
 #[request(UpdateSpecificationRequest(id(String, "Global id; required.")))]
 #[request(UpdateSpecificationRequest(product_id(String, "The product that it belongs to; required.")))]
-#[request(UpdateSpecificationRequest(spec_id(String, "The user's own id; required."), r#type = "What it asks for; required."))]
+#[request(UpdateSpecificationRequest(
+    spec_id(String, "The user's own id; required."),
+    r#type = "What it asks for; required."
+))]
 #[request(UpdateSpecificationRequest(workspace(String, "Id of the workspace; required.")))]
 #[request(UpdateSpecificationRequest(version(own, "The version that the change was made for; required.")))]
 #[request(UpdateSpecificationRequest(name = "New name.", category = "New category.", symbol = "New short form."))]
 #[request(UpdateSpecificationRequest(block = "New subsystem.", unit = "New unit.", limit = "New limit, as a whole."))]
-#[request(UpdateSpecificationRequest(conditions = "All conditions.", keywords = "All keywords.", properties = "All properties."))]
+#[request(UpdateSpecificationRequest(
+    conditions = "All conditions.",
+    keywords = "All keywords.",
+    properties = "All properties."
+))]
 pub struct Specification {
     /// Global id.
     pub id: Option<SpecificationId>,

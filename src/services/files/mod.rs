@@ -14,7 +14,7 @@ use crate::blobs::ContentReader;
 use crate::error::{ApiError, Error, ErrorKind, Result};
 use crate::model::files::file::{NAME, listing_links};
 use crate::model::{
-    FileId, FileLinqQueryRequest, FileLinqQueryResponse, FileMetadata, FileOperation, FileOperations, FileQueryOrderBy,
+    FileId, FileLinqQueryRequest, FileLinqQueryResponse, FileMetadata, FileOperation, FileOperations,
     FileQueryResponse, FileRecord, GetFilesRequest, QueryFilesRequest, Resource, SearchFilesRequest, StoredContent,
     UpdateMetadataRequest, UploadFileRequest, UploadSession, UploadSessionState,
 };

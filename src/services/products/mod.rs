@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 use crate::filter::check_substitutions;
 use crate::model::{
     CreateProductRequest, CreateProductsPartialSuccess, DeleteProductsPartialSuccess, Operation, PagedProducts,
-    Product, ProductField, ProductOperations, QueryProductValuesRequest, QueryProductsRequest,
-    Resource, UpdateProductRequest, UpdateProductsPartialSuccess, split_entry_value, text_of,
+    Product, ProductField, ProductOperations, QueryProductValuesRequest, QueryProductsRequest, Resource,
+    UpdateProductRequest, UpdateProductsPartialSuccess, split_entry_value, text_of,
 };
 use crate::services::batch::{self, Umbrella};
 use crate::services::lists;

@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 use crate::model::{
     CreateSpecificationRequest, CreateSpecificationsPartialSuccess, CreateSpecificationsRequest, CreatedSpecification,
     DeleteSpecificationsPartialSuccess, Operation, PagedSpecifications, QuerySpecificationsRequest, Resource,
-    Specification, UpdateSpecificationRequest, UpdateSpecificationsPartialSuccess,
-    UpdateSpecificationsRequest, UpdatedSpecification, V1Operations,
+    Specification, UpdateSpecificationRequest, UpdateSpecificationsPartialSuccess, UpdateSpecificationsRequest,
+    UpdatedSpecification, V1Operations,
 };
 use crate::services::batch::{self, Umbrella};
 use crate::services::lists;

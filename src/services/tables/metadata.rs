@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, HashSet};
 use crate::columnar::TableSchema;
 use crate::error::{Error, Result};
 use crate::model::Resource;
-use crate::model::tables::data::{Column, ColumnProjection};
 use crate::model::tables::table::{
     ColumnMetadataPatch, CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest, ModifyTableRequest,
     ModifyTablesPartialSuccess, ModifyTablesRequest, PagedTables, QueryTablesRequest, TableId, TableMetadata,
