@@ -17,13 +17,14 @@ use syn::{DeriveInput, parse_macro_input};
 /// - `#[wire]`: requests and answers; no stored form.
 /// - `#[patch]`: as `#[wire]`, and null members are handed on to `Patch` members.
 /// - `#[patch(Name = "documentation")]`, `#[patch(Name(member, …))]`: a struct with these members as
-///   `Patch`, for updates of a record that has this one as a part.
+///   `Patch`, for updates of a record that has this one as a part; `#[request(…)]` as of
+///   [`macro@Resource`].
 /// - `#[requires(member, …)]`: JSON without these members is refused.
 /// - `#[also(otherName = "member", …)]`: JSON may call a member by a further name.
 /// - `#[fields(member, …)]`: what filters see of an element of a list of these records.
 /// - `#[since(2)]` on a member: it came with format 2, and is the default in older bytes.
 /// - `#[serde(…)]` on a member is serde's. Times need none.
-#[proc_macro_derive(Record, attributes(wire, patch, requires, also, fields, since, serde))]
+#[proc_macro_derive(Record, attributes(wire, patch, request, requires, also, fields, since, serde))]
 pub fn record(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     record::derive(&input).unwrap_or_else(|error| error.to_compile_error()).into()
@@ -61,3 +62,6 @@ pub fn resource(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     resource::derive(&input).unwrap_or_else(|error| error.to_compile_error()).into()
 }
+
+#[cfg(test)]
+mod tests;

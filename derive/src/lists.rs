@@ -4,7 +4,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
 use syn::{DeriveInput, Error, Ident, LitStr, Result};
 
-use crate::node::{Node, Path, nodes, pascal_case, paths};
+use crate::node::{Node, Path, nodes, pascal_case, paths, upper_first};
 
 /// A list with a name of its own.
 struct List {
@@ -35,30 +35,30 @@ struct Value {
     path: Option<Path>,
 }
 
-fn value(path: Option<Path>, text: Option<&LitStr>) -> Value {
-    let span = path.as_ref().map_or_else(Span::call_site, Path::span);
+fn value(path: Option<Path>, text: Option<&LitStr>) -> Result<Value> {
+    let span = text.map(LitStr::span).or(path.as_ref().map(Path::span)).unwrap_or_else(Span::call_site);
     let default = path.as_ref().map(Path::upper_case).unwrap_or_default();
     let text = text.map_or(default, LitStr::value);
     // `NUMBER_OF_ROWS`, or `lastUpdatedTimestamp`.
     let name = match text.chars().any(char::is_lowercase) {
-        true => text[..1].to_uppercase() + &text[1..],
+        true => upper_first(&text),
         false => pascal_case(&text),
     };
-    let variant = Ident::new(&name, span);
+    let variant = LitStr::new(&name, span).parse::<Ident>()?;
     let doc = path.as_ref().map_or_else(|| format!("`{text}`."), |path| format!("`{}`.", path.wire()));
-    Value { variant, text, doc, path }
+    Ok(Value { variant, text, doc, path })
 }
 
 fn values(list: &List) -> Result<Vec<Value>> {
     let mut values = Vec::new();
     for entry in list.entries.iter().filter(|entry| !entry.is("then")) {
         if let Node::Literal(_) = entry {
-            values.push(value(None, Some(entry.text()?)));
+            values.push(value(None, Some(entry.text()?))?);
             continue;
         }
         for (path, options) in paths(std::slice::from_ref(entry), |node| matches!(node, Node::Literal(_)))? {
             let text = options.first().map(Node::text).transpose()?;
-            values.push(value(Some(path), text));
+            values.push(value(Some(path), text)?);
         }
     }
     Ok(values)

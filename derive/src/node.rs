@@ -22,7 +22,7 @@ impl Parse for Node {
                 // A name that came through a macro as a text.
                 Lit::Str(text) if input.peek(Token![=]) => {
                     input.parse::<Token![=]>()?;
-                    let name = Ident::new(&text.value(), text.span());
+                    let name = text.parse::<Ident>()?;
                     Ok(Self::Item { name, value: Some(input.parse()?), children: Vec::new() })
                 }
                 _ => Ok(Self::Literal(literal)),
@@ -175,12 +175,13 @@ pub fn camel_case(name: &Ident) -> String {
 
 /// `part_number` and `PART_NUMBER` as `PartNumber`.
 pub fn pascal_case(name: &str) -> String {
-    let word = |word: &str| {
-        let mut letters = word.chars();
-        let first = letters.next().into_iter().flat_map(char::to_uppercase);
-        first.chain(letters.flat_map(char::to_lowercase)).collect::<String>()
-    };
-    name.split('_').map(word).collect()
+    name.split('_').map(|word| upper_first(&word.to_lowercase())).collect()
+}
+
+/// `partNumber` as `PartNumber`.
+pub fn upper_first(name: &str) -> String {
+    let mut letters = name.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// The paths of a list in which brackets hold the members of a member: `timeline(start, end)` is two.

@@ -91,8 +91,8 @@ pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
     }
     let stored = stored(input, &members);
     let rows = crate::resource::rows(input)?;
-    let patches = crate::requests::patches(input, &members)?;
-    Ok(quote!(#wire #stored #rows #patches))
+    let requests = crate::requests::parts_of_requests(input, &members)?;
+    Ok(quote!(#wire #stored #rows #requests))
 }
 
 pub fn wire(input: &DeriveInput, members: &[Member], form: Form) -> Result<TokenStream> {

@@ -95,9 +95,10 @@ pub fn requests(input: &DeriveInput, members: &[Member]) -> Result<TokenStream> 
     all.collect()
 }
 
-/// The patches of a record that is part of another, and the way from the record to them.
-pub fn patches(input: &DeriveInput, members: &[Member]) -> Result<TokenStream> {
+/// The same of a record that is part of another, and the way from the record to its patches.
+pub fn parts_of_requests(input: &DeriveInput, members: &[Member]) -> Result<TokenStream> {
     let record = &input.ident;
+    let requests = parts(input, "request")?.into_iter().map(|part| request(input, members, &part, false));
     let patches = parts(input, "patch")?.into_iter().map(|part| {
         let patch = request(input, members, &part, true)?;
         let name = &part.name;
@@ -112,7 +113,7 @@ pub fn patches(input: &DeriveInput, members: &[Member]) -> Result<TokenStream> {
             }
         })
     });
-    patches.collect()
+    requests.chain(patches).collect()
 }
 
 fn request(input: &DeriveInput, members: &[Member], part: &Part, is_patch: bool) -> Result<TokenStream> {

@@ -80,7 +80,7 @@ const LOCATIONS: FieldType = FieldType::Rows(AssetLocation::FIELDS);
 #[projection(AssetField(last_updated_timestamp = "LAST_UPDATE", out_for_calibration, supports_reset))]
 #[projection(AssetField(supports_self_test = "SUPPORTS_SELF_RESET", scan_code))]
 #[request(
-    CreateAssetRequest = "An asset to create. Its identity (bus type, model, vendor, and serial number or system) must be new."
+    CreateAssetRequest = "An asset to create. Its identity (bus, model, vendor, serial number or system) must be new."
 )]
 #[request(CreateAssetRequest(name, model_name = "Name of the model; this or the number is required."))]
 #[request(CreateAssetRequest(model_number = "Number of the model."))]
@@ -109,7 +109,7 @@ const LOCATIONS: FieldType = FieldType::Rows(AssetLocation::FIELDS);
 #[request(CreateAssetRequest(workspace = "Id of the workspace; the default workspace of the session when absent."))]
 #[request(CreateAssetRequest(properties, keywords, file_ids, scan_code))]
 #[request(
-    UpdateAssetRequest = "A change of an asset, found by its id, or by its identity when there is no id. Absent members stay as they are; the members of the identity never change."
+    UpdateAssetRequest = "A change of an asset, found by its id or identity. The identity and absent members stay."
 )]
 #[request(UpdateAssetRequest(id(Option<String>, "Id of the asset."), name))]
 #[request(UpdateAssetRequest(model_name(own, "Name of the model; only to find the asset.")))]

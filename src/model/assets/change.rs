@@ -53,18 +53,12 @@ fn check_external_calibration(calibration: &ExternalCalibration) -> Result<()> {
 }
 
 impl From<AssetLocationForCreate> for AssetLocation {
-    fn from(location: AssetLocationForCreate) -> Self {
-        Self {
-            minion_id: location.minion_id,
-            physical_location: location.physical_location,
-            parent: location.parent,
-            resource_uri: location.resource_uri,
-            slot_number: location.slot_number,
-            state: location.state.map(|state| AssetPresenceWithSystemConnection {
-                asset_presence: state.asset_presence,
-                system_connection: None,
-            }),
-        }
+    fn from(mut location: AssetLocationForCreate) -> Self {
+        let state = location.state.take().map(|state| AssetPresenceWithSystemConnection {
+            asset_presence: state.asset_presence,
+            system_connection: None,
+        });
+        Self { state, ..location.into_record() }
     }
 }
 

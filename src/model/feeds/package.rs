@@ -9,7 +9,6 @@ use crate::model::files::content::StoredContent;
 use crate::model::resource::Resource;
 use crate::value::id::{IdForm, id_type};
 use crate::value::key;
-use crate::value::part::Words as _;
 use crate::value::wire::record;
 
 id_type!(
@@ -155,6 +154,6 @@ impl PackageRecord {
     }
 
     fn add_name(&self, out: &mut String) {
-        self.package.metadata.package_name.iter().chain([&self.package.file_name]).for_each(|text| text.add(out));
+        out.extend([self.package.metadata.package_name.as_deref().unwrap_or_default(), " ", &self.package.file_name]);
     }
 }

@@ -7,7 +7,6 @@ use chrono::{DateTime, Utc};
 use crate::model::files::content::StoredContent;
 use crate::model::resource::Resource;
 use crate::value::id::{IdForm, id_type};
-use crate::value::part::Words as _;
 use crate::value::wire::record;
 
 id_type!(
@@ -212,8 +211,7 @@ impl FileRecord {
 
     fn add_properties(&self, out: &mut String) {
         for (key, value) in self.properties.iter().filter(|(key, _)| *key != NAME) {
-            key.add(out);
-            value.add(out);
+            out.extend([key, " ", value, "\n"]);
         }
     }
 }

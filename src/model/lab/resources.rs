@@ -21,7 +21,8 @@ record! {
 
     /// One group of resources.
     #[patch(ResourcePatch = "What an update changes in one group.")]
-    #[patch(ResourcePatch(selections(own, "The resources that are reserved: appended or replaced."), filter = "Which resources qualify."))]
+    #[patch(ResourcePatch(selections(own, "The resources that are reserved: appended or replaced.")))]
+    #[patch(ResourcePatch(filter = "Which resources qualify."))]
     pub struct ResourceDefinition {
         /// The resources that are reserved.
         pub selections: Option<Vec<ResourceSelectionDefinition>>,
@@ -44,7 +45,8 @@ record! {
 
     /// The group of systems.
     #[patch(SystemResourcePatch = "What an update changes in the group of systems.")]
-    #[patch(SystemResourcePatch(selections(own, "The systems that are reserved: appended or replaced."), filter = "Which systems qualify."))]
+    #[patch(SystemResourcePatch(selections(own, "The systems that are reserved: appended or replaced.")))]
+    #[patch(SystemResourcePatch(filter = "Which systems qualify."))]
     pub struct SystemResourceDefinition {
         /// The systems that are reserved.
         pub selections: Option<Vec<SystemResourceSelectionDefinition>>,

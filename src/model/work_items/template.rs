@@ -63,12 +63,17 @@ id_type!(
 #[patch(UpdateWorkItemTemplateRequest(part_numbers(own, "Products, appended or replaced.")))]
 #[patch(UpdateWorkItemTemplateRequest(summary, description, test_program))]
 #[patch(UpdateWorkItemTemplateRequest(timeline(Patch<TemplateTimelinePatch>)))]
-#[patch(UpdateWorkItemTemplateRequest(resources(Patch<TemplateResourcesPatch>, "Which resources the work items made from it need, merged member by member.")))]
+#[patch(UpdateWorkItemTemplateRequest(
+    resources(Patch<TemplateResourcesPatch>, "Which resources the work items made from it need, merged member by member."),
+))]
 #[patch(UpdateWorkItemTemplateRequest(execution_actions(own, "Actions, appended or replaced.")))]
 #[patch(UpdateWorkItemTemplateRequest(file_ids(own, "Files, appended or replaced.")))]
 #[patch(UpdateWorkItemTemplateRequest(workspace(Option<String>, "The workspace; null keeps it.")))]
 #[patch(UpdateWorkItemTemplateRequest(properties(own, "Properties, merged or replaced.")))]
-#[patch(UpdateWorkItemTemplateRequest(dashboard(Patch<DashboardPatch>, "Dashboard, merged member by member."), workflow_id))]
+#[patch(UpdateWorkItemTemplateRequest(
+    dashboard(Patch<DashboardPatch>, "Dashboard, merged member by member."),
+    workflow_id,
+))]
 pub struct WorkItemTemplate {
     /// Assigned by the store.
     pub id: Option<WorkItemTemplateId>,

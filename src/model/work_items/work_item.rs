@@ -91,8 +91,12 @@ id_type!(
 ))]
 #[patch(UpdateWorkItemRequest(test_program, part_number))]
 #[patch(UpdateWorkItemRequest(workspace(Option<String>, "The workspace; null keeps it.")))]
-#[patch(UpdateWorkItemRequest(timeline(Patch<TimelinePatch>, "When the work may and should happen, merged member by member.")))]
-#[patch(UpdateWorkItemRequest(resources(Patch<ResourcesPatch>, "What it needs and reserves, merged member by member.")))]
+#[patch(UpdateWorkItemRequest(
+    timeline(Patch<TimelinePatch>, "When the work may and should happen, merged member by member."),
+))]
+#[patch(UpdateWorkItemRequest(
+    resources(Patch<ResourcesPatch>, "What it needs and reserves, merged member by member."),
+))]
 #[patch(UpdateWorkItemRequest(execution_actions(own, "Its actions, appended or replaced.")))]
 #[patch(UpdateWorkItemRequest(file_ids_from_template(own, "Files, appended or replaced.")))]
 #[patch(UpdateWorkItemRequest(properties(own, "Free properties, merged or replaced.")))]
