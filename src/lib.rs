@@ -100,7 +100,6 @@ pub use model::test_plans::requests::*;
 pub use model::test_plans::template::*;
 pub use model::test_plans::template_requests::*;
 pub use model::test_plans::test_plan::*;
-pub use model::work_items::projection::*;
 pub use model::work_items::requests::*;
 pub use model::work_items::template::*;
 pub use model::work_items::template_requests::*;

@@ -21,7 +21,7 @@ pub use resource::entries::{
 };
 pub use resource::members::{members_beside_state, members_of};
 pub use resource::registry::Registered;
-pub use resource::{Field, Index, Resource, TextField};
+pub use resource::{Index, Resource, Stamped, text_of};
 pub use specifications::*;
 
 // One line a resource.

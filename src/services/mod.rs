@@ -43,4 +43,6 @@ mod corpus_tests;
 #[cfg(all(test, feature = "search"))]
 mod count_tests;
 #[cfg(test)]
+mod recipe_tests;
+#[cfg(test)]
 mod test_store;

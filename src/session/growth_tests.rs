@@ -7,15 +7,15 @@ use super::growth;
 use super::{Access, Identity, OrderTerm, Query, Session, What};
 use crate::disk::{Disk, MemoryDisk, Mode, read_file};
 use crate::error::{ErrorKind, Result};
+use crate::model::REGISTRY;
+use crate::model::resource::Resource;
 use crate::model::tables::table::TableMetadata;
-use crate::model::{Field, REGISTRY, Resource};
 use crate::records::{Space, envelope};
 use crate::store::{Store, StoreOptions, VerifyLevel};
-use crate::value::id::{IdForm, Kind};
 use crate::value::key::after_prefix;
 use crate::value::stored::{self, Format, Members, Payload};
 use crate::value::wire::{record, wire_enum};
-use crate::value::{Control, FieldDecl, FieldType, RecordKey, Service, time};
+use crate::value::{Control, IdForm, RecordKey, time};
 
 /// The types as a build of format 1 had them.
 mod first {
@@ -72,38 +72,24 @@ record! {
         /// Serial number.
         since(2) pub serial: Option<String>,
     }
-
-    /// A device.
-    pub struct Device {
-        /// Id.
-        pub id: String,
-        /// Note, in front of members that were there before.
-        since(2) pub note: Option<String>,
-        /// Workspace.
-        pub workspace: String,
-        /// Parts.
-        pub parts: Vec<Part>,
-        /// Level.
-        pub level: Level,
-    }
 }
 
-impl Resource for Device {
-    const KIND: Kind = Kind { code: 201, name: "device", service: Service("devices"), id: IdForm::Decimal };
-
-    fn id(&self) -> &str {
-        &self.id
-    }
-    fn workspace(&self) -> &str {
-        &self.workspace
-    }
-    fn fields() -> &'static [Field<Self>] {
-        static FIELDS: [Field<Device>; 2] = [
-            Field { decl: FieldDecl::new("id", FieldType::String), get: |device, _| (&device.id).into() },
-            Field { decl: FieldDecl::new("note", FieldType::String), get: |device, _| device.note.as_ref().into() },
-        ];
-        &FIELDS
-    }
+/// A device.
+#[derive(Clone, Debug, Default, PartialEq, Resource)]
+#[resource(kind = 201, name = "device", service = "devices", id(Decimal))]
+#[fields(id, note)]
+pub struct Device {
+    /// Id.
+    pub id: String,
+    /// Note, in front of members that were there before.
+    #[since(2)]
+    pub note: Option<String>,
+    /// Workspace.
+    pub workspace: String,
+    /// Parts.
+    pub parts: Vec<Part>,
+    /// Level.
+    pub level: Level,
 }
 
 fn old_device() -> first::Device {

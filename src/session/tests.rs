@@ -7,57 +7,31 @@ use super::{Access, Identity, OrderTerm, Query, Session, What};
 use crate::disk::sim::{Fault, OpKind, Pick, SimDisk};
 use crate::disk::{Disk, MemoryDisk};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Field, Index, Resource};
+use crate::model::resource::Resource;
 use crate::store::{Store, StoreOptions};
-use crate::value::id::{IdForm, Kind};
-use crate::value::wire::record;
-use crate::value::{Action, FieldDecl, FieldType, Service, limits, stored};
+use crate::value::{Action, IdForm, Service, limits, stored};
 use crate::{AccessPolicy, Visibility};
 
-record! {
-    /// A resource of the tests.
-    pub struct Gadget {
-        /// Id.
-        pub id: String,
-        /// Name.
-        pub name: Option<String>,
-        /// Rank.
-        pub rank: i64,
-        /// Workspace.
-        pub workspace: String,
-        /// Words.
-        pub words: Vec<String>,
-        /// Map.
-        pub properties: BTreeMap<String, String>,
-    }
-}
-
-impl Resource for Gadget {
-    const KIND: Kind = Kind { code: 200, name: "gadget", service: Service("gadgets"), id: IdForm::Guid };
-
-    fn id(&self) -> &str {
-        &self.id
-    }
-    fn workspace(&self) -> &str {
-        &self.workspace
-    }
-    fn fields() -> &'static [Field<Self>] {
-        static FIELDS: [Field<Gadget>; 4] = [
-            Field { decl: FieldDecl::new("name", FieldType::String), get: |g, _| g.name.as_ref().into() },
-            Field { decl: FieldDecl::new("rank", FieldType::Int), get: |g, _| g.rank.into() },
-            Field { decl: FieldDecl::new("words", FieldType::Strings), get: |g, _| (&g.words).into() },
-            Field { decl: FieldDecl::new("properties", FieldType::Map), get: |g, _| (&g.properties).into() },
-        ];
-        &FIELDS
-    }
-    fn indexes() -> &'static [Index<Self>] {
-        static INDEXES: [Index<Gadget>; 3] = [
-            Index { number: 1, since: 1, fields: &["name"], unique: true, include: &[], on: None },
-            Index { number: 2, since: 1, fields: &["rank"], unique: false, include: &[], on: None },
-            Index { number: 3, since: 1, fields: &["words"], unique: false, include: &[], on: None },
-        ];
-        &INDEXES
-    }
+/// A resource of the tests.
+#[derive(Clone, Debug, Default, PartialEq, Resource)]
+#[resource(kind = 200, name = "gadget", service = "gadgets", id(Guid))]
+#[fields(name, rank, words, properties)]
+#[index(1, unique(name))]
+#[index(2, rank)]
+#[index(3, words)]
+pub struct Gadget {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: Option<String>,
+    /// Rank.
+    pub rank: i64,
+    /// Workspace.
+    pub workspace: String,
+    /// Words.
+    pub words: Vec<String>,
+    /// Map.
+    pub properties: BTreeMap<String, String>,
 }
 
 fn open(disk: &Arc<MemoryDisk>) -> Store {

@@ -93,6 +93,47 @@ fn line(text: &str, since: &str) -> String {
     format!("  {text} since {since}\n")
 }
 
+/// The members of a struct in order, from the text behind its name.
+fn members(rest: &str) -> String {
+    let members = parts(braced(&rest[rest.find('{').unwrap()..])).into_iter().map(|member| {
+        let (since, member) = match member.strip_prefix("since(") {
+            Some(rest) => rest.split_once(") ").unwrap(),
+            None => ("1", member.as_str()),
+        };
+        line(member.strip_prefix("pub ").unwrap(), since)
+    });
+    members.collect()
+}
+
+/// `#[derive(…, Resource)]`: each resource with its members in order.
+fn resources(text: &str, found: &mut BTreeMap<String, String>) {
+    for rest in text.split(", Resource)]\n").skip(1) {
+        let rest = rest.split_once("\npub struct ").unwrap().1;
+        let name = rest.split(|c: char| !c.is_alphanumeric()).next().unwrap();
+        let end = rest.find("\n}").unwrap() + 2;
+        // `#[since(2)]` is the one attribute that says what is stored.
+        let code = bare(&rest[..end].replace("#[since(", "since(").replace(")]\n", ")\n"));
+        assert!(found.insert(format!("record {name}"), members(&code)).is_none(), "two records are called {name}");
+    }
+}
+
+/// Orders and projections, which the derive makes.
+fn made(found: &mut BTreeMap<String, String>) {
+    macro_rules! made {
+        ($($name:ident),* $(,)?) => { $(
+            let values = crate::$name::ALL.iter().enumerate();
+            let values = values.map(|(at, value)| line(&format!("{at} {value:?} = {:?}", value.as_str()), "1"));
+            found.insert(concat!("enum ", stringify!($name)).to_owned(), values.collect());
+        )* };
+    }
+    made! {
+        AssetField, AssetOrderBy, FileLinqQueryOrderBy, FileQueryOrderBy, ProductField, ProductOrderBy,
+        ProductProjection, SpecificationOrderBy, SpecificationProjection, TableOrderBy, TableProjection,
+        TestPlanField, TestPlanOrderBy, TestPlanTemplateField, TestPlanTemplateOrderBy, UtilizationOrderBy,
+        WorkItemField, WorkItemOrderBy, WorkItemTemplateField, WorkItemTemplateOrderBy,
+    }
+}
+
 /// `record!`: each stored struct with its members in order.
 fn records(text: &str, found: &mut BTreeMap<String, String>) {
     for body in bodies(text, "record! {") {
@@ -104,15 +145,7 @@ fn records(text: &str, found: &mut BTreeMap<String, String>) {
             }
             let rest = &body[at + "pub struct ".len()..];
             let name = rest.split(|c: char| !c.is_alphanumeric()).next().unwrap();
-            let members = parts(braced(&rest[rest.find('{').unwrap()..])).into_iter().map(|member| {
-                let (since, member) = match member.strip_prefix("since(") {
-                    Some(rest) => rest.split_once(") ").unwrap(),
-                    None => ("1", member.as_str()),
-                };
-                line(member.strip_prefix("pub ").unwrap(), since)
-            });
-            let members: String = members.collect();
-            assert!(found.insert(format!("record {name}"), members).is_none(), "two records are called {name}");
+            assert!(found.insert(format!("record {name}"), members(rest)).is_none(), "two records are called {name}");
         }
     }
 }
@@ -143,7 +176,9 @@ fn stored() -> String {
         let code = bare(text);
         records(&code, &mut found);
         enumerations(&code, &mut found);
+        resources(text, &mut found);
     }
+    made(&mut found);
     assert!(found.len() > 60, "{} stored types were found", found.len());
     for registered in REGISTRY {
         let kind = &registered.kind;
@@ -231,8 +266,14 @@ fn a_list_without_what_came_later_is_that_of_the_format_before() {
         wire pub struct B { pub d: u8 }\n}\n";
     records(&bare(text), &mut found);
     enumerations("wire_enum! { pub enum L { A = \"A\", B = \"B\" since 2, } }", &mut found);
+    resources(
+        "#[derive(Clone, Resource)]\n#[fields(a)]\npub struct C {\n    /// A.\n    #[since(2)]\n    pub a: Option<u8>,\n\
+            \x20   #[serde(default)]\n    pub r#type: u8,\n}\n",
+        &mut found,
+    );
     let list: Vec<(&str, &str)> = found.iter().map(|(head, lines)| (head.as_str(), lines.as_str())).collect();
     assert_eq!(list[0], ("enum L", "  0 A = \"A\" since 1\n  1 B = \"B\" since 2\n"));
     assert_eq!(list[1], ("record A", "  b: Map<K, V> since 1\n  c: u8 since 2\n"));
-    assert_eq!(list.len(), 2);
+    assert_eq!(list[2], ("record C", "  a: Option<u8> since 2\n  r#type: u8 since 1\n"));
+    assert_eq!(list.len(), 3);
 }

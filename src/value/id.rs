@@ -8,6 +8,7 @@ use std::fmt;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use super::access::Service;
+use super::field::FieldType;
 
 /// What the ids of a kind of resource look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,6 +188,14 @@ fn unhex(digits: &[u8], out: &mut [u8]) -> Option<()> {
     Some(())
 }
 
+/// The type of a field of such ids in filters.
+pub(crate) const fn field_type(form: IdForm) -> FieldType {
+    match form {
+        IdForm::Decimal => FieldType::DecimalId,
+        IdForm::Hex24 | IdForm::Hex24AnyCase | IdForm::Guid => FieldType::String,
+    }
+}
+
 /// Declares the newtype of a kind's ids: a string on the wire, checked when parsed.
 macro_rules! id_type {
     ($(#[$meta:meta])* $name:ident, $form:expr) => {
@@ -268,6 +277,8 @@ macro_rules! id_type {
                 String::skip(input)
             }
         }
+
+        $crate::value::part::part!($name => $crate::value::id::field_type($form));
 
         impl<'a> From<&'a $name> for $crate::value::Val<'a> {
             fn from(id: &'a $name) -> Self {

@@ -13,6 +13,7 @@ pub mod id;
 pub mod key;
 pub mod limits;
 pub mod number;
+pub mod part;
 pub mod patch;
 pub mod stored;
 pub mod time;

@@ -15,6 +15,11 @@ pub enum Patch<T> {
 }
 
 impl<T> Patch<T> {
+    /// The value, or absent without one.
+    pub(crate) fn given<V: Into<T>>(value: Option<V>) -> Self {
+        value.map_or(Self::Absent, |value| Self::Value(value.into()))
+    }
+
     /// The value, if there is one.
     pub fn value(&self) -> Option<&T> {
         match self {

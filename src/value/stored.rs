@@ -57,7 +57,7 @@ pub type EncodeResult = std::result::Result<(), bincode::error::EncodeError>;
 /// What [`Stored::take`] returns.
 pub type DecodeResult<T> = std::result::Result<T, bincode::error::DecodeError>;
 
-/// Plain data with a stored form; implemented by the `record!` and `wire_enum!` macros, not by hand.
+/// Plain data with a stored form; derived with `Record` and `Resource`, or implemented by `wire_enum!`.
 pub trait Stored: Sized {
     /// Writes the value.
     fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult;
@@ -78,7 +78,7 @@ pub trait Stored: Sized {
     /// Makes the value what [`Stored::take`] would read back: times are cut to milliseconds and to the range of years.
     fn settle(&mut self) {}
 
-    /// The names of the members, as the struct has them; nothing for what is no struct.
+    /// The names of the members in camel case; nothing for what is no struct.
     fn member_names() -> &'static [&'static str] {
         &[]
     }

@@ -13,6 +13,7 @@ use serde::de::{
 };
 use serde::ser::{Impossible, Serialize, SerializeStruct, Serializer};
 use serde_json::Value;
+pub(crate) use stationdb_derive::Record;
 
 /// `order_by_descending` as `orderByDescending`.
 #[must_use]
@@ -473,7 +474,7 @@ impl Serializer for IsNone {
     }
 }
 
-/// Declares plain structs with their wire form and their stored form.
+/// Declares plain structs with their wire form and their stored form: `#[derive(Record)]` for several at once.
 ///
 /// `record! { pub struct … }`: absent and null mean the same; every member has a default.
 /// `record! { patch pub struct … }`: null members are handed on, for requests with [`crate::Patch`] members; not stored.
@@ -482,110 +483,22 @@ impl Serializer for IsNone {
 /// `record! { pub struct Name requires(member, …) … }`: JSON without these members is refused.
 /// `record! { pub struct Name also("otherName" = "member", …) … }`: JSON may call a member by a further name.
 macro_rules! record {
-    // Whether the bytes have a member: all have those of the first format.
-    (@has $input:ident) => { true };
-    (@has $input:ident $since:literal) => { $crate::value::stored::Decoder::context($input).has($since) };
-    (@wire $name:ident, $drop_nulls:expr, [$($required:ident),*], [$($also:literal = $member:literal),*]) => {
-        impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                Self::serialize(self, $crate::value::wire::SkipNulls(serializer))
-            }
-        }
-
-        impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                Self::deserialize($crate::value::wire::Respell {
-                    inner: deserializer,
-                    drop_nulls: $drop_nulls,
-                    required: &[$(stringify!($required)),*],
-                    also: &[$(($also, $member)),*],
-                })
-            }
-        }
+    ($(#[$meta:meta])* wire pub struct $($rest:tt)*) => {
+        $crate::value::wire::record!($(#[$meta])* #[wire] pub struct $($rest)*);
     };
-    (@struct $(#[$meta:meta])* $name:ident { $($(#[$fmeta:meta])* $field:ident: $ty:ty),* }) => {
-        $(#[$meta])*
-        #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-        #[serde(remote = "Self", rename_all = "camelCase", default)]
-        pub struct $name { $($(#[$fmeta])* pub $field: $ty),* }
+    ($(#[$meta:meta])* patch pub struct $($rest:tt)*) => {
+        $crate::value::wire::record!($(#[$meta])* #[patch] pub struct $($rest)*);
     };
     ($(#[$meta:meta])* pub struct $name:ident $(requires($($required:ident),+))?
      $(also($($also:literal = $member:literal),+))?
      { $($(#[$fmeta:meta])* $(since($since:literal))? pub $field:ident: $ty:ty),* $(,)? }
      $($rest:tt)*) => {
-        $crate::value::wire::record!(@struct $(#[$meta])* $name { $($(#[$fmeta])* $field: $ty),* });
-        $crate::value::wire::record!(@wire $name, true, [$($($required),+)?], [$($($also = $member),+)?]);
+        #[derive(Clone, Debug, Default, PartialEq, $crate::value::wire::Record)]
+        $(#[$meta])*
+        $(#[requires($($required),+)])?
+        $(#[also($($also = $member),+)])?
+        pub struct $name { $($(#[$fmeta])* $(#[since($since)])? pub $field: $ty),* }
 
-        impl $crate::value::Stored for $name {
-            fn put<E: $crate::value::stored::Encoder>(&self, out: &mut E) -> $crate::value::stored::EncodeResult {
-                $($crate::value::Stored::put(&self.$field, out)?;)*
-                let _ = out;
-                Ok(())
-            }
-            fn take<D: $crate::value::stored::Decoder<Context = $crate::value::stored::Format>>(
-                input: &mut D,
-            ) -> $crate::value::stored::DecodeResult<Self> {
-                let _ = &input;
-                Ok(Self { $($field: if $crate::value::wire::record!(@has input $($since)?) {
-                    $crate::value::Stored::take(input)?
-                } else {
-                    Default::default()
-                }),* })
-            }
-            fn skip<D: $crate::value::stored::Decoder<Context = $crate::value::stored::Format>>(
-                input: &mut D,
-            ) -> $crate::value::stored::DecodeResult<()> {
-                let _ = &input;
-                $(if $crate::value::wire::record!(@has input $($since)?) {
-                    <$ty as $crate::value::Stored>::skip(input)?;
-                })*
-                Ok(())
-            }
-            fn fill<D: $crate::value::stored::Decoder<Context = $crate::value::stored::Format>>(
-                &mut self,
-                input: &mut D,
-                wanted: $crate::value::stored::Members,
-            ) -> $crate::value::stored::DecodeResult<()> {
-                let mut place = 0;
-                $(
-                    if !$crate::value::wire::record!(@has input $($since)?) {
-                        if wanted.has(place) {
-                            self.$field = Default::default();
-                        }
-                    } else if wanted.has(place) {
-                        self.$field = $crate::value::Stored::take(input)?;
-                    } else {
-                        <$ty as $crate::value::Stored>::skip(input)?;
-                    }
-                    place += 1;
-                )*
-                let _ = (place, wanted, &input);
-                Ok(())
-            }
-            fn settle(&mut self) {
-                $($crate::value::Stored::settle(&mut self.$field);)*
-            }
-            fn member_names() -> &'static [&'static str] {
-                &[$(stringify!($field)),*]
-            }
-        }
-
-        $crate::value::wire::record!($($rest)*);
-    };
-    ($(#[$meta:meta])* wire pub struct $name:ident $(requires($($required:ident),+))?
-     $(also($($also:literal = $member:literal),+))?
-     { $($(#[$fmeta:meta])* pub $field:ident: $ty:ty),* $(,)? }
-     $($rest:tt)*) => {
-        $crate::value::wire::record!(@struct $(#[$meta])* $name { $($(#[$fmeta])* $field: $ty),* });
-        $crate::value::wire::record!(@wire $name, true, [$($($required),+)?], [$($($also = $member),+)?]);
-        $crate::value::wire::record!($($rest)*);
-    };
-    ($(#[$meta:meta])* patch pub struct $name:ident $(requires($($required:ident),+))?
-     $(also($($also:literal = $member:literal),+))?
-     { $($(#[$fmeta:meta])* pub $field:ident: $ty:ty),* $(,)? }
-     $($rest:tt)*) => {
-        $crate::value::wire::record!(@struct $(#[$meta])* $name { $($(#[$fmeta])* $field: $ty),* });
-        $crate::value::wire::record!(@wire $name, false, [$($($required),+)?], [$($($also = $member),+)?]);
         $crate::value::wire::record!($($rest)*);
     };
     () => {};
@@ -683,6 +596,18 @@ macro_rules! wire_enum {
                 Self::from(value.as_str())
             }
         }
+
+        impl From<&$name> for $crate::value::Val<'_> {
+            fn from(value: &$name) -> Self {
+                Self::from(value.as_str())
+            }
+        }
+
+        $crate::value::part::part!($name => {
+            // The canonical texts, without further spellings.
+            const TEXTS: &[(&str, &[&str])] = &[$(($text, &[])),*];
+            $crate::value::FieldType::Enum(TEXTS)
+        });
     };
 }
 pub(crate) use wire_enum;

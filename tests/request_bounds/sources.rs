@@ -28,15 +28,69 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }
 
+/// The parts of a list, with what is in their brackets.
+fn entries(list: &str) -> Vec<String> {
+    let (mut entries, mut depth, mut is_text) = (vec![String::new()], 0, false);
+    for character in list.chars() {
+        match character {
+            '"' => is_text = !is_text,
+            '(' | '<' if !is_text => depth += 1,
+            ')' | '>' if !is_text => depth -= 1,
+            ',' if !is_text && depth == 0 => {
+                entries.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(entry) = entries.last_mut() {
+            entry.push(character);
+        }
+    }
+    entries.into_iter().map(|entry| entry.trim().to_owned()).filter(|entry| !entry.is_empty()).collect()
+}
+
+/// Requests with members of a record, from the attributes before it: name, member, and its type where it is its own.
+fn requests(attributes: &str) -> Vec<(String, String, Option<String>)> {
+    let mut requests = Vec::new();
+    for attribute in attributes.split("#[").filter_map(|text| text.trim_end().strip_suffix(")]")) {
+        let parts = attribute.split_once('(').filter(|(name, _)| ["request", "patch"].contains(name));
+        let Some((name, members)) = parts.and_then(|(_, list)| list.trim().strip_suffix(')')?.split_once('(')) else {
+            continue;
+        };
+        for entry in entries(members) {
+            let member = words(&entry).next().unwrap_or_default().to_owned();
+            let inner = entry.split_once('(').filter(|(before, _)| !before.contains('"')).map(|(_, inner)| inner);
+            let own = inner.and_then(|inner| entries(inner.trim_end_matches(')')).into_iter().next());
+            let own = own.filter(|own| !own.starts_with('"') && own != "own");
+            requests.push((name.trim().to_owned(), member, own));
+        }
+    }
+    requests
+}
+
 /// Members, and variants of enumerations, of each public type: name and type as they stand in the source.
 fn types() -> BTreeMap<String, Vec<(String, String)>> {
     let mut types: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
     for path in ["src/model", "src/services", "src/value"].iter().flat_map(|folder| files(folder)) {
         let source = std::fs::read_to_string(path).unwrap();
         let mut open: Option<(String, String)> = None;
+        // The requests that the record which is being read has.
+        let mut made = Vec::new();
+        let mut attributes = String::new();
         for line in source.lines() {
+            let is_attribute = open.is_none() && (line.starts_with("#[") || !attributes.is_empty());
+            if is_attribute && !line.trim_start().starts_with("pub ") {
+                attributes.push_str(line.trim());
+                continue;
+            }
             let declared = ["pub struct ", "pub enum "].iter().find_map(|word| line.split_once(word));
             if let Some((before, rest)) = declared.filter(|_| !line.trim_start().starts_with("//")) {
+                made = requests(&std::mem::take(&mut attributes));
+                for (request, member, own) in &made {
+                    if let Some(own) = own {
+                        types.entry(request.clone()).or_default().push((member.clone(), own.clone()));
+                    }
+                }
                 let indent: String = before.chars().take_while(|c| *c == ' ').collect();
                 if let Some(name) = words(rest).next().filter(|_| !line.ends_with(';')) {
                     types.entry(name.to_owned()).or_default();
@@ -58,6 +112,9 @@ fn types() -> BTreeMap<String, Vec<(String, String)>> {
             };
             if let Some((member, type_text)) = member {
                 let member = member.trim_start_matches("r#").to_owned();
+                for (request, _, _) in made.iter().filter(|(_, taken, own)| *taken == member && own.is_none()) {
+                    types.entry(request.clone()).or_default().push((member.clone(), type_text.to_owned()));
+                }
                 types.entry(name.clone()).or_default().push((member, type_text.to_owned()));
             }
         }

@@ -2,7 +2,6 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::model::assets::parts::{AssetLocationForUpdate, AssetPresenceForUpdate, AssetPresenceUpdate};
-use crate::model::assets::requests::*;
 use crate::value::{RecordKey, stored};
 
 fn at(text: &str) -> DateTime<Utc> {

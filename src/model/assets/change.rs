@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 
 use crate::error::{Error, Result};
-use crate::model::assets::asset::Asset;
+use crate::model::assets::asset::{Asset, CreateAssetRequest, UpdateAssetRequest};
 use crate::model::assets::identity::{AssetIdentification, Identity};
 use crate::model::assets::parts::{
     AssetLocation, AssetLocationForCreate, AssetLocationForUpdate, AssetPresenceStatus, AssetPresenceUpdate,
     AssetPresenceWithSystemConnection, ExternalCalibration, SelfCalibration, TemperatureSensor,
 };
-use crate::model::assets::requests::{CreateAssetRequest, UpdateAssetRequest};
 use crate::model::resource::declare::check_property_keys;
 use crate::value::{Stored as _, limits};
 
@@ -54,18 +53,12 @@ fn check_external_calibration(calibration: &ExternalCalibration) -> Result<()> {
 }
 
 impl From<AssetLocationForCreate> for AssetLocation {
-    fn from(location: AssetLocationForCreate) -> Self {
-        Self {
-            minion_id: location.minion_id,
-            physical_location: location.physical_location,
-            parent: location.parent,
-            resource_uri: location.resource_uri,
-            slot_number: location.slot_number,
-            state: location.state.map(|state| AssetPresenceWithSystemConnection {
-                asset_presence: state.asset_presence,
-                system_connection: None,
-            }),
-        }
+    fn from(mut location: AssetLocationForCreate) -> Self {
+        let state = location.state.take().map(|state| AssetPresenceWithSystemConnection {
+            asset_presence: state.asset_presence,
+            system_connection: None,
+        });
+        Self { state, ..location.into_record() }
     }
 }
 
@@ -75,48 +68,21 @@ impl Asset {
     /// # Errors
     /// `InvalidArgument` when the identity is incomplete, the location or its presence is missing, or a calibration
     /// lacks a required member; `LimitExceeded` when a collection is too large.
-    pub(crate) fn create(request: CreateAssetRequest, now: DateTime<Utc>, default_workspace: &str) -> Result<Self> {
+    pub(crate) fn create(mut request: CreateAssetRequest, now: DateTime<Utc>, default_workspace: &str) -> Result<Self> {
         let location = request
             .location
+            .take()
             .filter(|location| location.state.as_ref().is_some_and(|state| state.asset_presence.is_some()))
             .ok_or_else(|| {
                 Error::invalid("an asset needs a location with a presence").at_member("location.state.assetPresence")
             })?;
-        let mut asset = Self {
-            id: None,
-            name: request.name,
-            model_name: request.model_name,
-            model_number: request.model_number,
-            serial_number: request.serial_number,
-            vendor_name: request.vendor_name,
-            vendor_number: request.vendor_number,
-            bus_type: Some(request.bus_type.unwrap_or_default()),
-            asset_type: Some(request.asset_type.unwrap_or_default()),
-            discovery_type: Some(request.discovery_type.unwrap_or_default()),
-            firmware_version: request.firmware_version,
-            hardware_version: request.hardware_version,
-            visa_resource_name: request.visa_resource_name,
-            part_number: request.part_number,
-            temperature_sensors: request.temperature_sensors,
-            supports_self_calibration: request.supports_self_calibration,
-            supports_external_calibration: request.supports_external_calibration,
-            custom_calibration_interval: request.custom_calibration_interval,
-            self_calibration: request.self_calibration,
-            external_calibration: request.external_calibration,
-            is_vendor_asset: request.is_vendor_asset,
-            is_system_controller: None,
-            supports_self_test: request.supports_self_test,
-            supports_reset: request.supports_reset,
-            location: Some(location.into()),
-            calibration_status: None,
-            out_for_calibration: None,
-            workspace: Some(request.workspace.unwrap_or_else(|| default_workspace.to_owned())),
-            properties: request.properties,
-            keywords: request.keywords,
-            file_ids: request.file_ids,
-            last_updated_timestamp: Some(now),
-            scan_code: request.scan_code,
-        };
+        let mut asset = request.into_record();
+        asset.bus_type.get_or_insert_default();
+        asset.asset_type.get_or_insert_default();
+        asset.discovery_type.get_or_insert_default();
+        asset.location = Some(location.into());
+        asset.workspace.get_or_insert_with(|| default_workspace.to_owned());
+        asset.last_updated_timestamp = Some(now);
         asset.settle();
         asset.force_flags();
         asset.check()?;
@@ -153,35 +119,14 @@ impl Asset {
     ///
     /// # Errors
     /// As [`Asset::create`], and `Conflict` when the asset is said not to be present in a place that it is not in.
-    pub(crate) fn update(&mut self, request: UpdateAssetRequest, now: DateTime<Utc>) -> Result<()> {
-        fn set<T>(target: &mut Option<T>, value: Option<T>) {
-            if value.is_some() {
-                *target = value;
-            }
-        }
-        set(&mut self.name, request.name);
-        set(&mut self.asset_type, request.asset_type);
-        set(&mut self.firmware_version, request.firmware_version);
-        set(&mut self.hardware_version, request.hardware_version);
-        set(&mut self.visa_resource_name, request.visa_resource_name);
-        set(&mut self.part_number, request.part_number);
-        set(&mut self.temperature_sensors, request.temperature_sensors);
-        set(&mut self.supports_self_calibration, request.supports_self_calibration);
-        set(&mut self.supports_external_calibration, request.supports_external_calibration);
-        set(&mut self.custom_calibration_interval, request.custom_calibration_interval);
-        set(&mut self.self_calibration, request.self_calibration);
-        set(&mut self.is_vendor_asset, request.is_vendor_asset);
-        set(&mut self.supports_self_test, request.supports_self_test);
-        set(&mut self.supports_reset, request.supports_reset);
-        set(&mut self.workspace, request.workspace);
-        set(&mut self.properties, request.properties);
-        set(&mut self.keywords, request.keywords);
-        set(&mut self.file_ids, request.file_ids);
-        set(&mut self.scan_code, request.scan_code);
+    pub(crate) fn update(&mut self, mut request: UpdateAssetRequest, now: DateTime<Utc>) -> Result<()> {
+        let (calibration, location) = (request.external_calibration.take(), request.location.take());
+        let is_out = request.out_for_calibration.take();
         if request.supports_external_calibration == Some(false) {
             self.external_calibration = None;
         }
-        if let Some(calibration) = request.external_calibration {
+        request.apply_to(self);
+        if let Some(calibration) = calibration {
             let before = self.external_calibration.as_ref().and_then(|calibration| calibration.date);
             if calibration.date > before && self.out_for_calibration.is_some() {
                 self.out_for_calibration = Some(false);
@@ -189,8 +134,8 @@ impl Asset {
             self.external_calibration = Some(calibration);
         }
         // What the request says itself wins over what follows from its calibration.
-        set(&mut self.out_for_calibration, request.out_for_calibration);
-        if let Some(location) = request.location {
+        self.out_for_calibration = is_out.or(self.out_for_calibration);
+        if let Some(location) = location {
             self.move_to(location)?;
         }
         self.settle();

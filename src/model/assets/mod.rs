@@ -10,7 +10,7 @@ pub mod utilization;
 pub mod utilization_requests;
 pub mod vendor;
 
-pub use asset::{Asset, AssetId};
+pub use asset::{Asset, AssetField, AssetId, AssetOrderBy, CreateAssetRequest, UpdateAssetRequest};
 pub use identity::{AssetIdentification, Identity as AssetIdentity};
 pub use parts::{
     AssetBusType, AssetDiscoveryType, AssetLocation, AssetLocationForCreate, AssetLocationForUpdate, AssetPresence,
@@ -18,14 +18,12 @@ pub use parts::{
     CalibrationMode, CalibrationStatus, ExternalCalibration, SelfCalibration, SystemConnection, TemperatureSensor,
 };
 pub use requests::{
-    AssetField, AssetOrderBy, AssetSummary, CreateAssetRequest, CreateAssetsPartialSuccess, DeleteAssetsResponse,
-    LinkFilesPartialSuccessResponse, QueryAssetsRequest, QueryAssetsResponse, UpdateAssetRequest,
-    UpdateAssetsPartialSuccess,
+    AssetSummary, CreateAssetsPartialSuccess, DeleteAssetsResponse, LinkFilesPartialSuccessResponse,
+    QueryAssetsRequest, QueryAssetsResponse, UpdateAssetsPartialSuccess,
 };
-pub use utilization::Utilization;
+pub use utilization::{Utilization, UtilizationOrderBy};
 pub use utilization_requests::{
     AssetUtilizationHistoryItem, AssetUtilizationHistoryResponse, QueryAssetUtilizationHistoryRequest,
     StartUtilizationPartialSuccess, StartUtilizationRequest, UpdateUtilizationPartialSuccess, UpdateUtilizationRequest,
-    UtilizationOrderBy,
 };
 pub use vendor::VendorPrefix;

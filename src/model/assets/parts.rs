@@ -180,7 +180,6 @@ record! {
         /// Whether only part of the asset was calibrated.
         pub is_limited: Option<bool>,
         /// When; required.
-        #[serde(with = "crate::value::time::opt")]
         pub date: Option<DateTime<Utc>>,
     }
 
@@ -191,18 +190,14 @@ record! {
         /// Whether only part of the asset was calibrated.
         pub is_limited: Option<bool>,
         /// When; required.
-        #[serde(with = "crate::value::time::opt")]
         pub date: Option<DateTime<Utc>>,
         /// The manufacturer's interval in months; required.
         pub recommended_interval: Option<i32>,
         /// The manufacturer's due date; required, kept as given.
-        #[serde(with = "crate::value::time::opt")]
         pub next_recommended_date: Option<DateTime<Utc>>,
         /// The operator's own due date.
-        #[serde(with = "crate::value::time::opt")]
         pub next_custom_due_date: Option<DateTime<Utc>>,
         /// The due date that holds; computed at every read, ignored in requests.
-        #[serde(with = "crate::value::time::opt")]
         pub resolved_due_date: Option<DateTime<Utc>>,
         /// Comments.
         pub comments: Option<String>,
@@ -221,6 +216,19 @@ record! {
     }
 
     /// Where an asset is.
+    #[fields(minion_id, physical_location, parent, slot_number)]
+    #[request(AssetLocationForCreate = "The location member of a create request.")]
+    #[request(AssetLocationForCreate(minion_id, physical_location, parent, resource_uri, slot_number))]
+    #[request(AssetLocationForCreate(state(Option<AssetPresence>, "Presence; required.")))]
+    #[request(AssetLocationForUpdate = "The location member of an update request.")]
+    #[request(AssetLocationForUpdate(
+        minion_id = "The system that holds it; another one than before replaces the whole place."
+    ))]
+    #[request(AssetLocationForUpdate(
+        physical_location = "A place outside any system; alone, it takes the asset out of its system."
+    ))]
+    #[request(AssetLocationForUpdate(parent, resource_uri, slot_number))]
+    #[request(AssetLocationForUpdate(state(Option<AssetPresenceForUpdate>, "Presence.")))]
     pub struct AssetLocation {
         /// The system that holds it.
         pub minion_id: Option<String>,
@@ -242,41 +250,9 @@ record! {
         pub asset_presence: Option<AssetPresenceStatus>,
     }
 
-    /// The location member of a create request.
-    wire pub struct AssetLocationForCreate {
-        /// The system that holds it.
-        pub minion_id: Option<String>,
-        /// A place outside any system.
-        pub physical_location: Option<String>,
-        /// Container inside the system, such as a chassis.
-        pub parent: Option<String>,
-        /// Resource address.
-        pub resource_uri: Option<String>,
-        /// Slot; negative for none.
-        pub slot_number: Option<i32>,
-        /// Presence; required.
-        pub state: Option<AssetPresence>,
-    }
-
     /// The presence member of an update request.
     wire pub struct AssetPresenceForUpdate {
         /// The new presence.
         pub asset_presence: Option<AssetPresenceUpdate>,
-    }
-
-    /// The location member of an update request.
-    wire pub struct AssetLocationForUpdate {
-        /// The system that holds it; another one than before replaces the whole place.
-        pub minion_id: Option<String>,
-        /// A place outside any system; without a system beside it, it takes the asset out of its system.
-        pub physical_location: Option<String>,
-        /// Container inside the system, such as a chassis.
-        pub parent: Option<String>,
-        /// Resource address.
-        pub resource_uri: Option<String>,
-        /// Slot; negative for none.
-        pub slot_number: Option<i32>,
-        /// Presence.
-        pub state: Option<AssetPresenceForUpdate>,
     }
 }

@@ -8,11 +8,9 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::model::resource::declare::{field, unique_index};
-use crate::model::resource::{Field, Index, Resource};
-use crate::value::id::{Kind, id_type};
-use crate::value::wire::record;
-use crate::value::{FieldDecl, FieldType, IdForm, Ops, Service, key, time};
+use crate::model::resource::Resource;
+use crate::value::id::id_type;
+use crate::value::{IdForm, key, time};
 
 id_type!(
     /// The id of a utilization record; not part of any answer.
@@ -20,114 +18,38 @@ id_type!(
     IdForm::Guid
 );
 
-record! {
-    /// The use of one asset under one utilization identifier, as stored.
-    pub struct Utilization {
-        /// Id of the record.
-        pub id: Option<UtilizationId>,
-        /// The caller's key, shared by all assets that are used together.
-        pub utilization_identifier: String,
-        /// Id of the asset.
-        pub asset_identifier: String,
-        /// The system where the asset is used.
-        pub minion_id: Option<String>,
-        /// What it is used for.
-        pub category: Option<String>,
-        /// The task.
-        pub task_name: Option<String>,
-        /// The operator.
-        pub user_name: Option<String>,
-        /// Start of the use.
-        #[serde(with = "crate::value::time::required")]
-        pub start_timestamp: DateTime<Utc>,
-        /// End of the use; none while it runs.
-        #[serde(with = "crate::value::time::opt")]
-        pub end_timestamp: Option<DateTime<Utc>>,
-        /// The latest heartbeat.
-        #[serde(with = "crate::value::time::opt")]
-        pub heartbeat_timestamp: Option<DateTime<Utc>>,
-        /// Workspace of the asset.
-        pub workspace: String,
-    }
-}
-
-/// Index numbers of utilization records.
-pub mod utilization_index {
-    /// Utilization identifier and asset, unique.
-    pub const IDENTIFIER: u8 = 1;
-    /// Asset, class, start, identifier.
-    pub const ASSET_SPAN: u8 = 2;
-    /// Class, start, identifier, asset.
-    pub const SPAN: u8 = 3;
-}
-
-static FIELDS: [Field<Utilization>; 12] = [
-    field(FieldDecl::new("id", FieldType::String).ops(Ops::None), |u, _| u.id.as_ref().into()),
-    field(FieldDecl::new("utilizationIdentifier", FieldType::String), |u, _| (&u.utilization_identifier).into()),
-    field(FieldDecl::new("assetIdentifier", FieldType::String), |u, _| (&u.asset_identifier).into()),
-    field(FieldDecl::new("minionId", FieldType::String), |u, _| u.minion_id.as_ref().into()),
-    field(FieldDecl::new("category", FieldType::String), |u, _| u.category.as_ref().into()),
-    field(FieldDecl::new("taskName", FieldType::String), |u, _| u.task_name.as_ref().into()),
-    field(FieldDecl::new("userName", FieldType::String), |u, _| u.user_name.as_ref().into()),
-    field(FieldDecl::new("startTimestamp", FieldType::Time), |u, _| u.start_timestamp.into()),
-    field(FieldDecl::new("endTimestamp", FieldType::Time), |u, _| u.end_timestamp.into()),
-    field(FieldDecl::new("heartbeatTimestamp", FieldType::Time), |u, _| u.heartbeat_timestamp.into()),
-    field(FieldDecl::new("workspace", FieldType::String), |u, _| (&u.workspace).into()),
-    field(FieldDecl::new("spanClass", FieldType::Int).ops(Ops::None), |u, _| i64::from(u.span_class()).into()),
-];
-
-static INDEXES: [Index<Utilization>; 3] = [
-    unique_index(utilization_index::IDENTIFIER, &["utilizationIdentifier", "assetIdentifier"]),
-    Index {
-        number: utilization_index::ASSET_SPAN,
-        since: 1,
-        fields: &[],
-        unique: false,
-        include: &[],
-        on: Some(|u| {
-            let mut entry = Vec::new();
-            key::push_str(&mut entry, &u.asset_identifier);
-            u.push_span(&mut entry);
-            vec![entry]
-        }),
-    },
-    Index {
-        number: utilization_index::SPAN,
-        since: 1,
-        fields: &[],
-        unique: false,
-        include: &[],
-        on: Some(|u| {
-            let mut entry = Vec::new();
-            u.push_span(&mut entry);
-            key::push_str(&mut entry, &u.asset_identifier);
-            vec![entry]
-        }),
-    },
-];
-
-impl Resource for Utilization {
-    const KIND: Kind = Kind { code: 4, name: "AssetUtilization", service: Service::ASSETS, id: IdForm::Guid };
-
-    fn id(&self) -> &str {
-        self.id.as_deref().unwrap_or_default()
-    }
-
-    fn workspace(&self) -> &str {
-        &self.workspace
-    }
-
-    fn name(&self) -> &str {
-        &self.utilization_identifier
-    }
-
-    fn fields() -> &'static [Field<Self>] {
-        &FIELDS
-    }
-
-    fn indexes() -> &'static [Index<Self>] {
-        &INDEXES
-    }
+/// The use of one asset under one utilization identifier, as stored.
+#[derive(Clone, Debug, Default, PartialEq, Resource)]
+#[resource(kind = 4, name = "AssetUtilization", service(ASSETS), id(Guid), title(utilization_identifier))]
+#[fields(id(hidden), utilization_identifier, asset_identifier, minion_id, category, task_name, user_name)]
+#[fields(start_timestamp, end_timestamp, heartbeat_timestamp, workspace, span_class(get(span_number), hidden))]
+#[index(1, unique(utilization_identifier, asset_identifier), called(IDENTIFIER))]
+#[index(2, on(asset_span_entries))]
+#[index(3, on(span_entries))]
+#[order(UtilizationOrderBy(start_timestamp))]
+pub struct Utilization {
+    /// Id of the record.
+    pub id: Option<UtilizationId>,
+    /// The caller's key, shared by all assets that are used together.
+    pub utilization_identifier: String,
+    /// Id of the asset.
+    pub asset_identifier: String,
+    /// The system where the asset is used.
+    pub minion_id: Option<String>,
+    /// What it is used for.
+    pub category: Option<String>,
+    /// The task.
+    pub task_name: Option<String>,
+    /// The operator.
+    pub user_name: Option<String>,
+    /// Start of the use.
+    pub start_timestamp: DateTime<Utc>,
+    /// End of the use; none while it runs.
+    pub end_timestamp: Option<DateTime<Utc>>,
+    /// The latest heartbeat.
+    pub heartbeat_timestamp: Option<DateTime<Utc>>,
+    /// Workspace of the asset.
+    pub workspace: String,
 }
 
 /// The class of spans that still run.
@@ -169,6 +91,26 @@ impl Utilization {
         let span_ms = (end - self.start_timestamp).num_milliseconds().max(0).cast_unsigned();
         // At most 50 by the range of times.
         (64 - span_ms.leading_zeros()) as u8 + 1
+    }
+
+    fn span_number(&self) -> i64 {
+        i64::from(self.span_class())
+    }
+
+    /// Asset, class, start, identifier.
+    fn asset_span_entries(&self) -> Vec<Vec<u8>> {
+        let mut entry = Vec::new();
+        key::push_str(&mut entry, &self.asset_identifier);
+        self.push_span(&mut entry);
+        vec![entry]
+    }
+
+    /// Class, start, identifier, asset.
+    fn span_entries(&self) -> Vec<Vec<u8>> {
+        let mut entry = Vec::new();
+        self.push_span(&mut entry);
+        key::push_str(&mut entry, &self.asset_identifier);
+        vec![entry]
     }
 
     fn push_span(&self, entry: &mut Vec<u8>) {

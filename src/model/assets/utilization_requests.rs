@@ -4,8 +4,8 @@ use chrono::{DateTime, Utc};
 
 use crate::error::ApiError;
 use crate::model::assets::identity::AssetIdentification;
-use crate::model::assets::utilization::Utilization;
-use crate::value::wire::{record, wire_enum};
+use crate::model::assets::utilization::{Utilization, UtilizationOrderBy};
+use crate::value::wire::record;
 
 record! {
     /// The start of using assets together.
@@ -23,7 +23,6 @@ record! {
         /// The operator.
         pub user_name: Option<String>,
         /// Start of the use; the store's clock when absent.
-        #[serde(with = "crate::value::time::opt")]
         pub utilization_timestamp: Option<DateTime<Utc>>,
     }
 
@@ -43,7 +42,6 @@ record! {
         /// Utilization identifiers.
         pub utilization_identifiers: Vec<String>,
         /// When; the store's clock when absent.
-        #[serde(with = "crate::value::time::opt")]
         pub utilization_timestamp: Option<DateTime<Utc>>,
     }
 
@@ -72,10 +70,8 @@ record! {
         /// Whether the newest come first; needs an order.
         pub order_by_descending: Option<bool>,
         /// Start of the range; 90 days ago when absent.
-        #[serde(with = "crate::value::time::opt")]
         pub start_time: Option<DateTime<Utc>>,
         /// End of the range; now when absent.
-        #[serde(with = "crate::value::time::opt")]
         pub end_time: Option<DateTime<Utc>>,
     }
 
@@ -94,13 +90,10 @@ record! {
         /// The operator.
         pub user_name: Option<String>,
         /// Start of the use.
-        #[serde(with = "crate::value::time::opt")]
         pub start_timestamp: Option<DateTime<Utc>>,
         /// End of the use; none while it runs.
-        #[serde(with = "crate::value::time::opt")]
         pub end_timestamp: Option<DateTime<Utc>>,
         /// The latest heartbeat.
-        #[serde(with = "crate::value::time::opt")]
         pub heartbeat_timestamp: Option<DateTime<Utc>>,
     }
 
@@ -110,14 +103,6 @@ record! {
         pub asset_utilizations: Vec<AssetUtilizationHistoryItem>,
         /// Gets the next page; absent on the last.
         pub continuation_token: Option<String>,
-    }
-}
-
-wire_enum! {
-    /// What the utilization history can be ordered by.
-    pub enum UtilizationOrderBy {
-        /// The start.
-        StartTimestamp = "START_TIMESTAMP",
     }
 }
 

@@ -131,7 +131,8 @@ mod tests {
 
     use super::*;
     use crate::model::assets::asset::Asset;
-    use crate::model::assets::requests::{AssetField, QueryAssetsRequest};
+    use crate::model::assets::asset::AssetField;
+    use crate::model::assets::requests::QueryAssetsRequest;
 
     #[test]
     fn the_default_prefix_changes_nothing() {

@@ -4,11 +4,12 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::model::feeds::package::Package;
-use crate::model::{Field, Resource, TextField};
-use crate::value::id::{IdForm, Kind, id_type};
+use crate::model::resource::Resource;
+use crate::value::id::{IdForm, id_type};
+use crate::value::part::part;
 use crate::value::stored::{DecodeResult, Decoder, EncodeResult, Encoder, Format};
 use crate::value::wire::record;
-use crate::value::{FieldDecl, FieldType, Service, Stored, Val};
+use crate::value::{FieldType, Stored, Val};
 
 id_type!(
     /// Id of a feed.
@@ -74,31 +75,41 @@ impl Stored for Platform {
     }
 }
 
-record! {
-    /// A feed.
-    pub struct Feed {
-        /// Id.
-        pub id: FeedId,
-        /// Name; not unique.
-        pub name: String,
-        /// Description.
-        pub description: Option<String>,
-        /// Platform, which fixes what packages it takes.
-        pub platform: Platform,
-        /// Workspace.
-        pub workspace: String,
-        /// When it was created.
-        #[serde(with = "crate::value::time::required")]
-        pub created_at: DateTime<Utc>,
-        /// When the feed or its packages last changed.
-        #[serde(with = "crate::value::time::required")]
-        pub updated_at: DateTime<Utc>,
-        /// Upstream locations of a replicated feed.
-        pub package_sources: Vec<String>,
-        /// Always false: deletion is synchronous.
-        pub deleted: bool,
-    }
+part!(Platform => FieldType::String);
 
+impl<'a> From<&'a Platform> for Val<'a> {
+    fn from(platform: &'a Platform) -> Self {
+        Self::from(platform.as_str())
+    }
+}
+
+/// A feed.
+#[derive(Clone, Debug, Default, PartialEq, Resource)]
+#[resource(kind = 11, name = "feed", service(FEEDS), id(Guid), title(name))]
+#[fields(id, name, description, platform, workspace, created_at, updated_at)]
+#[text(name = 2.0, description = 1.0)]
+pub struct Feed {
+    /// Id.
+    pub id: FeedId,
+    /// Name; not unique.
+    pub name: String,
+    /// Description.
+    pub description: Option<String>,
+    /// Platform, which fixes what packages it takes.
+    pub platform: Platform,
+    /// Workspace.
+    pub workspace: String,
+    /// When it was created.
+    pub created_at: DateTime<Utc>,
+    /// When the feed or its packages last changed.
+    pub updated_at: DateTime<Utc>,
+    /// Upstream locations of a replicated feed.
+    pub package_sources: Vec<String>,
+    /// Always false: deletion is synchronous.
+    pub deleted: bool,
+}
+
+record! {
     /// A feed to create.
     wire pub struct CreateFeedRequest {
         /// Name.
@@ -139,50 +150,6 @@ record! {
     wire pub struct QueryPackagesResponse {
         /// The packages.
         pub packages: Vec<Package>,
-    }
-}
-
-impl Resource for Feed {
-    const KIND: Kind = Kind { code: 11, name: "feed", service: Service::FEEDS, id: IdForm::Guid };
-
-    fn id(&self) -> &str {
-        &self.id
-    }
-
-    fn workspace(&self) -> &str {
-        &self.workspace
-    }
-
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn fields() -> &'static [Field<Self>] {
-        static FIELDS: [Field<Feed>; 7] = [
-            Field { decl: FieldDecl::new("id", FieldType::String), get: |feed, _| (&feed.id).into() },
-            Field { decl: FieldDecl::new("name", FieldType::String), get: |feed, _| (&feed.name).into() },
-            Field {
-                decl: FieldDecl::new("description", FieldType::String),
-                get: |feed, _| feed.description.as_ref().map_or(Val::Null, Val::from),
-            },
-            Field { decl: FieldDecl::new("platform", FieldType::String), get: |feed, _| feed.platform.as_str().into() },
-            Field { decl: FieldDecl::new("workspace", FieldType::String), get: |feed, _| (&feed.workspace).into() },
-            Field { decl: FieldDecl::new("createdAt", FieldType::Time), get: |feed, _| feed.created_at.into() },
-            Field { decl: FieldDecl::new("updatedAt", FieldType::Time), get: |feed, _| feed.updated_at.into() },
-        ];
-        &FIELDS
-    }
-
-    fn text() -> &'static [TextField<Self>] {
-        static TEXT: [TextField<Feed>; 2] = [
-            TextField { name: "name", weight: 2.0, get: |feed, out| out.push_str(&feed.name) },
-            TextField {
-                name: "description",
-                weight: 1.0,
-                get: |feed, out| out.push_str(feed.description.as_deref().unwrap_or_default()),
-            },
-        ];
-        &TEXT
     }
 }
 

@@ -6,11 +6,10 @@ use chrono::{DateTime, Utc};
 
 use crate::model::feeds::feed::FeedId;
 use crate::model::files::content::StoredContent;
-use crate::model::{Field, Index, Resource, TextField};
-use crate::value::id::{IdForm, Kind, id_type};
+use crate::model::resource::Resource;
+use crate::value::id::{IdForm, id_type};
 use crate::value::key;
 use crate::value::wire::record;
-use crate::value::{FieldDecl, FieldType, Service, Val};
 
 id_type!(
     /// Id of a package.
@@ -84,36 +83,40 @@ record! {
         /// Workspace of the feed.
         pub workspace: String,
         /// When it was uploaded first.
-        #[serde(with = "crate::value::time::required")]
         pub created_at: DateTime<Utc>,
         /// When it was uploaded last.
-        #[serde(with = "crate::value::time::required")]
         pub updated_at: DateTime<Utc>,
         /// What its control file says.
         pub metadata: PackageMetadata,
     }
-
-    /// What the store keeps of a package.
-    pub struct PackageRecord {
-        /// The package.
-        pub package: Package,
-        /// Where its bytes are.
-        pub content: StoredContent,
-        /// MD5 of its bytes, in hexadecimal digits; measured, whatever the control file says.
-        pub md5: String,
-        /// SHA-256 of its bytes, in hexadecimal digits; measured, whatever the control file says.
-        pub sha256: String,
-    }
 }
 
-/// The index of packages by feed.
-pub(crate) const BY_FEED: u8 = 1;
-/// The unique index of packages by feed and file name.
-pub(crate) const BY_FILE_NAME: u8 = 2;
-/// The unique index of packages by feed, name, version and architecture.
-pub(crate) const BY_IDENTITY: u8 = 3;
+/// What the store keeps of a package.
+#[derive(Clone, Debug, Default, PartialEq, Resource)]
+#[resource(kind = 12, name = "package", service(FEEDS), id(Guid), title(package(file_name)))]
+#[resource(id_at(package(id)), workspace_at(package(workspace)))]
+#[fields(id(from(package(id))), feed_id(from(package(feed_id))), file_name(from(package(file_name))))]
+#[fields(workspace(from(package(workspace))), package_name(from(package(metadata(package_name)))))]
+#[fields(version(from(package(metadata(version)))), architecture(from(package(metadata(architecture)))))]
+#[fields(created_at(from(package(created_at))), updated_at(from(package(updated_at))))]
+#[index(1, feed_id, called(FEED))]
+#[index(2, unique(feed_id, file_name), on(file_name_entries))]
+#[index(3, unique(feed_id, package_name, version, architecture), on(identity_entries))]
+#[text(name(2.0, get(add_name)), description(1.0, from(package(metadata(description)))))]
+#[text(maintainer(1.0, from(package(metadata(maintainer)))), tags(1.0, from(package(metadata(tags)))))]
+#[text(release_notes(0.5, from(package(metadata(release_notes)))))]
+pub struct PackageRecord {
+    /// The package.
+    pub package: Package,
+    /// Where its bytes are.
+    pub content: StoredContent,
+    /// MD5 of its bytes, in hexadecimal digits; measured, whatever the control file says.
+    pub md5: String,
+    /// SHA-256 of its bytes, in hexadecimal digits; measured, whatever the control file says.
+    pub sha256: String,
+}
 
-/// The entry of a feed in [`BY_FEED`].
+/// The entry of a feed in the index by feed.
 pub(crate) fn feed_entry(feed_id: &str) -> Vec<u8> {
     entry(&[feed_id])
 }
@@ -125,12 +128,12 @@ fn entry(texts: &[&str]) -> Vec<u8> {
 }
 
 impl PackageRecord {
-    /// The entry in [`BY_FILE_NAME`].
+    /// The entry in the index by feed and file name.
     pub(crate) fn file_name_entry(feed_id: &str, file_name: &str) -> Vec<u8> {
         entry(&[feed_id, file_name])
     }
 
-    /// The entry in [`BY_IDENTITY`].
+    /// The entry in the index by feed, name, version and architecture.
     pub(crate) fn identity_entry(&self) -> Vec<u8> {
         let metadata = &self.package.metadata;
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
@@ -141,122 +144,16 @@ impl PackageRecord {
             &text(&metadata.architecture),
         ])
     }
-}
 
-fn text(member: &Option<String>) -> Val<'_> {
-    member.as_ref().map_or(Val::Null, Val::from)
-}
-
-impl Resource for PackageRecord {
-    const KIND: Kind = Kind { code: 12, name: "package", service: Service::FEEDS, id: IdForm::Guid };
-
-    fn id(&self) -> &str {
-        &self.package.id
+    fn file_name_entries(&self) -> Vec<Vec<u8>> {
+        vec![Self::file_name_entry(&self.package.feed_id, &self.package.file_name)]
     }
 
-    fn workspace(&self) -> &str {
-        &self.package.workspace
+    fn identity_entries(&self) -> Vec<Vec<u8>> {
+        vec![self.identity_entry()]
     }
 
-    fn name(&self) -> &str {
-        &self.package.file_name
-    }
-
-    fn fields() -> &'static [Field<Self>] {
-        static FIELDS: [Field<PackageRecord>; 9] = [
-            Field { decl: FieldDecl::new("id", FieldType::String), get: |record, _| (&record.package.id).into() },
-            Field {
-                decl: FieldDecl::new("feedId", FieldType::String),
-                get: |record, _| (&record.package.feed_id).into(),
-            },
-            Field {
-                decl: FieldDecl::new("fileName", FieldType::String),
-                get: |record, _| (&record.package.file_name).into(),
-            },
-            Field {
-                decl: FieldDecl::new("workspace", FieldType::String),
-                get: |record, _| (&record.package.workspace).into(),
-            },
-            Field {
-                decl: FieldDecl::new("packageName", FieldType::String),
-                get: |record, _| text(&record.package.metadata.package_name),
-            },
-            Field {
-                decl: FieldDecl::new("version", FieldType::String),
-                get: |record, _| text(&record.package.metadata.version),
-            },
-            Field {
-                decl: FieldDecl::new("architecture", FieldType::String),
-                get: |record, _| text(&record.package.metadata.architecture),
-            },
-            Field {
-                decl: FieldDecl::new("createdAt", FieldType::Time),
-                get: |record, _| record.package.created_at.into(),
-            },
-            Field {
-                decl: FieldDecl::new("updatedAt", FieldType::Time),
-                get: |record, _| record.package.updated_at.into(),
-            },
-        ];
-        &FIELDS
-    }
-
-    fn indexes() -> &'static [Index<Self>] {
-        static INDEXES: [Index<PackageRecord>; 3] = [
-            Index { number: BY_FEED, since: 1, fields: &["feedId"], unique: false, include: &[], on: None },
-            Index {
-                number: BY_FILE_NAME,
-                since: 1,
-                fields: &["feedId", "fileName"],
-                unique: true,
-                include: &[],
-                on: Some(|record| {
-                    vec![PackageRecord::file_name_entry(&record.package.feed_id, &record.package.file_name)]
-                }),
-            },
-            Index {
-                number: BY_IDENTITY,
-                since: 1,
-                fields: &["feedId", "packageName", "version", "architecture"],
-                unique: true,
-                include: &[],
-                on: Some(|record| vec![record.identity_entry()]),
-            },
-        ];
-        &INDEXES
-    }
-
-    fn text() -> &'static [TextField<Self>] {
-        fn push(out: &mut String, member: &Option<String>) {
-            out.push_str(member.as_deref().unwrap_or_default());
-        }
-        static TEXT: [TextField<PackageRecord>; 5] = [
-            TextField {
-                name: "name",
-                weight: 2.0,
-                get: |record, out| {
-                    push(out, &record.package.metadata.package_name);
-                    out.push(' ');
-                    out.push_str(&record.package.file_name);
-                },
-            },
-            TextField {
-                name: "description",
-                weight: 1.0,
-                get: |record, out| push(out, &record.package.metadata.description),
-            },
-            TextField {
-                name: "maintainer",
-                weight: 1.0,
-                get: |record, out| push(out, &record.package.metadata.maintainer),
-            },
-            TextField { name: "tags", weight: 1.0, get: |record, out| push(out, &record.package.metadata.tags) },
-            TextField {
-                name: "releaseNotes",
-                weight: 0.5,
-                get: |record, out| push(out, &record.package.metadata.release_notes),
-            },
-        ];
-        &TEXT
+    fn add_name(&self, out: &mut String) {
+        out.extend([self.package.metadata.package_name.as_deref().unwrap_or_default(), " ", &self.package.file_name]);
     }
 }

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 
 use crate::model::files::content::StoredContent;
-use crate::model::{Field, Index, Resource, TextField};
-use crate::value::id::{IdForm, Kind, id_type};
+use crate::model::resource::Resource;
+use crate::value::id::{IdForm, id_type};
 use crate::value::wire::record;
-use crate::value::{FieldDecl, FieldType, Service, Val};
 
 id_type!(
     /// Id of a file: 24 hexadecimal digits. Callers may choose it, in any letter case; it is kept in lower case.
@@ -27,34 +26,50 @@ record! {
         /// Relative URI.
         pub href: String,
     }
+}
 
-    /// What the store keeps of a file.
-    pub struct FileRecord {
-        /// Id.
-        pub id: FileId,
-        /// When it was uploaded.
-        #[serde(with = "crate::value::time::required")]
-        pub created: DateTime<Utc>,
-        /// When its metadata last changed.
-        #[serde(with = "crate::value::time::required")]
-        pub last_updated: DateTime<Utc>,
-        /// Its properties; `Name` is always among them.
-        pub properties: BTreeMap<String, String>,
-        /// Counts the changes of its metadata, from 1.
-        pub metadata_revision: i32,
-        /// Workspace.
-        pub workspace: String,
-        /// Where its bytes are.
-        pub content: StoredContent,
-    }
+/// What the store keeps of a file.
+#[derive(Clone, Debug, Default, PartialEq, Resource)]
+#[resource(kind = 10, name = "file", service(FILES), id(Hex24AnyCase), title(get(display_name)))]
+#[fields(id, created, updated(from(last_updated), also("lastUpdatedTimestamp")))]
+#[fields(name(get(display_name), of(String)), extension(get(extension), of(String)))]
+#[fields(size(get(size), also("size64")), user_id(get(user_id), of(String)))]
+#[fields(workspace(also("workspaceId")), properties)]
+#[index(1, created)]
+#[index(2, updated)]
+#[index(3, name)]
+#[index(4, extension)]
+#[index(5, properties)]
+#[index(6, size, since = 2)]
+#[index(7, workspace, since = 2)]
+#[text(name(2.0, get(add_name)), properties(1.0, get(add_properties)))]
+#[order(FileQueryOrderBy(created = "created", id = "id", size = "size", updated = "lastUpdatedTimestamp"))]
+#[order(FileLinqQueryOrderBy(updated = "updated", name = "name", created = "created", extension = "extension"))]
+#[order(FileLinqQueryOrderBy(size = "size", workspace = "workspace"))]
+pub struct FileRecord {
+    /// Id.
+    pub id: FileId,
+    /// When it was uploaded.
+    pub created: DateTime<Utc>,
+    /// When its metadata last changed.
+    pub last_updated: DateTime<Utc>,
+    /// Its properties; `Name` is always among them.
+    pub properties: BTreeMap<String, String>,
+    /// Counts the changes of its metadata, from 1.
+    pub metadata_revision: i32,
+    /// Workspace.
+    pub workspace: String,
+    /// Where its bytes are.
+    pub content: StoredContent,
+}
 
+record! {
     /// A file, as the service answers it.
     wire pub struct FileMetadata also("links" = "_links", "fieldLinks" = "_links") {
         /// Links to the operations on the file.
         #[serde(rename = "_links")]
         pub links: BTreeMap<String, Link>,
         /// When it was uploaded.
-        #[serde(with = "crate::value::time::required")]
         pub created: DateTime<Utc>,
         /// Id.
         pub id: FileId,
@@ -73,7 +88,6 @@ record! {
         /// Workspace.
         pub workspace: String,
         /// When its metadata last changed.
-        #[serde(with = "crate::value::time::required")]
         pub last_updated_timestamp: DateTime<Utc>,
         /// Checksum of the content, computed when it was uploaded: method, colon, hexadecimal digits.
         pub checksum: Option<String>,
@@ -83,10 +97,8 @@ record! {
     /// [`search_files`](crate::FileService::search_files) answer it.
     wire pub struct FileLinqMetadata {
         /// When it was uploaded.
-        #[serde(with = "crate::value::time::required")]
         pub created: DateTime<Utc>,
         /// When its metadata last changed.
-        #[serde(with = "crate::value::time::required")]
         pub updated: DateTime<Utc>,
         /// Id.
         pub id: FileId,
@@ -179,81 +191,28 @@ impl FileRecord {
     pub fn display_name(&self) -> &str {
         self.properties.get(NAME).map_or("", String::as_str)
     }
-}
 
-impl Resource for FileRecord {
-    const KIND: Kind = Kind { code: 10, name: "file", service: Service::FILES, id: IdForm::Hex24AnyCase };
-
-    fn id(&self) -> &str {
-        &self.id
+    fn extension(&self) -> &str {
+        extension(self.display_name())
     }
 
-    fn workspace(&self) -> &str {
-        &self.workspace
+    fn size(&self) -> i64 {
+        sizes(self.content.size()).1
     }
 
-    fn name(&self) -> &str {
-        self.display_name()
+    /// Files have no user in process.
+    fn user_id(&self) -> Option<&str> {
+        None
     }
 
-    fn fields() -> &'static [Field<Self>] {
-        static FIELDS: [Field<FileRecord>; 9] = [
-            Field { decl: FieldDecl::new("id", FieldType::String), get: |file, _| (&file.id).into() },
-            Field { decl: FieldDecl::new("created", FieldType::Time), get: |file, _| file.created.into() },
-            Field {
-                decl: FieldDecl::new("updated", FieldType::Time).alias(&["lastUpdatedTimestamp"]),
-                get: |file, _| file.last_updated.into(),
-            },
-            Field { decl: FieldDecl::new("name", FieldType::String), get: |file, _| file.display_name().into() },
-            Field {
-                decl: FieldDecl::new("extension", FieldType::String),
-                get: |file, _| extension(file.display_name()).into(),
-            },
-            Field {
-                decl: FieldDecl::new("size", FieldType::Int).alias(&["size64"]),
-                get: |file, _| sizes(file.content.size()).1.into(),
-            },
-            // Files have no user in process.
-            Field { decl: FieldDecl::new("userId", FieldType::String), get: |_, _| Val::Null },
-            Field {
-                decl: FieldDecl::new("workspace", FieldType::String).alias(&["workspaceId"]),
-                get: |file, _| (&file.workspace).into(),
-            },
-            Field { decl: FieldDecl::new("properties", FieldType::Map), get: |file, _| (&file.properties).into() },
-        ];
-        &FIELDS
+    fn add_name(&self, out: &mut String) {
+        out.push_str(self.display_name());
     }
 
-    fn indexes() -> &'static [Index<Self>] {
-        static INDEXES: [Index<FileRecord>; 7] = [
-            Index { number: 1, since: 1, fields: &["created"], unique: false, include: &[], on: None },
-            Index { number: 2, since: 1, fields: &["updated"], unique: false, include: &[], on: None },
-            Index { number: 3, since: 1, fields: &["name"], unique: false, include: &[], on: None },
-            Index { number: 4, since: 1, fields: &["extension"], unique: false, include: &[], on: None },
-            Index { number: 5, since: 1, fields: &["properties"], unique: false, include: &[], on: None },
-            Index { number: 6, since: 2, fields: &["size"], unique: false, include: &[], on: None },
-            Index { number: 7, since: 2, fields: &["workspace"], unique: false, include: &[], on: None },
-        ];
-        &INDEXES
-    }
-
-    fn text() -> &'static [TextField<Self>] {
-        static TEXT: [TextField<FileRecord>; 2] = [
-            TextField { name: "name", weight: 2.0, get: |file, out| out.push_str(file.display_name()) },
-            TextField {
-                name: "properties",
-                weight: 1.0,
-                get: |file, out| {
-                    for (key, value) in file.properties.iter().filter(|(key, _)| *key != NAME) {
-                        out.push_str(key);
-                        out.push(' ');
-                        out.push_str(value);
-                        out.push('\n');
-                    }
-                },
-            },
-        ];
-        &TEXT
+    fn add_properties(&self, out: &mut String) {
+        for (key, value) in self.properties.iter().filter(|(key, _)| *key != NAME) {
+            out.extend([key, " ", value, "\n"]);
+        }
     }
 }
 

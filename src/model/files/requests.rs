@@ -4,40 +4,8 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use crate::model::files::file::{FileLinqMetadata, FileMetadata, Link};
+use crate::model::files::file::{FileLinqMetadata, FileLinqQueryOrderBy, FileMetadata, FileQueryOrderBy, Link};
 use crate::value::wire::{record, wire_enum};
-
-wire_enum! {
-    /// What `get_files` can order by.
-    pub enum FileQueryOrderBy {
-        /// Upload time.
-        Created = "created",
-        /// Id.
-        Id = "id",
-        /// Length.
-        Size = "size",
-        /// Time of the last change of the metadata.
-        LastUpdatedTimestamp = "lastUpdatedTimestamp",
-    }
-}
-
-wire_enum! {
-    /// What `query_files_linq` and `search_files` can order by.
-    pub enum FileLinqQueryOrderBy {
-        /// Time of the last change of the metadata.
-        Updated = "updated",
-        /// Display name.
-        Name = "name",
-        /// Upload time.
-        Created = "created",
-        /// Extension of the name.
-        Extension = "extension",
-        /// Length.
-        Size = "size",
-        /// Workspace.
-        Workspace = "workspace",
-    }
-}
 
 wire_enum! {
     /// How a total count relates to the number of matches.
@@ -208,7 +176,6 @@ record! {
         /// How to compare.
         pub operation: FileQueryOperation,
         /// The time.
-        #[serde(with = "crate::value::time::required")]
         pub value: DateTime<Utc>,
     }
 
@@ -261,14 +228,12 @@ record! {
         /// Id of the session.
         pub id: String,
         /// When it was started.
-        #[serde(with = "crate::value::time::required")]
         pub created_at: DateTime<Utc>,
         /// Workspace of the file that it will become.
         pub workspace: String,
         /// The chunks that have arrived, by index.
         pub chunks: Vec<UploadedChunk>,
         /// When the store drops it unless another chunk arrives; absent when sessions never expire.
-        #[serde(with = "crate::value::time::opt", skip_serializing_if = "Option::is_none")]
         pub expires_at: Option<DateTime<Utc>>,
     }
 
@@ -277,7 +242,6 @@ record! {
         /// Id of the session.
         pub id: String,
         /// When it was started.
-        #[serde(with = "crate::value::time::required")]
         pub created_at: DateTime<Utc>,
     }
 }

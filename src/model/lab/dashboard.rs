@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::value::Patch;
 use crate::value::wire::record;
 
 record! {
     /// A dashboard and the values of its variables.
+    #[patch(DashboardPatch = "What an update changes in a dashboard.")]
+    #[patch(DashboardPatch(id, variables = "Values of its variables: merged or replaced, as properties are."))]
+    #[patch(DashboardPatch(url = "Ignored."))]
     pub struct Dashboard {
         /// Id of the dashboard.
         pub id: Option<String>,
@@ -14,25 +16,5 @@ record! {
         pub variables: Option<BTreeMap<String, String>>,
         /// Relative address, computed for work items and test plans when they are read; ignored on input.
         pub url: Option<String>,
-    }
-
-    /// What an update changes in a dashboard.
-    patch pub struct DashboardPatch {
-        /// Id of the dashboard.
-        pub id: Patch<String>,
-        /// Values of its variables: merged or replaced, as properties are.
-        pub variables: Patch<BTreeMap<String, String>>,
-        /// Ignored.
-        pub url: Patch<String>,
-    }
-}
-
-impl From<Dashboard> for DashboardPatch {
-    fn from(dashboard: Dashboard) -> Self {
-        Self {
-            id: dashboard.id.map_or(Patch::Absent, Patch::Value),
-            variables: dashboard.variables.map_or(Patch::Absent, Patch::Value),
-            url: dashboard.url.map_or(Patch::Absent, Patch::Value),
-        }
     }
 }

@@ -16,7 +16,6 @@ record! {
         /// Name of the action.
         pub action: Option<String>,
         /// When it was triggered.
-        #[serde(with = "crate::value::time::opt")]
         pub triggered_at: Option<DateTime<Utc>>,
         /// The user who triggered it.
         pub triggered_by: Option<String>,
@@ -45,7 +44,6 @@ mod flat {
             /// Name of the action.
             pub action: Option<String>,
             /// When it was triggered.
-            #[serde(with = "crate::value::time::opt")]
             pub triggered_at: Option<DateTime<Utc>>,
             /// The user who triggered it.
             pub triggered_by: Option<String>,

@@ -1,10 +1,13 @@
 //! The assets, devices under test, fixtures and systems that work needs: which qualify, and which are reserved.
 
+use crate::value::Patch;
 use crate::value::wire::record;
-use crate::value::{FieldDecl, FieldType, Patch, Row, Val};
 
 record! {
     /// Everything that a work item needs; the four groups are independent of each other.
+    #[patch(ResourcesPatch = "What an update changes in the resources.")]
+    #[patch(ResourcesPatch(assets(Patch<ResourcePatch>), duts(Patch<ResourcePatch>), fixtures(Patch<ResourcePatch>)))]
+    #[patch(ResourcesPatch(systems(Patch<SystemResourcePatch>)))]
     pub struct ResourcesDefinition {
         /// Assets.
         pub assets: Option<ResourceDefinition>,
@@ -17,6 +20,9 @@ record! {
     }
 
     /// One group of resources.
+    #[patch(ResourcePatch = "What an update changes in one group.")]
+    #[patch(ResourcePatch(selections(own, "The resources that are reserved: appended or replaced.")))]
+    #[patch(ResourcePatch(filter = "Which resources qualify."))]
     pub struct ResourceDefinition {
         /// The resources that are reserved.
         pub selections: Option<Vec<ResourceSelectionDefinition>>,
@@ -25,6 +31,7 @@ record! {
     }
 
     /// One reserved resource.
+    #[fields(id, target_location_id, target_system_id, target_parent_id)]
     pub struct ResourceSelectionDefinition {
         /// The resource.
         pub id: Option<String>,
@@ -37,6 +44,9 @@ record! {
     }
 
     /// The group of systems.
+    #[patch(SystemResourcePatch = "What an update changes in the group of systems.")]
+    #[patch(SystemResourcePatch(selections(own, "The systems that are reserved: appended or replaced.")))]
+    #[patch(SystemResourcePatch(filter = "Which systems qualify."))]
     pub struct SystemResourceDefinition {
         /// The systems that are reserved.
         pub selections: Option<Vec<SystemResourceSelectionDefinition>>,
@@ -45,39 +55,12 @@ record! {
     }
 
     /// One reserved system.
+    #[fields(id, target_location_id)]
     pub struct SystemResourceSelectionDefinition {
         /// The system.
         pub id: Option<String>,
         /// The location that it moves to.
         pub target_location_id: Option<String>,
-    }
-
-    /// What an update changes in the resources.
-    patch pub struct ResourcesPatch {
-        /// Assets.
-        pub assets: Patch<ResourcePatch>,
-        /// Devices under test.
-        pub duts: Patch<ResourcePatch>,
-        /// Fixtures.
-        pub fixtures: Patch<ResourcePatch>,
-        /// Systems.
-        pub systems: Patch<SystemResourcePatch>,
-    }
-
-    /// What an update changes in one group.
-    patch pub struct ResourcePatch {
-        /// The resources that are reserved: appended or replaced.
-        pub selections: Patch<Vec<ResourceSelectionDefinition>>,
-        /// Which resources qualify.
-        pub filter: Patch<String>,
-    }
-
-    /// What an update changes in the group of systems.
-    patch pub struct SystemResourcePatch {
-        /// The systems that are reserved: appended or replaced.
-        pub selections: Patch<Vec<SystemResourceSelectionDefinition>>,
-        /// Which systems qualify.
-        pub filter: Patch<String>,
     }
 
     /// What scheduling reserves.
@@ -105,6 +88,9 @@ record! {
     }
 
     /// Which resources the work items of a template need.
+    #[patch(TemplateResourcesPatch = "What an update changes in a template's resources.")]
+    #[patch(TemplateResourcesPatch(assets(Patch<TemplateResourcePatch>), duts(Patch<TemplateResourcePatch>)))]
+    #[patch(TemplateResourcesPatch(fixtures(Patch<TemplateResourcePatch>), systems(Patch<TemplateResourcePatch>)))]
     pub struct TemplateResourcesDefinition {
         /// Assets.
         pub assets: Option<TemplateResourceDefinition>,
@@ -117,99 +103,13 @@ record! {
     }
 
     /// One group of a template's resources.
+    #[patch(TemplateResourcePatch = "What an update changes in one group of a template's resources.")]
+    #[patch(TemplateResourcePatch(filter = "Which resources qualify."))]
     pub struct TemplateResourceDefinition {
         /// Which resources qualify: opaque text, stored and never evaluated.
         pub filter: Option<String>,
     }
 
-    /// What an update changes in a template's resources.
-    patch pub struct TemplateResourcesPatch {
-        /// Assets.
-        pub assets: Patch<TemplateResourcePatch>,
-        /// Devices under test.
-        pub duts: Patch<TemplateResourcePatch>,
-        /// Fixtures.
-        pub fixtures: Patch<TemplateResourcePatch>,
-        /// Systems.
-        pub systems: Patch<TemplateResourcePatch>,
-    }
-
-    /// What an update changes in one group of a template's resources.
-    patch pub struct TemplateResourcePatch {
-        /// Which resources qualify.
-        pub filter: Patch<String>,
-    }
-}
-
-/// The fields of a selection in filters; those of a system are the first two.
-pub(crate) const SELECTION_FIELDS: FieldType = FieldType::Rows(&[
-    FieldDecl::new("id", FieldType::String),
-    FieldDecl::new("targetLocationId", FieldType::String),
-    FieldDecl::new("targetSystemId", FieldType::String),
-    FieldDecl::new("targetParentId", FieldType::String),
-]);
-
-/// The fields of a system's selection in filters.
-pub(crate) const SYSTEM_SELECTION_FIELDS: FieldType =
-    FieldType::Rows(&[FieldDecl::new("id", FieldType::String), FieldDecl::new("targetLocationId", FieldType::String)]);
-
-impl Row for ResourceSelectionDefinition {
-    fn val(&self, index: usize) -> Val<'_> {
-        match index {
-            0 => self.id.as_ref().into(),
-            1 => self.target_location_id.as_ref().into(),
-            2 => self.target_system_id.as_ref().into(),
-            3 => self.target_parent_id.as_ref().into(),
-            _ => Val::Null,
-        }
-    }
-}
-
-impl Row for SystemResourceSelectionDefinition {
-    fn val(&self, index: usize) -> Val<'_> {
-        match index {
-            0 => self.id.as_ref().into(),
-            1 => self.target_location_id.as_ref().into(),
-            _ => Val::Null,
-        }
-    }
-}
-
-/// Selections as filters see them.
-pub(crate) fn rows<S: Row>(selections: Option<&Vec<S>>) -> Val<'_> {
-    match selections {
-        Some(selections) => Val::Rows(selections.iter().map(|selection| selection as &dyn Row).collect()),
-        None => Val::Rows(Vec::new()),
-    }
-}
-
-impl From<ResourceDefinition> for ResourcePatch {
-    fn from(group: ResourceDefinition) -> Self {
-        Self {
-            selections: group.selections.map_or(Patch::Absent, Patch::Value),
-            filter: group.filter.map_or(Patch::Absent, Patch::Value),
-        }
-    }
-}
-
-impl From<SystemResourceDefinition> for SystemResourcePatch {
-    fn from(group: SystemResourceDefinition) -> Self {
-        Self {
-            selections: group.selections.map_or(Patch::Absent, Patch::Value),
-            filter: group.filter.map_or(Patch::Absent, Patch::Value),
-        }
-    }
-}
-
-impl From<ResourcesDefinition> for ResourcesPatch {
-    fn from(resources: ResourcesDefinition) -> Self {
-        Self {
-            assets: resources.assets.map_or(Patch::Absent, |group| Patch::Value(group.into())),
-            duts: resources.duts.map_or(Patch::Absent, |group| Patch::Value(group.into())),
-            fixtures: resources.fixtures.map_or(Patch::Absent, |group| Patch::Value(group.into())),
-            systems: resources.systems.map_or(Patch::Absent, |group| Patch::Value(group.into())),
-        }
-    }
 }
 
 impl ScheduleSystemResourceDefinition {

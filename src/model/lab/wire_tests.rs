@@ -8,9 +8,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::model::test_plans::requests::*;
+use crate::model::test_plans::template::*;
 use crate::model::test_plans::template_requests::*;
+use crate::model::test_plans::test_plan::*;
 use crate::model::work_items::requests::*;
+use crate::model::work_items::template::*;
 use crate::model::work_items::template_requests::*;
+use crate::model::work_items::work_item::*;
 
 /// Maps whose keys are data and no member names.
 const MAPS: [&str; 4] = ["properties", "variables", "parameters", "metadata"];
@@ -253,7 +257,7 @@ fn test_plans() {
     exact::<PagedTestPlans>(json!({"testPlans": [record], "continuationToken": "t", "totalCount": 9}));
     for &field in TestPlanField::ALL {
         let plan: crate::model::test_plans::test_plan::TestPlan = serde_json::from_value(record.clone()).unwrap();
-        let part = serde_json::to_value(project_test_plan(&plan, &[field])).unwrap();
+        let part = serde_json::to_value(plan.clone().project(&[field])).unwrap();
         let mut expected = json!({"id": "1000"});
         let name = crate::value::wire::camel_case(&field.as_str().to_lowercase());
         if field != TestPlanField::Workflow {
@@ -284,7 +288,7 @@ fn test_plan_templates() {
     for &field in TestPlanTemplateField::ALL {
         let template: crate::model::test_plans::template::TestPlanTemplate =
             serde_json::from_value(record.clone()).unwrap();
-        let part = serde_json::to_value(project_test_plan_template(&template, &[field])).unwrap();
+        let part = serde_json::to_value(template.clone().project(&[field])).unwrap();
         let name = crate::value::wire::camel_case(&field.as_str().to_lowercase());
         assert_eq!(part, json!({ &name: record[&name] }), "{field}");
     }

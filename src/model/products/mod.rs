@@ -3,9 +3,10 @@
 pub mod product;
 pub mod requests;
 
-pub use product::{Product, ProductId};
+pub use product::{
+    CreateProductRequest, Product, ProductField, ProductId, ProductOrderBy, ProductProjection, UpdateProductRequest,
+};
 pub use requests::{
-    CreateProductRequest, CreateProductsPartialSuccess, DeleteProductsPartialSuccess, Operation, PagedProducts,
-    ProductField, ProductOperations, ProductOrderBy, ProductProjection, QueryProductValuesRequest,
-    QueryProductsRequest, UpdateProductRequest, UpdateProductsPartialSuccess,
+    CreateProductsPartialSuccess, DeleteProductsPartialSuccess, Operation, PagedProducts, ProductOperations,
+    QueryProductValuesRequest, QueryProductsRequest, UpdateProductsPartialSuccess,
 };

@@ -1,106 +1,12 @@
 //! Requests and answers of the product service.
 
-use std::collections::BTreeMap;
-
 use crate::error::ApiError;
-use crate::model::products::product::Product;
-use crate::value::wire::{record, wire_enum};
-
-wire_enum! {
-    /// What product queries can be ordered by.
-    pub enum ProductOrderBy {
-        /// The id, which is the order of creation.
-        Id = "ID",
-        /// The family.
-        Family = "FAMILY",
-        /// The part number.
-        PartNumber = "PART_NUMBER",
-        /// The name.
-        Name = "NAME",
-        /// The time of the last update.
-        UpdatedAt = "UPDATED_AT",
-    }
-}
-
-wire_enum! {
-    /// The fields whose values can be listed.
-    pub enum ProductField {
-        /// The id.
-        Id = "ID",
-        /// The family.
-        Family = "FAMILY",
-        /// The part number.
-        PartNumber = "PART_NUMBER",
-        /// The name.
-        Name = "NAME",
-        /// The time of the last update, as ISO-8601 text.
-        UpdatedAt = "UPDATED_AT",
-    }
-}
-
-wire_enum! {
-    /// The members of a product that a query can be restricted to.
-    pub enum ProductProjection {
-        /// `id`.
-        Id = "ID",
-        /// `family`.
-        Family = "FAMILY",
-        /// `partNumber`.
-        PartNumber = "PART_NUMBER",
-        /// `name`.
-        Name = "NAME",
-        /// `updatedAt`.
-        UpdatedAt = "UPDATED_AT",
-        /// `workspace`.
-        Workspace = "WORKSPACE",
-        /// `keywords`.
-        Keywords = "KEYWORDS",
-        /// `properties`.
-        Properties = "PROPERTIES",
-        /// `fileIds`.
-        FileIds = "FILE_IDS",
-    }
-}
+use crate::model::products::product::{
+    CreateProductRequest, Product, ProductField, ProductOrderBy, ProductProjection, UpdateProductRequest,
+};
+use crate::value::wire::record;
 
 record! {
-    /// A product to create.
-    wire pub struct CreateProductRequest {
-        /// Names the product in the whole store; required.
-        #[serde(skip_serializing_if = "String::is_empty")]
-        pub part_number: String,
-        /// Shared by the part numbers that are revisions of one product.
-        pub name: Option<String>,
-        /// Grouping above the name.
-        pub family: Option<String>,
-        /// Ids of attached files.
-        pub file_ids: Option<Vec<String>>,
-        /// Keywords.
-        pub keywords: Option<Vec<String>>,
-        /// Properties; one without a value is refused with its item.
-        pub properties: Option<BTreeMap<String, Option<String>>>,
-        /// Id of the workspace; the default workspace of the session when absent.
-        pub workspace: Option<String>,
-    }
-
-    /// A change of a product; members that are absent stay as they are.
-    wire pub struct UpdateProductRequest {
-        /// Id of the product; required.
-        #[serde(skip_serializing_if = "String::is_empty")]
-        pub id: String,
-        /// New name.
-        pub name: Option<String>,
-        /// New family.
-        pub family: Option<String>,
-        /// Files to attach, or all attached files when replacing.
-        pub file_ids: Option<Vec<String>>,
-        /// Keywords to add, or all keywords when replacing.
-        pub keywords: Option<Vec<String>>,
-        /// Properties to set, or all properties when replacing; one without a value is refused with its item.
-        pub properties: Option<BTreeMap<String, Option<String>>>,
-        /// New workspace.
-        pub workspace: Option<String>,
-    }
-
     /// What came of creating products.
     wire pub struct CreateProductsPartialSuccess {
         /// The created products, in request order.

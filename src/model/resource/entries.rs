@@ -109,7 +109,7 @@ pub fn has_same_entries<R: Resource>(one: &R, other: &R, index: &Index<R>, posit
 }
 
 /// Fields that depend on the time of reading are never indexed, so the environment does not matter.
-const ENV: Env = Env { now_ms: 0, calibration_warning_days: 0 };
+pub(super) const ENV: Env = Env { now_ms: 0, calibration_warning_days: 0 };
 
 fn is_same(one: &Val<'_>, other: &Val<'_>) -> bool {
     match (one, other) {

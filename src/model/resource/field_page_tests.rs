@@ -4,10 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::model::resource::Resource;
-use crate::model::test_plans::requests::{TestPlanField, TestPlanOrderBy};
-use crate::model::test_plans::template::TestPlanTemplate;
-use crate::model::test_plans::template_requests::{TestPlanTemplateField, TestPlanTemplateOrderBy};
-use crate::model::test_plans::test_plan::TestPlan;
+use crate::model::test_plans::template::{TestPlanTemplate, TestPlanTemplateField, TestPlanTemplateOrderBy};
+use crate::model::test_plans::test_plan::{TestPlan, TestPlanField, TestPlanOrderBy};
 use crate::model::work_items::template::WorkItemTemplate;
 use crate::model::work_items::work_item::WorkItem;
 use crate::model::*;
@@ -87,13 +85,13 @@ fn page() -> String {
     resource::<Utilization>(page, texts!["`query_asset_utilization_history`" = UtilizationOrderBy], &[]);
     resource::<WorkItem>(
         page,
-        texts!["`query_work_items`" = work_items::requests::WorkItemOrderBy],
-        texts!["`query_work_items`" = work_items::projection::WorkItemField],
+        texts!["`query_work_items`" = work_items::work_item::WorkItemOrderBy],
+        texts!["`query_work_items`" = work_items::work_item::WorkItemField],
     );
     resource::<WorkItemTemplate>(
         page,
-        texts!["`query_work_item_templates`" = work_items::template_requests::WorkItemTemplateOrderBy],
-        texts!["`query_work_item_templates`" = work_items::template_requests::WorkItemTemplateField],
+        texts!["`query_work_item_templates`" = work_items::template::WorkItemTemplateOrderBy],
+        texts!["`query_work_item_templates`" = work_items::template::WorkItemTemplateField],
     );
     resource::<TestPlan>(
         page,

@@ -37,46 +37,17 @@ fn members<R: Resource>(paths: impl IntoIterator<Item = Option<&'static str>>) -
 fn places<R: Resource>(paths: impl IntoIterator<Item = Option<&'static str>>) -> Members {
     let place = |path: &str| {
         let head = path.split('.').next().unwrap_or(path);
-        R::member_names().iter().position(|name| is_camel_case_of(name, head))
+        R::member_names().iter().position(|name| *name == head)
     };
     let places = paths.into_iter().map(|path| path.and_then(place));
     places.fold(Members::NONE, |members, place| place.map_or(Members::ALL, |place| members.with(place)))
-}
-
-/// Whether `camel` is the wire form of the name of a member.
-fn is_camel_case_of(member: &str, camel: &str) -> bool {
-    let mut camel = camel.bytes();
-    let mut is_upper = false;
-    for byte in member.strip_prefix("r#").unwrap_or(member).bytes() {
-        if byte == b'_' {
-            is_upper = true;
-            continue;
-        }
-        let expected = if is_upper { byte.to_ascii_uppercase() } else { byte };
-        is_upper = false;
-        if camel.next() != Some(expected) {
-            return false;
-        }
-    }
-    camel.next().is_none()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::work_items::work_item::WorkItem;
-    use crate::value::{Stored as _, stored};
-
-    #[test]
-    fn members_are_found_by_their_wire_names() {
-        use crate::value::wire::camel_case;
-        for name in WorkItem::member_names() {
-            assert!(is_camel_case_of(name, &camel_case(name.trim_start_matches("r#"))), "{name}");
-        }
-        for (member, camel) in [("part_number", "partnumber"), ("part_number", "part"), ("part", "partNumber")] {
-            assert!(!is_camel_case_of(member, camel), "{member} {camel}");
-        }
-    }
+    use crate::value::stored;
 
     #[test]
     fn a_part_of_a_record_has_the_members_that_are_wanted_and_no_other() {

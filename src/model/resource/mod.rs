@@ -1,20 +1,25 @@
 //! The one declaration of a resource: what filters, indexes, orders, projections and the text index are made from.
+//!
+//! `#[derive(Resource)]` makes it from lists of the members; see "Adding a resource type" in
+//! `docs/architecture.md`.
 
 pub(in crate::model) mod declare;
 pub(in crate::model) mod entries;
 #[cfg(test)]
 mod field_page_tests;
-pub(crate) mod fields;
 pub(in crate::model) mod members;
 pub mod registry;
 pub(in crate::model) mod union;
 
 use std::fmt::Debug;
 
+use chrono::{DateTime, Utc};
+pub(crate) use stationdb_derive::Resource;
+
 use crate::error::Result;
 use crate::value::id::{Kind, RecordKey};
 use crate::value::stored::Payload;
-use crate::value::{Env, FieldDecl, Stored, Val};
+use crate::value::{Env, FieldDecl, Stored, Val, time};
 
 /// One field of a resource: its declaration, and how to get it from a record.
 pub struct Field<R: 'static> {
@@ -45,14 +50,6 @@ pub struct Index<R: 'static> {
     pub on: Option<fn(&R) -> Vec<Vec<u8>>>,
 }
 
-impl<R> Index<R> {
-    /// The index, as one that came with this format.
-    #[must_use]
-    pub const fn since(self, format: u8) -> Self {
-        Self { since: format, ..self }
-    }
-}
-
 /// A field that full-text search reads.
 ///
 /// One that has the path of a text field of filters as its name appends at least that field's text: filters that look
@@ -68,8 +65,8 @@ pub struct TextField<R: 'static> {
 
 /// A kind of record that the store keeps.
 ///
-/// Adding one is: one file in `model` with the type and this implementation, one file in `services`, and one line in
-/// each `mod.rs`.
+/// Derived, not written by hand: one file in `model` with the type, one file in `services`, and one line
+/// in each `mod.rs`.
 pub trait Resource: Stored + Clone + Debug + Default + PartialEq + Send + Sync + 'static {
     /// The kind of the resource.
     const KIND: Kind;
@@ -137,5 +134,56 @@ pub trait Resource: Stored + Clone + Debug + Default + PartialEq + Send + Sync +
     /// The key of a record, from its id.
     fn key(&self) -> Option<RecordKey> {
         RecordKey::parse(Self::KIND.id, self.id())
+    }
+}
+
+/// Who made a record, who changed it, and when.
+pub struct Stamp<'r> {
+    /// The user who made it.
+    pub created_by: &'r mut Option<String>,
+    /// When it was made.
+    pub created_at: &'r mut Option<DateTime<Utc>>,
+    /// The user who changed it last.
+    pub updated_by: &'r mut Option<String>,
+    /// When it was changed last.
+    pub updated_at: &'r mut Option<DateTime<Utc>>,
+}
+
+impl Stamp<'_> {
+    /// Stamps a new record.
+    pub fn create(self, user: &str, now: DateTime<Utc>) {
+        *self.created_by = Some(user.to_owned());
+        *self.created_at = Some(now);
+        *self.updated_by = Some(user.to_owned());
+        *self.updated_at = Some(now);
+    }
+
+    /// Stamps a change; the time of a record never goes backwards, whatever the clock does.
+    pub fn update(self, user: &str, now: DateTime<Utc>) {
+        *self.updated_by = Some(user.to_owned());
+        *self.updated_at = (*self.updated_at).max(Some(now));
+    }
+}
+
+/// A resource with the members that every new record gets; derived for those that have all of them.
+pub trait Stamped: Resource {
+    /// Gives a new record its id.
+    fn set_key(&mut self, key: RecordKey);
+
+    /// Its workspace.
+    fn workspace_mut(&mut self) -> &mut Option<String>;
+
+    /// Who and when.
+    fn stamp(&mut self) -> Stamp<'_>;
+}
+
+/// The text of a field, by its path; `None` when it is null, or neither a text nor a time.
+#[must_use]
+pub fn text_of<R: Resource>(record: &R, path: &str) -> Option<String> {
+    let field = R::fields().iter().find(|field| field.decl.path == path)?;
+    match (field.get)(record, &entries::ENV) {
+        Val::Str(text) => Some(text.into_owned()),
+        Val::Time(ms) => Some(time::format(time::from_millis(ms))),
+        _ => None,
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::value::stored::{DecodeResult, Decoder, EncodeResult, Encoder, Format, bad};
 use crate::value::wire::{record, wire_enum};
-use crate::value::{FieldDecl, FieldType, Number, Row, Stored, Val, limits};
+use crate::value::{Number, Stored, limits};
 
 wire_enum! {
     /// What the value of a condition is made of.
@@ -53,6 +53,7 @@ record! {
     }
 
     /// A condition.
+    #[fields(name, unit(get(unit), of(String)), condition_type(get(condition_type)))]
     pub struct Condition {
         /// Name, such as `Temperature`.
         pub name: Option<String>,
@@ -179,21 +180,16 @@ impl Stored for ConditionValue {
     }
 }
 
-/// Fields of an element of `conditions` in filters.
-pub const CONDITION_FIELDS: [FieldDecl; 3] = [
-    FieldDecl::new("name", FieldType::String),
-    FieldDecl::new("unit", FieldType::String),
-    FieldDecl::new("conditionType", FieldType::Enum(&[("NUMERIC", &[]), ("STRING", &[])])),
-];
-
-impl Row for Condition {
-    fn val(&self, index: usize) -> Val<'_> {
-        match (index, &self.value) {
-            (0, _) => self.name.as_ref().into(),
-            (1, Some(ConditionValue::Numeric(value))) => value.unit.as_ref().into(),
-            (2, Some(value)) => value.condition_type().into(),
-            _ => Val::Null,
+impl Condition {
+    fn unit(&self) -> Option<&str> {
+        match &self.value {
+            Some(ConditionValue::Numeric(value)) => value.unit.as_deref(),
+            _ => None,
         }
+    }
+
+    fn condition_type(&self) -> Option<ConditionType> {
+        self.value.as_ref().map(ConditionValue::condition_type)
     }
 }
 

@@ -11,9 +11,11 @@ pub use condition::{
     condition_summary,
 };
 pub use requests::{
-    CreateSpecificationRequest, CreateSpecificationsPartialSuccess, CreateSpecificationsRequest, CreatedSpecification,
-    DeleteSpecificationsPartialSuccess, PagedSpecifications, QuerySpecificationsRequest, SpecificationOrderBy,
-    SpecificationProjection, UpdateSpecificationRequest, UpdateSpecificationsPartialSuccess,
-    UpdateSpecificationsRequest, UpdatedSpecification, V1Operations,
+    CreateSpecificationsPartialSuccess, CreateSpecificationsRequest, CreatedSpecification,
+    DeleteSpecificationsPartialSuccess, PagedSpecifications, QuerySpecificationsRequest,
+    UpdateSpecificationsPartialSuccess, UpdateSpecificationsRequest, UpdatedSpecification, V1Operations,
 };
-pub use specification::{Specification, SpecificationId, SpecificationLimit, SpecificationType};
+pub use specification::{
+    CreateSpecificationRequest, Specification, SpecificationId, SpecificationLimit, SpecificationOrderBy,
+    SpecificationProjection, SpecificationType, UpdateSpecificationRequest,
+};

@@ -1,88 +1,16 @@
 //! Requests and answers of the specification service.
 
-use std::collections::BTreeMap;
-
 use chrono::{DateTime, Utc};
 
 use crate::error::ApiError;
 use crate::model::products::requests::Operation;
-use crate::model::specifications::condition::Condition;
 use crate::model::specifications::specification::{
-    Specification, SpecificationId, SpecificationLimit, SpecificationType,
+    CreateSpecificationRequest, Specification, SpecificationId, SpecificationOrderBy, SpecificationProjection,
+    UpdateSpecificationRequest,
 };
-use crate::value::wire::{record, wire_enum};
+use crate::value::wire::record;
 
 record! {
-    /// A specification to create.
-    wire pub struct CreateSpecificationRequest {
-        /// The product that it belongs to; required, its existence is not checked.
-        #[serde(skip_serializing_if = "String::is_empty")]
-        pub product_id: String,
-        /// The user's own id; required, new within product and workspace.
-        #[serde(skip_serializing_if = "String::is_empty")]
-        pub spec_id: String,
-        /// What it asks for; required.
-        pub r#type: Option<SpecificationType>,
-        /// Id of the workspace; the default workspace of the session when absent.
-        pub workspace: Option<String>,
-        /// Name.
-        pub name: Option<String>,
-        /// Category.
-        pub category: Option<String>,
-        /// Short form of the name.
-        pub symbol: Option<String>,
-        /// Subsystem of the product.
-        pub block: Option<String>,
-        /// Unit of the limit.
-        pub unit: Option<String>,
-        /// Limit.
-        pub limit: Option<SpecificationLimit>,
-        /// Conditions under which it holds.
-        pub conditions: Option<Vec<Condition>>,
-        /// Keywords.
-        pub keywords: Option<Vec<String>>,
-        /// Properties.
-        pub properties: Option<BTreeMap<String, String>>,
-    }
-
-    /// A change of a specification; optional members that are absent stay as they are.
-    wire pub struct UpdateSpecificationRequest {
-        /// Global id; required.
-        #[serde(skip_serializing_if = "String::is_empty")]
-        pub id: String,
-        /// The product that it belongs to; required.
-        #[serde(skip_serializing_if = "String::is_empty")]
-        pub product_id: String,
-        /// The user's own id; required.
-        #[serde(skip_serializing_if = "String::is_empty")]
-        pub spec_id: String,
-        /// What it asks for; required.
-        pub r#type: Option<SpecificationType>,
-        /// Id of the workspace; required.
-        #[serde(skip_serializing_if = "String::is_empty")]
-        pub workspace: String,
-        /// The version that the change was made for; required.
-        pub version: Option<i64>,
-        /// New name.
-        pub name: Option<String>,
-        /// New category.
-        pub category: Option<String>,
-        /// New short form.
-        pub symbol: Option<String>,
-        /// New subsystem.
-        pub block: Option<String>,
-        /// New unit.
-        pub unit: Option<String>,
-        /// New limit, as a whole.
-        pub limit: Option<SpecificationLimit>,
-        /// All conditions.
-        pub conditions: Option<Vec<Condition>>,
-        /// All keywords.
-        pub keywords: Option<Vec<String>>,
-        /// All properties.
-        pub properties: Option<BTreeMap<String, String>>,
-    }
-
     /// Specifications to create.
     wire pub struct CreateSpecificationsRequest {
         /// The specifications.
@@ -108,7 +36,6 @@ record! {
         /// Version, 0.
         pub version: i64,
         /// Time of creation.
-        #[serde(with = "crate::value::time::required")]
         pub created_at: DateTime<Utc>,
         /// Id of the user.
         pub created_by: String,
@@ -127,7 +54,6 @@ record! {
         /// The new version.
         pub version: i64,
         /// Time of the update.
-        #[serde(with = "crate::value::time::required")]
         pub updated_at: DateTime<Utc>,
         /// Id of the user.
         pub updated_by: String,
@@ -199,59 +125,5 @@ record! {
         pub update_specifications: Operation,
         /// `delete_specs`.
         pub delete_specifications: Operation,
-    }
-}
-
-wire_enum! {
-    /// What specification queries can be ordered by.
-    pub enum SpecificationOrderBy {
-        /// The global id, which is the order of creation.
-        Id = "ID",
-        /// The user's own id.
-        SpecId = "SPEC_ID",
-    }
-}
-
-wire_enum! {
-    /// The members of a specification that a query can be restricted to.
-    pub enum SpecificationProjection {
-        /// `id`.
-        Id = "ID",
-        /// `productId`.
-        ProductId = "PRODUCT_ID",
-        /// `specId`.
-        SpecId = "SPEC_ID",
-        /// `name`.
-        Name = "NAME",
-        /// `category`.
-        Category = "CATEGORY",
-        /// `type`.
-        Type = "TYPE",
-        /// `symbol`.
-        Symbol = "SYMBOL",
-        /// `block`.
-        Block = "BLOCK",
-        /// `limit`.
-        Limit = "LIMIT",
-        /// `unit`.
-        Unit = "UNIT",
-        /// `conditions[].name`.
-        ConditionName = "CONDITION_NAME",
-        /// `range` and `discrete` of `conditions[].value`.
-        ConditionValues = "CONDITION_VALUES",
-        /// `unit` of `conditions[].value`.
-        ConditionUnit = "CONDITION_UNIT",
-        /// `conditionType` of `conditions[].value`.
-        ConditionType = "CONDITION_TYPE",
-        /// `keywords`.
-        Keywords = "KEYWORDS",
-        /// `properties`.
-        Properties = "PROPERTIES",
-        /// `workspace`.
-        Workspace = "WORKSPACE",
-        /// `createdAt`.
-        CreatedAt = "CREATED_AT",
-        /// `createdBy`.
-        CreatedBy = "CREATED_BY",
     }
 }

@@ -8,18 +8,13 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 
 use crate::error::{Error, Result};
-use crate::model::resource::declare::{
-    add_keywords, add_properties, add_text, check_property_keys, enum_type, field, index, unique_index, without_repeats,
-};
-use crate::model::resource::{Field, Index, Resource, TextField};
-use crate::model::specifications::condition::{CONDITION_FIELDS, Condition, ConditionValue, check_magnitude};
-use crate::model::specifications::requests::{
-    CreateSpecificationRequest, CreatedSpecification, SpecificationProjection, UpdateSpecificationRequest,
-    UpdatedSpecification,
-};
-use crate::value::id::{Kind, id_type};
+use crate::model::resource::declare::{check_property_keys, without_repeats};
+use crate::model::resource::{Resource, Stamped as _};
+use crate::model::specifications::condition::{Condition, ConditionValue, check_magnitude};
+use crate::model::specifications::requests::{CreatedSpecification, UpdatedSpecification};
+use crate::value::IdForm;
+use crate::value::id::id_type;
 use crate::value::wire::{record, wire_enum};
-use crate::value::{FieldDecl, FieldType, IdForm, Ops, Row, Service, Val};
 
 id_type!(
     /// The global id of a specification.
@@ -47,130 +42,99 @@ record! {
         /// The value has to be smaller.
         pub max: Option<f64>,
     }
-
-    /// A specification; members that a projection drops are `None`.
-    pub struct Specification {
-        /// Global id.
-        pub id: Option<SpecificationId>,
-        /// The product that it belongs to; any text.
-        pub product_id: Option<String>,
-        /// The user's own id, unique within product and workspace.
-        pub spec_id: Option<String>,
-        /// What it asks for.
-        pub r#type: Option<SpecificationType>,
-        /// Id of the workspace.
-        pub workspace: Option<String>,
-        /// Count of successful updates.
-        pub version: Option<i64>,
-        /// Name.
-        pub name: Option<String>,
-        /// Category.
-        pub category: Option<String>,
-        /// Short form of the name.
-        pub symbol: Option<String>,
-        /// Subsystem of the product.
-        pub block: Option<String>,
-        /// Unit of the limit.
-        pub unit: Option<String>,
-        /// Limit.
-        pub limit: Option<SpecificationLimit>,
-        /// Conditions under which it holds.
-        pub conditions: Option<Vec<Condition>>,
-        /// Keywords.
-        pub keywords: Option<Vec<String>>,
-        /// Properties.
-        pub properties: Option<BTreeMap<String, String>>,
-        /// Time of creation.
-        #[serde(with = "crate::value::time::opt")]
-        pub created_at: Option<DateTime<Utc>>,
-        /// Id of the user who created it.
-        pub created_by: Option<String>,
-        /// Time of the last update, or of creation.
-        #[serde(with = "crate::value::time::opt")]
-        pub updated_at: Option<DateTime<Utc>>,
-        /// Id of the user who updated it last, or created it.
-        pub updated_by: Option<String>,
-    }
 }
 
-/// Index numbers of specifications.
-pub mod specification_index {
-    /// Product, workspace and own id, unique.
-    pub const SPEC: u8 = 1;
-    /// Own id.
-    pub const SPEC_ID: u8 = 2;
-}
-
-static FIELDS: [Field<Specification>; 21] = [
-    field(FieldDecl::new("id", FieldType::String).ops(Ops::Equality), |s, _| s.id.as_ref().into()),
-    field(FieldDecl::new("productId", FieldType::String).ops(Ops::None), |s, _| s.product_id.as_ref().into()),
-    field(FieldDecl::new("specId", FieldType::String), |s, _| s.spec_id.as_ref().into()),
-    field(FieldDecl::new("name", FieldType::String), |s, _| s.name.as_ref().into()),
-    field(FieldDecl::new("category", FieldType::String), |s, _| s.category.as_ref().into()),
-    field(FieldDecl::new("type", enum_type!(SpecificationType)), |s, _| s.r#type.into()),
-    field(FieldDecl::new("block", FieldType::String), |s, _| s.block.as_ref().into()),
-    field(FieldDecl::new("symbol", FieldType::String), |s, _| s.symbol.as_ref().into()),
-    field(FieldDecl::new("unit", FieldType::String), |s, _| s.unit.as_ref().into()),
-    field(FieldDecl::new("workspace", FieldType::String), |s, _| s.workspace.as_ref().into()),
-    field(FieldDecl::new("createdBy", FieldType::String), |s, _| s.created_by.as_ref().into()),
-    field(FieldDecl::new("updatedBy", FieldType::String), |s, _| s.updated_by.as_ref().into()),
-    field(FieldDecl::new("createdAt", FieldType::Time), |s, _| s.created_at.into()),
-    field(FieldDecl::new("updatedAt", FieldType::Time), |s, _| s.updated_at.into()),
-    field(FieldDecl::new("version", FieldType::Int), |s, _| s.version.into()),
-    field(FieldDecl::new("limit.min", FieldType::Double), |s, _| s.limit.as_ref().and_then(|l| l.min).into()),
-    field(FieldDecl::new("limit.typical", FieldType::Double), |s, _| s.limit.as_ref().and_then(|l| l.typical).into()),
-    field(FieldDecl::new("limit.max", FieldType::Double), |s, _| s.limit.as_ref().and_then(|l| l.max).into()),
-    field(FieldDecl::new("keywords", FieldType::Strings), |s, _| s.keywords.as_ref().into()),
-    field(FieldDecl::new("properties", FieldType::Map), |s, _| s.properties.as_ref().into()),
-    field(FieldDecl::new("conditions", FieldType::Rows(&CONDITION_FIELDS)), |s, _| match &s.conditions {
-        Some(conditions) => Val::Rows(conditions.iter().map(|condition| condition as &dyn Row).collect()),
-        None => Val::Null,
-    }),
-];
-
-static INDEXES: [Index<Specification>; 2] = [
-    unique_index(specification_index::SPEC, &["productId", "workspace", "specId"]),
-    index(specification_index::SPEC_ID, &["specId"]),
-];
-
-static TEXT: [TextField<Specification>; 7] = [
-    TextField { name: "specId", weight: 4.0, get: |s, out| add_text(out, s.spec_id.as_deref()) },
-    TextField { name: "name", weight: 3.0, get: |s, out| add_text(out, s.name.as_deref()) },
-    TextField { name: "category", weight: 2.0, get: |s, out| add_text(out, s.category.as_deref()) },
-    TextField { name: "symbol", weight: 2.0, get: |s, out| add_text(out, s.symbol.as_deref()) },
-    TextField { name: "block", weight: 1.0, get: |s, out| add_text(out, s.block.as_deref()) },
-    TextField { name: "keywords", weight: 2.0, get: |s, out| add_keywords(out, s.keywords.as_ref()) },
-    TextField { name: "properties", weight: 1.0, get: |s, out| add_properties(out, s.properties.as_ref()) },
-];
-
-impl Resource for Specification {
-    const KIND: Kind = Kind { code: 2, name: "Specification", service: Service::SPECIFICATIONS, id: IdForm::Guid };
-    const FIELDS_ARE_MEMBERS: bool = true;
-    const NAME_MEMBERS: &'static [&'static str] = &["name", "specId"];
-
-    fn id(&self) -> &str {
-        self.id.as_deref().unwrap_or_default()
-    }
-
-    fn workspace(&self) -> &str {
-        self.workspace.as_deref().unwrap_or_default()
-    }
-
-    fn name(&self) -> &str {
-        self.name.as_deref().or(self.spec_id.as_deref()).unwrap_or_default()
-    }
-
-    fn fields() -> &'static [Field<Self>] {
-        &FIELDS
-    }
-
-    fn indexes() -> &'static [Index<Self>] {
-        &INDEXES
-    }
-
-    fn text() -> &'static [TextField<Self>] {
-        &TEXT
-    }
+/// A specification; members that a projection drops are `None`.
+#[derive(Clone, Debug, Default, PartialEq, Resource)]
+#[resource(kind = 2, name = "Specification", service(SPECIFICATIONS), id(Guid), title(name, spec_id))]
+#[fields(id(equality), product_id(hidden), spec_id, name, category, r#type, block, symbol, unit, workspace)]
+#[fields(created_by, updated_by, created_at, updated_at, version, limit(min, typical, max))]
+#[fields(keywords, properties, conditions)]
+#[index(1, unique(product_id, workspace, spec_id), called(SPEC))]
+#[index(2, spec_id)]
+#[text(spec_id = 4.0, name = 3.0, category = 2.0, symbol = 2.0, block = 1.0, keywords = 2.0, properties = 1.0)]
+#[order(SpecificationOrderBy(id, spec_id))]
+#[projection(SpecificationProjection(id, product_id, spec_id, name, category, r#type, symbol, block, limit, unit))]
+#[projection(SpecificationProjection("CONDITION_NAME", "CONDITION_VALUES", "CONDITION_UNIT", "CONDITION_TYPE"))]
+#[projection(SpecificationProjection(
+    keywords,
+    properties,
+    workspace,
+    created_at,
+    created_by,
+    then(project_conditions)
+))]
+#[request(CreateSpecificationRequest = "A specification to create.")]
+#[request(CreateSpecificationRequest(product_id(
+    String,
+    "The product that it belongs to; required, its existence is not checked."
+)))]
+#[request(CreateSpecificationRequest(spec_id(
+    String,
+    "The user's own id; required, new within product and workspace."
+)))]
+#[request(CreateSpecificationRequest(r#type = "What it asks for; required."))]
+#[request(CreateSpecificationRequest(
+    workspace = "Id of the workspace; the default workspace of the session when absent."
+))]
+#[request(CreateSpecificationRequest(name, category, symbol, block, unit, limit, conditions, keywords, properties))]
+#[request(
+    UpdateSpecificationRequest = "A change of a specification; optional members that are absent stay as they are."
+)]
+#[request(UpdateSpecificationRequest(id(String, "Global id; required.")))]
+#[request(UpdateSpecificationRequest(product_id(String, "The product that it belongs to; required.")))]
+#[request(UpdateSpecificationRequest(
+    spec_id(String, "The user's own id; required."),
+    r#type = "What it asks for; required."
+))]
+#[request(UpdateSpecificationRequest(workspace(String, "Id of the workspace; required.")))]
+#[request(UpdateSpecificationRequest(version(own, "The version that the change was made for; required.")))]
+#[request(UpdateSpecificationRequest(name = "New name.", category = "New category.", symbol = "New short form."))]
+#[request(UpdateSpecificationRequest(block = "New subsystem.", unit = "New unit.", limit = "New limit, as a whole."))]
+#[request(UpdateSpecificationRequest(
+    conditions = "All conditions.",
+    keywords = "All keywords.",
+    properties = "All properties."
+))]
+pub struct Specification {
+    /// Global id.
+    pub id: Option<SpecificationId>,
+    /// The product that it belongs to; any text.
+    pub product_id: Option<String>,
+    /// The user's own id, unique within product and workspace.
+    pub spec_id: Option<String>,
+    /// What it asks for.
+    pub r#type: Option<SpecificationType>,
+    /// Id of the workspace.
+    pub workspace: Option<String>,
+    /// Count of successful updates.
+    pub version: Option<i64>,
+    /// Name.
+    pub name: Option<String>,
+    /// Category.
+    pub category: Option<String>,
+    /// Short form of the name.
+    pub symbol: Option<String>,
+    /// Subsystem of the product.
+    pub block: Option<String>,
+    /// Unit of the limit.
+    pub unit: Option<String>,
+    /// Limit.
+    pub limit: Option<SpecificationLimit>,
+    /// Conditions under which it holds.
+    pub conditions: Option<Vec<Condition>>,
+    /// Keywords.
+    pub keywords: Option<Vec<String>>,
+    /// Properties.
+    pub properties: Option<BTreeMap<String, String>>,
+    /// Time of creation.
+    pub created_at: Option<DateTime<Utc>>,
+    /// Id of the user who created it.
+    pub created_by: Option<String>,
+    /// Time of the last update, or of creation.
+    pub updated_at: Option<DateTime<Utc>>,
+    /// Id of the user who updated it last, or created it.
+    pub updated_by: Option<String>,
 }
 
 fn not_blank(text: &str, member: &str) -> Result<()> {
@@ -210,27 +174,16 @@ impl Specification {
         not_blank(&request.product_id, "productId")?;
         not_blank(&request.spec_id, "specId")?;
         check_property_keys(request.properties.as_ref())?;
-        Ok(Self {
-            id: None,
-            product_id: Some(request.product_id),
-            spec_id: Some(request.spec_id),
-            r#type: Some(request.r#type.ok_or_else(|| missing("type"))?),
-            workspace: Some(request.workspace.unwrap_or_else(|| default_workspace.to_owned())),
-            version: Some(0),
-            name: request.name,
-            category: request.category,
-            symbol: request.symbol,
-            block: request.block,
-            unit: request.unit,
-            limit: request.limit.map(check_limit).transpose()?,
-            conditions: request.conditions.map(check_conditions).transpose()?,
-            keywords: request.keywords.map(without_repeats),
-            properties: request.properties,
-            created_at: Some(now),
-            created_by: Some(user.to_owned()),
-            updated_at: Some(now),
-            updated_by: Some(user.to_owned()),
-        })
+        let (product_id, spec_id) = (request.product_id.clone(), request.spec_id.clone());
+        let mut spec = Self { product_id: Some(product_id), spec_id: Some(spec_id), ..request.into_record() };
+        spec.r#type.ok_or_else(|| missing("type"))?;
+        spec.workspace.get_or_insert_with(|| default_workspace.to_owned());
+        spec.version = Some(0);
+        spec.limit = spec.limit.map(check_limit).transpose()?;
+        spec.conditions = spec.conditions.map(check_conditions).transpose()?;
+        spec.keywords = spec.keywords.map(without_repeats);
+        spec.stamp().create(user, now);
+        Ok(spec)
     }
 
     /// Applies an update request when its version is the stored one.
@@ -238,7 +191,12 @@ impl Specification {
     /// # Errors
     /// `Conflict` on another version; `InvalidArgument` as in [`Specification::create`]. The record is then unchanged
     /// or must be thrown away.
-    pub(crate) fn update(&mut self, request: UpdateSpecificationRequest, now: DateTime<Utc>, user: &str) -> Result<()> {
+    pub(crate) fn update(
+        &mut self,
+        mut request: UpdateSpecificationRequest,
+        now: DateTime<Utc>,
+        user: &str,
+    ) -> Result<()> {
         let stored = self.version.unwrap_or_default();
         let version = request.version.ok_or_else(|| missing("version"))?;
         if version != stored {
@@ -252,37 +210,16 @@ impl Specification {
         not_blank(&request.spec_id, "specId")?;
         not_blank(&request.workspace, "workspace")?;
         check_property_keys(request.properties.as_ref())?;
-        self.r#type = Some(request.r#type.ok_or_else(|| missing("type"))?);
-        self.product_id = Some(request.product_id);
-        self.spec_id = Some(request.spec_id);
-        self.workspace = Some(request.workspace);
-        for (target, value) in [
-            (&mut self.name, request.name),
-            (&mut self.category, request.category),
-            (&mut self.symbol, request.symbol),
-            (&mut self.block, request.block),
-            (&mut self.unit, request.unit),
-        ] {
-            if value.is_some() {
-                *target = value;
-            }
-        }
-        if let Some(limit) = request.limit {
-            self.limit = Some(check_limit(limit)?);
-        }
-        if let Some(conditions) = request.conditions {
-            self.conditions = Some(check_conditions(conditions)?);
-        }
-        if let Some(keywords) = request.keywords {
-            self.keywords = Some(without_repeats(keywords));
-        }
-        if request.properties.is_some() {
-            self.properties = request.properties;
-        }
+        request.r#type.ok_or_else(|| missing("type"))?;
+        request.limit = request.limit.map(check_limit).transpose()?;
+        request.conditions = request.conditions.map(check_conditions).transpose()?;
+        request.keywords = request.keywords.map(without_repeats);
+        self.product_id = Some(std::mem::take(&mut request.product_id));
+        self.spec_id = Some(std::mem::take(&mut request.spec_id));
+        self.workspace = Some(std::mem::take(&mut request.workspace));
+        request.apply_to(self);
         self.version = Some(stored + 1);
-        // A clock that was set back must not make an update older than what it updates.
-        self.updated_at = self.updated_at.max(Some(now));
-        self.updated_by = Some(user.to_owned());
+        self.stamp().update(user, now);
         Ok(())
     }
 
@@ -312,38 +249,13 @@ impl Specification {
         }
     }
 
-    /// The record with only the members that `projection` lists; all of them when it is empty.
-    #[must_use]
-    pub fn project(mut self, projection: &[SpecificationProjection]) -> Self {
+    /// The parts of the conditions that a projection lists.
+    fn project_conditions(&self, kept: &mut Self, projection: &[SpecificationProjection]) {
         use SpecificationProjection as P;
-        if projection.is_empty() {
-            return self;
-        }
-        let mut kept = Self::default();
         let has = |member: P| projection.contains(&member);
-        for member in projection {
-            match member {
-                P::Id => kept.id.clone_from(&self.id),
-                P::ProductId => kept.product_id.clone_from(&self.product_id),
-                P::SpecId => kept.spec_id.clone_from(&self.spec_id),
-                P::Name => kept.name.clone_from(&self.name),
-                P::Category => kept.category.clone_from(&self.category),
-                P::Type => kept.r#type = self.r#type,
-                P::Symbol => kept.symbol.clone_from(&self.symbol),
-                P::Block => kept.block.clone_from(&self.block),
-                P::Limit => kept.limit.clone_from(&self.limit),
-                P::Unit => kept.unit.clone_from(&self.unit),
-                P::Keywords => kept.keywords.clone_from(&self.keywords),
-                P::Properties => kept.properties.clone_from(&self.properties),
-                P::Workspace => kept.workspace.clone_from(&self.workspace),
-                P::CreatedAt => kept.created_at = self.created_at,
-                P::CreatedBy => kept.created_by.clone_from(&self.created_by),
-                P::ConditionName | P::ConditionValues | P::ConditionUnit | P::ConditionType => {}
-            }
-        }
         let (values, unit, kind) = (has(P::ConditionValues), has(P::ConditionUnit), has(P::ConditionType));
         if values || unit || kind || has(P::ConditionName) {
-            kept.conditions = self.conditions.take().map(|conditions| {
+            kept.conditions = self.conditions.clone().map(|conditions| {
                 let project = |condition: Condition| Condition {
                     name: condition.name.filter(|_| has(P::ConditionName)),
                     value: condition
@@ -354,7 +266,6 @@ impl Specification {
                 conditions.into_iter().map(project).collect()
             });
         }
-        kept
     }
 }
 

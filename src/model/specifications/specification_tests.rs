@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::ErrorKind;
 use crate::model::specifications::requests::*;
-use crate::value::{RecordKey, stored, time};
+use crate::value::{RecordKey, Val, stored, time};
 
 /// The gain of an amplifier over temperature and supply.
 fn request() -> Value {

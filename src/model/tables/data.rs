@@ -64,6 +64,7 @@ pub(crate) fn column(name: &str, data_type: DataType, column_type: ColumnType) -
 
 record! {
     /// A column of a table.
+    #[fields(name)]
     pub struct Column requires(name, data_type) {
         /// Name, unique in the table; compared exactly.
         pub name: String,

@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use crate::error::{ApiError, Result};
+use crate::error::ApiError;
 use crate::model::products::requests::Operation;
-use crate::model::resource::declare::{add_properties, add_text, field, index};
-use crate::model::resource::{Field, Index, Resource, TextField};
+use crate::model::resource::Resource;
 use crate::model::tables::data::{Column, ColumnProjection};
-use crate::value::id::{Kind, id_type};
-use crate::value::val::Row;
-use crate::value::wire::{record, wire_enum};
-use crate::value::{FieldDecl, FieldType, IdForm, Patch, Service, Val, stored};
+use crate::value::id::id_type;
+use crate::value::wire::record;
+use crate::value::{IdForm, Patch};
 
 id_type!(
     /// The id of a table.
@@ -20,146 +18,90 @@ id_type!(
     IdForm::Hex24
 );
 
-record! {
-    /// What is known of a table; members that a projection drops are `None`.
-    pub struct TableMetadata {
-        /// Id in the store.
-        pub id: Option<TableId>,
-        /// Display name; the id when none was given.
-        pub name: Option<String>,
-        /// Columns in order of creation.
-        pub columns: Option<Vec<Column>>,
-        /// Time of creation.
-        #[serde(with = "crate::value::time::opt")]
-        pub created_at: Option<DateTime<Utc>>,
-        /// Time of the last modification of the metadata.
-        #[serde(with = "crate::value::time::opt")]
-        pub metadata_modified_at: Option<DateTime<Utc>>,
-        /// Counts modifications of the metadata, from 1.
-        pub metadata_revision: Option<i64>,
-        /// Properties.
-        pub properties: Option<BTreeMap<String, String>>,
-        /// Number of rows.
-        pub row_count: Option<i64>,
-        /// Time of the last append of rows.
-        #[serde(with = "crate::value::time::opt")]
-        pub rows_modified_at: Option<DateTime<Utc>>,
-        /// Whether rows can still be appended.
-        pub supports_append: Option<bool>,
-        /// Id of the associated test result.
-        pub test_result_id: Option<String>,
-        /// Id of the workspace.
-        pub workspace: Option<String>,
-        /// Number of columns; only where it was projected.
-        pub column_count: Option<i64>,
-        /// On the wire also `columns`: their projected members, where not all of them were asked for.
-        #[serde(rename(serialize = "columns"), skip_deserializing)]
-        pub projected_columns: Option<Vec<ColumnProjection>>,
-    }
+/// What is known of a table; members that a projection drops are `None`.
+#[derive(Clone, Debug, Default, PartialEq, Resource)]
+#[resource(kind = 9, name = "table", service(TABLES), id(Hex24), title(name))]
+#[fields(id, name, workspace(also("workspaceName")), test_result_id)]
+#[fields(created_at, created_within(within(created_at)))]
+#[fields(metadata_modified_at, metadata_modified_within(within(metadata_modified_at)))]
+#[fields(rows_modified_at, rows_modified_within(within(rows_modified_at)))]
+#[fields(row_count, supports_append, properties, columns)]
+#[index(1, name)]
+#[index(2, test_result_id)]
+#[index(3, created_at, since = 2)]
+#[index(4, metadata_modified_at, since = 2)]
+#[text(name = 3.0, properties = 1.0)]
+#[state(TableRowState(row_count, rows_modified_at, supports_append))]
+#[order(TableOrderBy(created_at, metadata_modified_at, name, row_count = "NUMBER_OF_ROWS", rows_modified_at))]
+#[projection(TableProjection("COLUMN_COUNT", "COLUMN_NAME", "COLUMN_DATA_TYPE", "COLUMN_COLUMN_TYPE"))]
+#[projection(TableProjection("COLUMN_PROPERTIES", created_at, metadata_modified_at, metadata_revision, name))]
+#[projection(TableProjection(properties, row_count, rows_modified_at, supports_append, test_result_id, workspace))]
+#[projection(TableProjection(then(project_columns)))]
+pub struct TableMetadata {
+    /// Id in the store.
+    pub id: Option<TableId>,
+    /// Display name; the id when none was given.
+    pub name: Option<String>,
+    /// Columns in order of creation.
+    pub columns: Option<Vec<Column>>,
+    /// Time of creation.
+    pub created_at: Option<DateTime<Utc>>,
+    /// Time of the last modification of the metadata.
+    pub metadata_modified_at: Option<DateTime<Utc>>,
+    /// Counts modifications of the metadata, from 1.
+    pub metadata_revision: Option<i64>,
+    /// Properties.
+    pub properties: Option<BTreeMap<String, String>>,
+    /// Number of rows.
+    pub row_count: Option<i64>,
+    /// Time of the last append of rows.
+    pub rows_modified_at: Option<DateTime<Utc>>,
+    /// Whether rows can still be appended.
+    pub supports_append: Option<bool>,
+    /// Id of the associated test result.
+    pub test_result_id: Option<String>,
+    /// Id of the workspace.
+    pub workspace: Option<String>,
+    /// Number of columns; only where it was projected.
+    pub column_count: Option<i64>,
+    /// On the wire also `columns`: their projected members, where not all of them were asked for.
+    #[serde(rename(serialize = "columns"), skip_deserializing)]
+    pub projected_columns: Option<Vec<ColumnProjection>>,
+}
 
+record! {
     /// What of a table changes with every append: kept beside its record, so that an append does not write that again.
     pub struct TableRowState {
         /// Number of rows.
         pub row_count: Option<i64>,
         /// Time of the last append of rows.
-        #[serde(with = "crate::value::time::opt")]
         pub rows_modified_at: Option<DateTime<Utc>>,
         /// Whether rows can still be appended.
         pub supports_append: Option<bool>,
     }
 }
 
-static COLUMN_FIELDS: [FieldDecl; 1] = [FieldDecl::new("name", FieldType::String)];
-
-impl Row for Column {
-    fn val(&self, index: usize) -> Val<'_> {
-        if index == 0 { Val::from(&self.name) } else { Val::Null }
-    }
-}
-
-fn columns(table: &TableMetadata) -> Val<'_> {
-    match &table.columns {
-        Some(columns) => Val::Rows(columns.iter().map(|column| column as &dyn Row).collect()),
-        None => Val::Null,
-    }
-}
-
-static FIELDS: [Field<TableMetadata>; 14] = [
-    field(FieldDecl::new("id", FieldType::String), |t, _| t.id.as_ref().into()),
-    field(FieldDecl::new("name", FieldType::String), |t, _| t.name.as_ref().into()),
-    field(FieldDecl::new("workspace", FieldType::String).alias(&["workspaceName"]), |t, _| t.workspace.as_ref().into()),
-    field(FieldDecl::new("testResultId", FieldType::String), |t, _| t.test_result_id.as_ref().into()),
-    field(FieldDecl::new("createdAt", FieldType::Time), |t, _| t.created_at.into()),
-    field(FieldDecl::new("createdWithin", FieldType::Within), |t, _| t.created_at.into()),
-    field(FieldDecl::new("metadataModifiedAt", FieldType::Time), |t, _| t.metadata_modified_at.into()),
-    field(FieldDecl::new("metadataModifiedWithin", FieldType::Within), |t, _| t.metadata_modified_at.into()),
-    field(FieldDecl::new("rowsModifiedAt", FieldType::Time), |t, _| t.rows_modified_at.into()),
-    field(FieldDecl::new("rowsModifiedWithin", FieldType::Within), |t, _| t.rows_modified_at.into()),
-    field(FieldDecl::new("rowCount", FieldType::Int), |t, _| t.row_count.into()),
-    field(FieldDecl::new("supportsAppend", FieldType::Bool), |t, _| t.supports_append.into()),
-    field(FieldDecl::new("properties", FieldType::Map), |t, _| t.properties.as_ref().into()),
-    field(FieldDecl::new("columns", FieldType::Rows(&COLUMN_FIELDS)), |t, _| columns(t)),
-];
-
-static INDEXES: [Index<TableMetadata>; 4] = [
-    index(1, &["name"]),
-    index(2, &["testResultId"]),
-    index(3, &["createdAt"]).since(2),
-    index(4, &["metadataModifiedAt"]).since(2),
-];
-
-static TEXT: [TextField<TableMetadata>; 2] = [
-    TextField { name: "name", weight: 3.0, get: |t, out| add_text(out, t.name.as_deref()) },
-    TextField { name: "properties", weight: 1.0, get: |t, out| add_properties(out, t.properties.as_ref()) },
-];
-
-impl Resource for TableMetadata {
-    const KIND: Kind = Kind { code: 9, name: "table", service: Service::TABLES, id: IdForm::Hex24 };
-
-    fn id(&self) -> &str {
-        self.id.as_deref().unwrap_or_default()
-    }
-
-    fn workspace(&self) -> &str {
-        self.workspace.as_deref().unwrap_or_default()
-    }
-
-    fn name(&self) -> &str {
-        self.name.as_deref().unwrap_or_default()
-    }
-
-    fn fields() -> &'static [Field<Self>] {
-        &FIELDS
-    }
-
-    fn indexes() -> &'static [Index<Self>] {
-        &INDEXES
-    }
-
-    fn text() -> &'static [TextField<Self>] {
-        &TEXT
-    }
-
-    const HAS_STATE: bool = true;
-
-    fn state(&self) -> Result<Vec<u8>> {
-        stored::to_bytes(&TableRowState {
-            row_count: self.row_count,
-            rows_modified_at: self.rows_modified_at,
-            supports_append: self.supports_append,
-        })
-    }
-
-    fn set_state(&mut self, state: stored::Payload<'_>) -> Result<()> {
-        let state: TableRowState = stored::read(state)?;
-        self.row_count = state.row_count;
-        self.rows_modified_at = state.rows_modified_at;
-        self.supports_append = state.supports_append;
-        Ok(())
-    }
-
-    fn without_state(&self) -> Self {
-        Self { row_count: None, rows_modified_at: None, supports_append: None, ..self.clone() }
+impl TableMetadata {
+    /// The id, which every answer has, and what a projection lists of the columns.
+    fn project_columns(&self, kept: &mut Self, projection: &[TableProjection]) {
+        use TableProjection as P;
+        let has = |member| projection.contains(&member);
+        let members = [P::ColumnName, P::ColumnDataType, P::ColumnColumnType, P::ColumnProperties];
+        kept.id.clone_from(&self.id);
+        if has(P::ColumnCount) {
+            kept.column_count = self.columns.as_ref().map(|all| all.len() as i64);
+        }
+        if members.into_iter().all(has) {
+            kept.columns.clone_from(&self.columns);
+        } else if members.into_iter().any(has) {
+            let project = |column: &Column| ColumnProjection {
+                name: has(P::ColumnName).then(|| column.name.clone()),
+                data_type: has(P::ColumnDataType).then_some(column.data_type),
+                column_type: has(P::ColumnColumnType).then_some(column.column_type),
+                properties: has(P::ColumnProperties).then(|| column.properties.clone()),
+            };
+            kept.projected_columns = Some(self.columns.iter().flatten().map(project).collect());
+        }
     }
 }
 
@@ -244,58 +186,6 @@ record! {
         pub failed_table_ids: Vec<String>,
         /// One inner error for each failed id.
         pub error: ApiError,
-    }
-}
-
-wire_enum! {
-    /// What tables are sorted by.
-    pub enum TableOrderBy {
-        /// Time of creation.
-        CreatedAt = "CREATED_AT",
-        /// Time of the last modification of the metadata.
-        MetadataModifiedAt = "METADATA_MODIFIED_AT",
-        /// Name.
-        Name = "NAME",
-        /// Number of rows.
-        NumberOfRows = "NUMBER_OF_ROWS",
-        /// Time of the last append of rows.
-        RowsModifiedAt = "ROWS_MODIFIED_AT",
-    }
-}
-
-wire_enum! {
-    /// A member of table metadata that an answer may be restricted to.
-    pub enum TableProjection {
-        /// Number of columns.
-        ColumnCount = "COLUMN_COUNT",
-        /// Names of columns.
-        ColumnName = "COLUMN_NAME",
-        /// Types of columns.
-        ColumnDataType = "COLUMN_DATA_TYPE",
-        /// Column types of columns.
-        ColumnColumnType = "COLUMN_COLUMN_TYPE",
-        /// Properties of columns.
-        ColumnProperties = "COLUMN_PROPERTIES",
-        /// `createdAt`.
-        CreatedAt = "CREATED_AT",
-        /// `metadataModifiedAt`.
-        MetadataModifiedAt = "METADATA_MODIFIED_AT",
-        /// `metadataRevision`.
-        MetadataRevision = "METADATA_REVISION",
-        /// `name`.
-        Name = "NAME",
-        /// `properties`.
-        Properties = "PROPERTIES",
-        /// `rowCount`.
-        RowCount = "ROW_COUNT",
-        /// `rowsModifiedAt`.
-        RowsModifiedAt = "ROWS_MODIFIED_AT",
-        /// `supportsAppend`.
-        SupportsAppend = "SUPPORTS_APPEND",
-        /// `testResultId`.
-        TestResultId = "TEST_RESULT_ID",
-        /// `workspace`.
-        Workspace = "WORKSPACE",
     }
 }
 

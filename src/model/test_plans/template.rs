@@ -6,11 +6,9 @@ use chrono::{DateTime, Utc};
 
 use crate::model::lab::dashboard::Dashboard;
 use crate::model::lab::execution::ExecutionDefinition;
-use crate::model::resource::fields::{add_text, field, index};
-use crate::model::{Field, Index, Resource, TextField};
-use crate::value::id::{Kind, id_type};
-use crate::value::wire::record;
-use crate::value::{FieldType, IdForm, Ops, Service};
+use crate::model::resource::Resource;
+use crate::value::IdForm;
+use crate::value::id::id_type;
 
 id_type!(
     /// Id of a test plan template: a decimal number as text.
@@ -18,117 +16,75 @@ id_type!(
     IdForm::Decimal
 );
 
-record! {
-    /// A test plan template as it is stored and returned; members that a projection left out are `None`.
-    pub struct TestPlanTemplate {
-        /// Assigned by the store.
-        pub id: Option<TestPlanTemplateId>,
-        /// Display name of the template.
-        pub name: Option<String>,
-        /// Group that users sort templates into.
-        pub template_group: Option<String>,
-        /// Product families that it is linked to.
-        pub product_families: Option<Vec<String>>,
-        /// Products that it is linked to.
-        pub part_numbers: Option<Vec<String>>,
-        /// What the template is for.
-        pub summary: Option<String>,
-        /// Description of the plans made from it.
-        pub description: Option<String>,
-        /// Test program of the plans made from it.
-        pub test_program: Option<String>,
-        /// Estimate for the plans made from it.
-        pub estimated_duration_in_seconds: Option<i64>,
-        /// Which systems qualify: opaque text.
-        pub system_filter: Option<String>,
-        /// Which devices under test qualify: opaque text.
-        pub dut_filter: Option<String>,
-        /// Actions of the plans made from it.
-        pub execution_actions: Option<Vec<ExecutionDefinition>>,
-        /// Files of the plans made from it.
-        pub file_ids: Option<Vec<String>>,
-        /// The workspace of the template.
-        pub workspace: Option<String>,
-        /// Properties of the plans made from it.
-        pub properties: Option<BTreeMap<String, String>>,
-        /// Dashboard of the plans made from it; without address.
-        pub dashboard: Option<Dashboard>,
-        /// Workflow of the plans made from it.
-        pub workflow_id: Option<String>,
-        /// The user who made it.
-        pub created_by: Option<String>,
-        /// The user who changed it last.
-        pub updated_by: Option<String>,
-        /// When it was made.
-        #[serde(with = "crate::value::time::opt")]
-        pub created_at: Option<DateTime<Utc>>,
-        /// When it was changed last.
-        #[serde(with = "crate::value::time::opt")]
-        pub updated_at: Option<DateTime<Utc>>,
-    }
-}
-
-static FIELDS: &[Field<TestPlanTemplate>] = &[
-    field!("id", FieldType::DecimalId, Ops::Equality, |template, _| template.id.as_ref().into()),
-    field!("name", FieldType::String, |template, _| template.name.as_ref().into()),
-    field!("summary", FieldType::String, |template, _| template.summary.as_ref().into()),
-    field!("description", FieldType::String, |template, _| template.description.as_ref().into()),
-    field!("templateGroup", FieldType::String, |template, _| template.template_group.as_ref().into()),
-    field!("testProgram", FieldType::String, |template, _| template.test_program.as_ref().into()),
-    field!("systemFilter", FieldType::String, |template, _| template.system_filter.as_ref().into()),
-    field!("dutFilter", FieldType::String, |template, _| template.dut_filter.as_ref().into()),
-    field!("workspace", FieldType::String, |template, _| template.workspace.as_ref().into()),
-    field!("workflowId", FieldType::String, |template, _| template.workflow_id.as_ref().into()),
-    field!("productFamilies", FieldType::Strings, |template, _| template.product_families.as_ref().into()),
-    field!("partNumbers", FieldType::Strings, |template, _| template.part_numbers.as_ref().into()),
-    field!("fileIds", FieldType::Strings, |template, _| template.file_ids.as_ref().into()),
-    field!("properties", FieldType::Map, |template, _| template.properties.as_ref().into()),
-    field!("createdBy", FieldType::String, |template, _| template.created_by.as_ref().into()),
-    field!("updatedBy", FieldType::String, |template, _| template.updated_by.as_ref().into()),
-    field!("createdAt", FieldType::Time, |template, _| template.created_at.into()),
-    field!("updatedAt", FieldType::Time, |template, _| template.updated_at.into()),
-];
-
-static INDEXES: &[Index<TestPlanTemplate>] = &[
-    index!(1, "name"),
-    index!(2, "templateGroup"),
-    index!(3, "createdAt"),
-    index!(4, "updatedAt"),
-    index!(5, "workspace"),
-    index!(6, "partNumbers"),
-];
-
-static TEXT: &[TextField<TestPlanTemplate>] = &[
-    TextField { name: "name", weight: 2.0, get: |template, out| add_text(out, template.name.as_ref()) },
-    TextField { name: "summary", weight: 1.0, get: |template, out| add_text(out, template.summary.as_ref()) },
-    TextField { name: "description", weight: 1.0, get: |template, out| add_text(out, template.description.as_ref()) },
-];
-
-impl Resource for TestPlanTemplate {
-    const KIND: Kind = Kind { code: 8, name: "test plan template", service: Service::TEST_PLANS, id: IdForm::Decimal };
-    const FIELDS_ARE_MEMBERS: bool = true;
-
-    fn id(&self) -> &str {
-        self.id.as_ref().map_or("", TestPlanTemplateId::as_str)
-    }
-
-    fn workspace(&self) -> &str {
-        self.workspace.as_deref().unwrap_or_default()
-    }
-
-    fn name(&self) -> &str {
-        self.name.as_deref().unwrap_or_default()
-    }
-
-    fn fields() -> &'static [Field<Self>] {
-        FIELDS
-    }
-
-    fn indexes() -> &'static [Index<Self>] {
-        INDEXES
-    }
-
-    fn text() -> &'static [TextField<Self>] {
-        TEXT
-    }
+/// A test plan template as it is stored and returned; members that a projection left out are `None`.
+#[derive(Clone, Debug, Default, PartialEq, Resource)]
+#[resource(kind = 8, name = "test plan template", service(TEST_PLANS), id(Decimal), title(name))]
+#[fields(id(equality), name, summary, description, template_group, test_program, system_filter, dut_filter)]
+#[fields(workspace, workflow_id, product_families, part_numbers, file_ids, properties)]
+#[fields(created_by, updated_by, created_at, updated_at)]
+#[index(1, name)]
+#[index(2, template_group)]
+#[index(3, created_at)]
+#[index(4, updated_at)]
+#[index(5, workspace)]
+#[index(6, part_numbers)]
+#[text(name = 2.0, summary = 1.0, description = 1.0)]
+#[order(TestPlanTemplateOrderBy(id, name, template_group, created_at, updated_at))]
+#[projection(TestPlanTemplateField(id, name, template_group, product_families, part_numbers, summary, description))]
+#[projection(TestPlanTemplateField(test_program, estimated_duration_in_seconds, system_filter, dut_filter))]
+#[projection(TestPlanTemplateField(execution_actions, file_ids, workspace, properties, dashboard))]
+#[projection(TestPlanTemplateField(created_by, updated_by, created_at, updated_at))]
+#[request(CreateTestPlanTemplateRequest = "A test plan template to make.")]
+#[request(CreateTestPlanTemplateRequest(name = "Display name of the template; required."))]
+#[request(CreateTestPlanTemplateRequest(template_group = "Group that users sort templates into; required."))]
+#[request(CreateTestPlanTemplateRequest(product_families, part_numbers, summary, description, test_program))]
+#[request(CreateTestPlanTemplateRequest(estimated_duration_in_seconds, system_filter, dut_filter, execution_actions))]
+#[request(CreateTestPlanTemplateRequest(file_ids))]
+#[request(CreateTestPlanTemplateRequest(
+    workspace = "The workspace of the template; the session's default when absent."
+))]
+#[request(CreateTestPlanTemplateRequest(properties, dashboard = "Dashboard of the plans made from it.", workflow_id))]
+pub struct TestPlanTemplate {
+    /// Assigned by the store.
+    pub id: Option<TestPlanTemplateId>,
+    /// Display name of the template.
+    pub name: Option<String>,
+    /// Group that users sort templates into.
+    pub template_group: Option<String>,
+    /// Product families that it is linked to.
+    pub product_families: Option<Vec<String>>,
+    /// Products that it is linked to.
+    pub part_numbers: Option<Vec<String>>,
+    /// What the template is for.
+    pub summary: Option<String>,
+    /// Description of the plans made from it.
+    pub description: Option<String>,
+    /// Test program of the plans made from it.
+    pub test_program: Option<String>,
+    /// Estimate for the plans made from it.
+    pub estimated_duration_in_seconds: Option<i64>,
+    /// Which systems qualify: opaque text.
+    pub system_filter: Option<String>,
+    /// Which devices under test qualify: opaque text.
+    pub dut_filter: Option<String>,
+    /// Actions of the plans made from it.
+    pub execution_actions: Option<Vec<ExecutionDefinition>>,
+    /// Files of the plans made from it.
+    pub file_ids: Option<Vec<String>>,
+    /// The workspace of the template.
+    pub workspace: Option<String>,
+    /// Properties of the plans made from it.
+    pub properties: Option<BTreeMap<String, String>>,
+    /// Dashboard of the plans made from it; without address.
+    pub dashboard: Option<Dashboard>,
+    /// Workflow of the plans made from it.
+    pub workflow_id: Option<String>,
+    /// The user who made it.
+    pub created_by: Option<String>,
+    /// The user who changed it last.
+    pub updated_by: Option<String>,
+    /// When it was made.
+    pub created_at: Option<DateTime<Utc>>,
+    /// When it was changed last.
+    pub updated_at: Option<DateTime<Utc>>,
 }

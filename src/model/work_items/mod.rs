@@ -1,6 +1,5 @@
 //! Work items, their templates and the requests about them.
 
-pub mod projection;
 pub mod requests;
 pub mod template;
 pub mod template_requests;

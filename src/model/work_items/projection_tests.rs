@@ -2,9 +2,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::WorkItemField as F;
 use super::*;
-use crate::model::work_items::template::WorkItemTemplate;
-use crate::model::work_items::template_requests::{WorkItemTemplateField, project_template};
+use crate::model::work_items::template::{WorkItemTemplate, WorkItemTemplateField};
 
 /// A record in which every member is filled, so that a part that leaks is seen.
 fn full() -> WorkItem {
@@ -89,7 +89,7 @@ fn each_name_returns_exactly_the_part_that_it_names() {
     assert_eq!(WorkItemField::ALL.len(), 56);
     for &field in WorkItemField::ALL {
         let path = path_of(field.as_str(), &whole);
-        let part = serde_json::to_value(project_work_item(&item, &[field])).unwrap();
+        let part = serde_json::to_value(item.clone().project(&[field])).unwrap();
         assert_eq!(part, only(&whole, &path), "{field}");
     }
 }
@@ -97,24 +97,21 @@ fn each_name_returns_exactly_the_part_that_it_names() {
 #[test]
 fn names_under_one_parent_add_up_and_all_names_leave_out_actions_and_history() {
     let item = full();
-    let part = project_work_item(
-        &item,
-        &[
-            F::ResourcesAssetsSelectionsTargetSystemId,
-            F::ResourcesAssetsSelectionsId,
-            F::ResourcesDutsFilter,
-            F::TimelineDueDateTime,
-        ],
-    );
+    let part = item.clone().project(&[
+        F::ResourcesAssetsSelectionsTargetSystemId,
+        F::ResourcesAssetsSelectionsId,
+        F::ResourcesDutsFilter,
+        F::TimelineDueDateTime,
+    ]);
     assert_eq!(
         serde_json::to_value(&part).unwrap(),
         json!({"timeline": {"dueDateTime": "2024-01-02T00:00:00.000Z"}, "resources": {
             "assets": {"selections": [{"id": "a1", "targetSystemId": "s"}, {"id": "a2", "targetSystemId": "t"}]},
             "duts": {"filter": "fd"}}})
     );
-    let all = project_work_item(&item, WorkItemField::ALL);
+    let all = item.clone().project(WorkItemField::ALL);
     assert_eq!(all, WorkItem { execution_actions: None, execution_history: None, ..item.clone() });
-    assert_eq!(project_work_item(&item, &[]), item);
+    assert_eq!(item.clone().project(&[]), item);
 }
 
 #[test]
@@ -122,7 +119,7 @@ fn parts_of_absent_objects_are_absent() {
     let item = WorkItem { name: Some("n".into()), ..WorkItem::default() };
     for &field in WorkItemField::ALL {
         if field != F::Name {
-            assert_eq!(project_work_item(&item, &[field]), WorkItem::default(), "{field}");
+            assert_eq!(item.clone().project(&[field]), WorkItem::default(), "{field}");
         }
     }
 }
@@ -143,10 +140,10 @@ fn each_template_name_returns_exactly_the_part_that_it_names() {
     assert_eq!(WorkItemTemplateField::ALL.len(), 30);
     for &field in WorkItemTemplateField::ALL {
         let path = path_of(field.as_str(), &whole);
-        let part = serde_json::to_value(project_template(&template, &[field])).unwrap();
+        let part = serde_json::to_value(template.clone().project(&[field])).unwrap();
         assert_eq!(part, only(&whole, &path), "{field}");
     }
-    let all = project_template(&template, WorkItemTemplateField::ALL);
+    let all = template.clone().project(WorkItemTemplateField::ALL);
     assert_eq!(all, template);
     let _: BTreeMap<String, Value> = serde_json::from_value(whole).unwrap();
 }

@@ -1,100 +1,18 @@
 //! Requests and answers about work items.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
 use crate::error::ApiError;
-use crate::model::lab::dashboard::{Dashboard, DashboardPatch};
-use crate::model::lab::execution::ExecutionDefinition;
-use crate::model::lab::resources::{ResourcesDefinition, ResourcesPatch, ScheduleResourcesDefinition};
-use crate::model::lab::timeline::{SchedulePatch, TimelineDefinition, TimelinePatch};
-use crate::model::work_items::projection::WorkItemField;
-use crate::model::work_items::work_item::WorkItem;
-use crate::value::Patch;
-use crate::value::wire::{record, wire_enum};
+use crate::model::work_items::work_item::{
+    CreateWorkItemRequest, ScheduleWorkItemRequest, UpdateWorkItemRequest, WorkItem, WorkItemField, WorkItemOrderBy,
+};
+use crate::value::wire::record;
 
 record! {
-    /// A work item to make. Nothing is required.
-    wire pub struct CreateWorkItemRequest {
-        /// Display name.
-        pub name: Option<String>,
-        /// Free type text; from the template when absent.
-        pub r#type: Option<String>,
-        /// State in any spelling; `NEW` when absent.
-        pub state: Option<String>,
-        /// What the work is.
-        pub description: Option<String>,
-        /// The work item that it belongs to; stored as given.
-        pub parent_id: Option<String>,
-        /// The template to copy from; must exist.
-        pub template_id: Option<String>,
-        /// The user who does the work.
-        pub assigned_to: Option<String>,
-        /// The user who asks for it.
-        pub requested_by: Option<String>,
-        /// The program that tests.
-        pub test_program: Option<String>,
-        /// The product.
-        pub part_number: Option<String>,
-        /// The workspace; the session's default when absent.
-        pub workspace: Option<String>,
-        /// When the work may and should happen.
-        pub timeline: Option<TimelineDefinition>,
-        /// What it needs and reserves.
-        pub resources: Option<ResourcesDefinition>,
-        /// Its actions.
-        pub execution_actions: Option<Vec<ExecutionDefinition>>,
-        /// Files.
-        pub file_ids_from_template: Option<Vec<String>>,
-        /// Free properties; merged over those of the template.
-        pub properties: Option<BTreeMap<String, String>>,
-        /// The dashboard.
-        pub dashboard: Option<Dashboard>,
-        /// The workflow, a plain reference.
-        pub workflow_id: Option<String>,
-    }
-
     /// The body of a create call on the wire.
     wire pub struct CreateWorkItemsRequest {
         /// The work items to make.
         pub work_items: Vec<CreateWorkItemRequest>,
-    }
-
-    /// What an update changes in one work item: absent members keep, null members clear.
-    patch pub struct UpdateWorkItemRequest {
-        /// The work item; required.
-        pub id: Option<String>,
-        /// Display name.
-        pub name: Patch<String>,
-        /// State in any spelling, from any state; null is `NEW`.
-        pub state: Patch<String>,
-        /// What the work is.
-        pub description: Patch<String>,
-        /// The work item that it belongs to.
-        pub parent_id: Patch<String>,
-        /// The user who does the work.
-        pub assigned_to: Patch<String>,
-        /// The user who asked for it.
-        pub requested_by: Patch<String>,
-        /// The program that tests.
-        pub test_program: Patch<String>,
-        /// The product.
-        pub part_number: Patch<String>,
-        /// The workspace; null keeps it.
-        pub workspace: Option<String>,
-        /// When the work may and should happen, merged member by member.
-        pub timeline: Patch<TimelinePatch>,
-        /// What it needs and reserves, merged member by member.
-        pub resources: Patch<ResourcesPatch>,
-        /// Its actions, appended or replaced.
-        pub execution_actions: Patch<Vec<ExecutionDefinition>>,
-        /// Files, appended or replaced.
-        pub file_ids_from_template: Patch<Vec<String>>,
-        /// Free properties, merged or replaced.
-        pub properties: Patch<BTreeMap<String, String>>,
-        /// The dashboard, merged member by member.
-        pub dashboard: Patch<DashboardPatch>,
     }
 
     /// An update of work items.
@@ -103,18 +21,6 @@ record! {
         pub work_items: Vec<UpdateWorkItemRequest>,
         /// Whether arrays and maps are replaced (`true`) or appended to and merged (absent, `false`).
         pub replace: Option<bool>,
-    }
-
-    /// What scheduling changes in one work item.
-    patch pub struct ScheduleWorkItemRequest {
-        /// The work item; required.
-        pub id: Option<String>,
-        /// The user who does the work.
-        pub assigned_to: Patch<String>,
-        /// The plan, merged member by member.
-        pub schedule: Patch<SchedulePatch>,
-        /// What is reserved.
-        pub resources: Patch<ScheduleResourcesDefinition>,
     }
 
     /// Scheduling of work items.
@@ -200,15 +106,5 @@ record! {
         pub continuation_token: Option<String>,
         /// All matches, when they were to be counted.
         pub total_count: Option<u64>,
-    }
-}
-
-wire_enum! {
-    /// The orders of a query of work items; ties by id.
-    pub enum WorkItemOrderBy {
-        /// By id, as a number.
-        Id = "ID",
-        /// By the time of the last change.
-        UpdatedAt = "UPDATED_AT",
     }
 }

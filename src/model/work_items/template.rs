@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use crate::model::lab::dashboard::Dashboard;
+use crate::model::lab::dashboard::{Dashboard, DashboardPatch};
 use crate::model::lab::execution::ExecutionDefinition;
-use crate::model::lab::resources::{TemplateResourceDefinition, TemplateResourcesDefinition};
-use crate::model::lab::timeline::TemplateTimelineDefinition;
-use crate::model::resource::fields::{add_text, field, index};
-use crate::model::{Field, Index, Resource, TextField};
-use crate::value::id::{Kind, id_type};
-use crate::value::wire::record;
-use crate::value::{FieldType, IdForm, Ops, Service};
+use crate::model::lab::resources::{TemplateResourcesDefinition, TemplateResourcesPatch};
+use crate::model::lab::timeline::{TemplateTimelineDefinition, TemplateTimelinePatch};
+use crate::model::resource::Resource;
+use crate::value::id::id_type;
+use crate::value::{IdForm, Patch};
 
 id_type!(
     /// Id of a work item template: a decimal number as text.
@@ -20,140 +18,103 @@ id_type!(
     IdForm::Decimal
 );
 
-record! {
-    /// A work item template as it is stored and returned; members that a projection left out are `None`.
-    pub struct WorkItemTemplate {
-        /// Assigned by the store.
-        pub id: Option<WorkItemTemplateId>,
-        /// Display name of the template.
-        pub name: Option<String>,
-        /// Group that users sort templates into.
-        pub template_group: Option<String>,
-        /// Type of the work items made from it.
-        pub r#type: Option<String>,
-        /// Product families that it is linked to.
-        pub product_families: Option<Vec<String>>,
-        /// Products that it is linked to.
-        pub part_numbers: Option<Vec<String>>,
-        /// What the template is for.
-        pub summary: Option<String>,
-        /// Description of the work items made from it.
-        pub description: Option<String>,
-        /// Test program of the work items made from it.
-        pub test_program: Option<String>,
-        /// Estimate for the work items made from it.
-        pub timeline: Option<TemplateTimelineDefinition>,
-        /// Which resources the work items made from it need.
-        pub resources: Option<TemplateResourcesDefinition>,
-        /// Actions of the work items made from it.
-        pub execution_actions: Option<Vec<ExecutionDefinition>>,
-        /// Files of the work items made from it.
-        pub file_ids: Option<Vec<String>>,
-        /// The workspace of the template.
-        pub workspace: Option<String>,
-        /// Properties of the work items made from it.
-        pub properties: Option<BTreeMap<String, String>>,
-        /// Dashboard of the work items made from it; without address.
-        pub dashboard: Option<Dashboard>,
-        /// Workflow of the work items made from it.
-        pub workflow_id: Option<String>,
-        /// The user who made it.
-        pub created_by: Option<String>,
-        /// When it was made.
-        #[serde(with = "crate::value::time::opt")]
-        pub created_at: Option<DateTime<Utc>>,
-        /// The user who changed it last.
-        pub updated_by: Option<String>,
-        /// When it was changed last.
-        #[serde(with = "crate::value::time::opt")]
-        pub updated_at: Option<DateTime<Utc>>,
-    }
-}
-
-fn filter(
-    template: &WorkItemTemplate,
-    pick: fn(&TemplateResourcesDefinition) -> &Option<TemplateResourceDefinition>,
-) -> Option<&String> {
-    template.resources.as_ref().and_then(|resources| pick(resources).as_ref()).and_then(|group| group.filter.as_ref())
-}
-
-static FIELDS: &[Field<WorkItemTemplate>] = &[
-    field!("id", FieldType::DecimalId, Ops::Equality, |template, _| template.id.as_ref().into()),
-    field!("name", FieldType::String, |template, _| template.name.as_ref().into()),
-    field!("type", FieldType::String, |template, _| template.r#type.as_ref().into()),
-    field!("summary", FieldType::String, |template, _| template.summary.as_ref().into()),
-    field!("description", FieldType::String, |template, _| template.description.as_ref().into()),
-    field!("templateGroup", FieldType::String, |template, _| template.template_group.as_ref().into()),
-    field!("testProgram", FieldType::String, |template, _| template.test_program.as_ref().into()),
-    field!("workspace", FieldType::String, |template, _| template.workspace.as_ref().into()),
-    field!("workflowId", FieldType::String, |template, _| template.workflow_id.as_ref().into()),
-    field!("productFamilies", FieldType::Strings, |template, _| template.product_families.as_ref().into()),
-    field!("partNumbers", FieldType::Strings, |template, _| template.part_numbers.as_ref().into()),
-    field!("fileIds", FieldType::Strings, |template, _| template.file_ids.as_ref().into()),
-    field!("resources.systems.filter", FieldType::String, |template, _| {
-        filter(template, |resources| &resources.systems).into()
-    }),
-    field!("resources.assets.filter", FieldType::String, |template, _| {
-        filter(template, |resources| &resources.assets).into()
-    }),
-    field!("resources.duts.filter", FieldType::String, |template, _| {
-        filter(template, |resources| &resources.duts).into()
-    }),
-    field!("resources.fixtures.filter", FieldType::String, |template, _| {
-        filter(template, |resources| &resources.fixtures).into()
-    }),
-    field!("properties", FieldType::Map, |template, _| template.properties.as_ref().into()),
-    field!("createdBy", FieldType::String, |template, _| template.created_by.as_ref().into()),
-    field!("updatedBy", FieldType::String, |template, _| template.updated_by.as_ref().into()),
-    field!("createdAt", FieldType::Time, |template, _| template.created_at.into()),
-    field!("updatedAt", FieldType::Time, |template, _| template.updated_at.into()),
-];
-
-static INDEXES: &[Index<WorkItemTemplate>] = &[
-    index!(1, "name"),
-    index!(2, "templateGroup"),
-    index!(3, "createdAt"),
-    index!(4, "updatedAt"),
-    index!(5, "workspace"),
-    index!(6, "partNumbers"),
-];
-
-static TEXT: &[TextField<WorkItemTemplate>] = &[
-    TextField { name: "name", weight: 2.0, get: |template, out| add_text(out, template.name.as_ref()) },
-    TextField { name: "summary", weight: 1.0, get: |template, out| add_text(out, template.summary.as_ref()) },
-    TextField { name: "description", weight: 1.0, get: |template, out| add_text(out, template.description.as_ref()) },
-    TextField {
-        name: "templateGroup",
-        weight: 1.0,
-        get: |template, out| add_text(out, template.template_group.as_ref()),
-    },
-];
-
-impl Resource for WorkItemTemplate {
-    const KIND: Kind = Kind { code: 6, name: "work item template", service: Service::WORK_ITEMS, id: IdForm::Decimal };
-    const FIELDS_ARE_MEMBERS: bool = true;
-
-    fn id(&self) -> &str {
-        self.id.as_ref().map_or("", WorkItemTemplateId::as_str)
-    }
-
-    fn workspace(&self) -> &str {
-        self.workspace.as_deref().unwrap_or_default()
-    }
-
-    fn name(&self) -> &str {
-        self.name.as_deref().unwrap_or_default()
-    }
-
-    fn fields() -> &'static [Field<Self>] {
-        FIELDS
-    }
-
-    fn indexes() -> &'static [Index<Self>] {
-        INDEXES
-    }
-
-    fn text() -> &'static [TextField<Self>] {
-        TEXT
-    }
+/// A work item template as it is stored and returned; members that a projection left out are `None`.
+#[derive(Clone, Debug, Default, PartialEq, Resource)]
+#[resource(kind = 6, name = "work item template", service(WORK_ITEMS), id(Decimal), title(name))]
+#[fields(id(equality), name, r#type, summary, description, template_group, test_program, workspace, workflow_id)]
+#[fields(product_families, part_numbers, file_ids)]
+#[fields(resources(systems(filter), assets(filter), duts(filter), fixtures(filter)))]
+#[fields(properties, created_by, updated_by, created_at, updated_at)]
+#[index(1, name)]
+#[index(2, template_group)]
+#[index(3, created_at)]
+#[index(4, updated_at)]
+#[index(5, workspace)]
+#[index(6, part_numbers)]
+#[text(name = 2.0, summary = 1.0, description = 1.0, template_group = 1.0)]
+#[order(WorkItemTemplateOrderBy(id, name, template_group, created_at, updated_at))]
+#[projection(WorkItemTemplateField(id, product_families, part_numbers, name, summary, description, template_group))]
+#[projection(WorkItemTemplateField(test_program, r#type, workspace, created_by, updated_by, execution_actions))]
+#[projection(WorkItemTemplateField(file_ids, created_at, updated_at, properties, dashboard, workflow_id))]
+#[projection(WorkItemTemplateField(timeline, timeline(estimated_duration_in_seconds)))]
+#[projection(WorkItemTemplateField(resources, resources(systems, assets, duts, fixtures)))]
+#[projection(WorkItemTemplateField(resources(assets(filter), duts(filter), fixtures(filter), systems(filter))))]
+#[request(CreateWorkItemTemplateRequest = "A work item template to make.")]
+#[request(CreateWorkItemTemplateRequest(name = "Display name of the template; required."))]
+#[request(CreateWorkItemTemplateRequest(template_group = "Group that users sort templates into; required."))]
+#[request(CreateWorkItemTemplateRequest(r#type = "Type of the work items made from it; required."))]
+#[request(CreateWorkItemTemplateRequest(product_families, part_numbers, summary, description, test_program, timeline))]
+#[request(CreateWorkItemTemplateRequest(resources, execution_actions, file_ids))]
+#[request(CreateWorkItemTemplateRequest(
+    workspace = "The workspace of the template; the session's default when absent."
+))]
+#[request(CreateWorkItemTemplateRequest(
+    properties,
+    dashboard = "Dashboard of the work items made from it.",
+    workflow_id
+))]
+#[patch(
+    UpdateWorkItemTemplateRequest = "What an update changes in one template: absent members keep, null members clear."
+)]
+#[patch(UpdateWorkItemTemplateRequest(id(Option<String>, "The template; required.")))]
+#[patch(UpdateWorkItemTemplateRequest(name = "Display name; cannot be cleared."))]
+#[patch(UpdateWorkItemTemplateRequest(template_group = "Group; cannot be cleared."))]
+#[patch(UpdateWorkItemTemplateRequest(product_families(own, "Product families, appended or replaced.")))]
+#[patch(UpdateWorkItemTemplateRequest(part_numbers(own, "Products, appended or replaced.")))]
+#[patch(UpdateWorkItemTemplateRequest(summary, description, test_program))]
+#[patch(UpdateWorkItemTemplateRequest(timeline(Patch<TemplateTimelinePatch>)))]
+#[patch(UpdateWorkItemTemplateRequest(
+    resources(Patch<TemplateResourcesPatch>, "Which resources the work items made from it need, merged member by member."),
+))]
+#[patch(UpdateWorkItemTemplateRequest(execution_actions(own, "Actions, appended or replaced.")))]
+#[patch(UpdateWorkItemTemplateRequest(file_ids(own, "Files, appended or replaced.")))]
+#[patch(UpdateWorkItemTemplateRequest(workspace(Option<String>, "The workspace; null keeps it.")))]
+#[patch(UpdateWorkItemTemplateRequest(properties(own, "Properties, merged or replaced.")))]
+#[patch(UpdateWorkItemTemplateRequest(
+    dashboard(Patch<DashboardPatch>, "Dashboard, merged member by member."),
+    workflow_id,
+))]
+pub struct WorkItemTemplate {
+    /// Assigned by the store.
+    pub id: Option<WorkItemTemplateId>,
+    /// Display name of the template.
+    pub name: Option<String>,
+    /// Group that users sort templates into.
+    pub template_group: Option<String>,
+    /// Type of the work items made from it.
+    pub r#type: Option<String>,
+    /// Product families that it is linked to.
+    pub product_families: Option<Vec<String>>,
+    /// Products that it is linked to.
+    pub part_numbers: Option<Vec<String>>,
+    /// What the template is for.
+    pub summary: Option<String>,
+    /// Description of the work items made from it.
+    pub description: Option<String>,
+    /// Test program of the work items made from it.
+    pub test_program: Option<String>,
+    /// Estimate for the work items made from it.
+    pub timeline: Option<TemplateTimelineDefinition>,
+    /// Which resources the work items made from it need.
+    pub resources: Option<TemplateResourcesDefinition>,
+    /// Actions of the work items made from it.
+    pub execution_actions: Option<Vec<ExecutionDefinition>>,
+    /// Files of the work items made from it.
+    pub file_ids: Option<Vec<String>>,
+    /// The workspace of the template.
+    pub workspace: Option<String>,
+    /// Properties of the work items made from it.
+    pub properties: Option<BTreeMap<String, String>>,
+    /// Dashboard of the work items made from it; without address.
+    pub dashboard: Option<Dashboard>,
+    /// Workflow of the work items made from it.
+    pub workflow_id: Option<String>,
+    /// The user who made it.
+    pub created_by: Option<String>,
+    /// When it was made.
+    pub created_at: Option<DateTime<Utc>>,
+    /// The user who changed it last.
+    pub updated_by: Option<String>,
+    /// When it was changed last.
+    pub updated_at: Option<DateTime<Utc>>,
 }

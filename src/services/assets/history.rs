@@ -13,7 +13,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::filter::{self, Condition, Filter, Schema, Times};
-use crate::model::assets::utilization::{class_ranges, utilization_index};
+use crate::model::assets::utilization::class_ranges;
 use crate::model::{
     Asset, AssetUtilizationHistoryItem, AssetUtilizationHistoryResponse, QueryAssetUtilizationHistoryRequest, Resource,
     Utilization,
@@ -287,11 +287,11 @@ impl<'a> Walk<'a> {
         }
         let (each, index) = match assets {
             Some(assets) if assets.len() <= limits::UTILIZATION_LOOKUPS => {
-                (assets.into_iter().map(Some).collect(), utilization_index::ASSET_SPAN)
+                (assets.into_iter().map(Some).collect(), Utilization::BY_ASSET_SPAN)
             }
             other => {
                 walk.only = other;
-                (vec![None], utilization_index::SPAN)
+                (vec![None], Utilization::BY_SPAN)
             }
         };
         for asset in each {

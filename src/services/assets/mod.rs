@@ -12,7 +12,7 @@ use chrono::{DateTime, Utc};
 
 use crate::error::{Error, Result};
 use crate::model::{
-    Asset, AssetOrderBy, AssetSummary, AssetUtilizationHistoryResponse, CreateAssetRequest, CreateAssetsPartialSuccess,
+    Asset, AssetSummary, AssetUtilizationHistoryResponse, CreateAssetRequest, CreateAssetsPartialSuccess,
     DeleteAssetsResponse, LinkFilesPartialSuccessResponse, QueryAssetUtilizationHistoryRequest, QueryAssetsRequest,
     QueryAssetsResponse, Resource, StartUtilizationPartialSuccess, StartUtilizationRequest, SystemConnection,
     UpdateAssetRequest, UpdateAssetsPartialSuccess, UpdateUtilizationPartialSuccess, VendorPrefix,
@@ -374,10 +374,7 @@ fn to_query<'q>(request: &'q QueryAssetsRequest, settings: &Settings) -> Result<
     let skip = usize::try_from(request.skip.unwrap_or_default())
         .map_err(|_| Error::invalid("skip is negative").at_member("skip"))?;
     let descending = request.descending.unwrap_or_default();
-    let order = request.order_by.map(|order| match order {
-        AssetOrderBy::LastUpdatedTimestamp => OrderTerm { path: "lastUpdatedTimestamp", descending },
-        AssetOrderBy::Id => OrderTerm { path: "id", descending },
-    });
+    let order = request.order_by.map(|order| OrderTerm { path: order.path(), descending });
     Ok(Query {
         filter: request.filter.as_deref(),
         no_substitutions: true,

@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::assets::asset::asset_index;
 use crate::model::{
     Asset, AssetIdentity, AssetSummary, CalibrationStatus, CreateAssetRequest, Resource, SystemConnection,
     UpdateAssetRequest,
@@ -25,7 +24,7 @@ pub(in crate::services) fn not_found(id: &str) -> Error {
 
 /// The asset that has this identity, whoever may see it, this draft's own included.
 pub(in crate::services) fn find(draft: &Draft<'_>, identity: &AssetIdentity<'_>) -> Result<Option<RecordKey>> {
-    for candidate in draft.index_keys::<Asset>(asset_index::CANDIDATES, &identity.candidate_key())? {
+    for candidate in draft.index_keys::<Asset>(Asset::BY_CANDIDATE, &identity.candidate_key())? {
         let Some(asset) = draft.any_by_key::<Asset>(candidate)? else { continue };
         if AssetIdentity::of_asset(&asset).is_ok_and(|other| other.is_same(identity)) {
             return Ok(Some(candidate));
@@ -159,7 +158,7 @@ pub(in crate::services) fn set_connection(
     let mut prefix = Vec::new();
     key::push_str(&mut prefix, minion_id);
     let mut count = 0;
-    for asset_key in draft.index_keys::<Asset>(asset_index::MINION, &prefix)? {
+    for asset_key in draft.index_keys::<Asset>(Asset::BY_LOCATION_MINION_ID, &prefix)? {
         let Some(mut asset) = draft.any_by_key::<Asset>(asset_key)? else { continue };
         let before = asset.system_connection();
         place_in_system(draft, &mut asset)?;

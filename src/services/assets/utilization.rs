@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 
 use crate::error::{Error, Result};
-use crate::model::assets::utilization::{RUNNING, utilization_index};
+use crate::model::assets::utilization::RUNNING;
 use crate::model::{
     Asset, AssetIdentification, AssetIdentity, Resource, StartUtilizationPartialSuccess, StartUtilizationRequest,
     UpdateUtilizationPartialSuccess, Utilization,
@@ -69,7 +69,7 @@ fn start_one(draft: &mut Draft<'_>, template: &Utilization, identification: &Ass
         .ok_or_else(|| store::not_found(identification.serial_number.as_deref().unwrap_or_default()))?;
     let mut entry = text_key(&template.utilization_identifier);
     key::push_str(&mut entry, asset.id());
-    if draft.find::<Utilization>(utilization_index::IDENTIFIER, &entry)?.is_some() {
+    if draft.find::<Utilization>(Utilization::BY_IDENTIFIER, &entry)?.is_some() {
         return Err(Error::conflict(format!(
             "the asset already has a record under the utilization identifier {:?}; use another identifier",
             template.utilization_identifier
@@ -115,7 +115,7 @@ pub(in crate::services) fn change(
 
 fn change_one(draft: &mut Draft<'_>, id: &str, at: DateTime<Utc>, change: Change) -> Result<()> {
     let mut records = Vec::new();
-    for key in draft.index_keys::<Utilization>(utilization_index::IDENTIFIER, &text_key(id))? {
+    for key in draft.index_keys::<Utilization>(Utilization::BY_IDENTIFIER, &text_key(id))? {
         records.extend(draft.by_key::<Utilization>(key)?);
     }
     if records.is_empty() {
@@ -152,7 +152,7 @@ fn change_one(draft: &mut Draft<'_>, id: &str, at: DateTime<Utc>, change: Change
 
 /// Deletes the records of an asset that is being deleted.
 pub(in crate::services) fn delete_of_asset(draft: &mut Draft<'_>, asset: &Asset) -> Result<()> {
-    for key in draft.index_keys::<Utilization>(utilization_index::ASSET_SPAN, &text_key(asset.id()))? {
+    for key in draft.index_keys::<Utilization>(Utilization::BY_ASSET_SPAN, &text_key(asset.id()))? {
         draft.delete::<Utilization>(&key.to_id(IdForm::Guid))?;
     }
     Ok(())
@@ -160,7 +160,7 @@ pub(in crate::services) fn delete_of_asset(draft: &mut Draft<'_>, asset: &Asset)
 
 /// Moves the records of an asset into its new workspace.
 pub(in crate::services) fn follow_workspace(draft: &mut Draft<'_>, asset: &Asset) -> Result<()> {
-    for key in draft.index_keys::<Utilization>(utilization_index::ASSET_SPAN, &text_key(asset.id()))? {
+    for key in draft.index_keys::<Utilization>(Utilization::BY_ASSET_SPAN, &text_key(asset.id()))? {
         if let Some(mut record) = draft.any_by_key::<Utilization>(key)? {
             asset.workspace().clone_into(&mut record.workspace);
             draft.put(&record, What::Updated)?;
@@ -175,7 +175,7 @@ pub(in crate::services) fn assets_in_use(view: &View<'_>) -> Result<BTreeSet<Str
     let mut running = Vec::new();
     key::push_i64(&mut running, i64::from(RUNNING));
     let mut in_use = BTreeSet::new();
-    for key in view.index_keys::<Utilization>(utilization_index::SPAN, &running)? {
+    for key in view.index_keys::<Utilization>(Utilization::BY_SPAN, &running)? {
         if let Some(record) = view.by_key::<Utilization>(key)?
             && record.is_in_use(view.now(), timeout_ms)
         {

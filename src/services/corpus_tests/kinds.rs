@@ -9,15 +9,10 @@ use serde_json::{Value, json};
 use super::probe::Probe;
 use crate::error::Result;
 use crate::model::tables::table::{TableMetadata, TableOrderBy, TableProjection};
-use crate::model::test_plans::requests::{TestPlanField, TestPlanOrderBy};
-use crate::model::test_plans::template::TestPlanTemplate;
-use crate::model::test_plans::template_requests::{TestPlanTemplateField, TestPlanTemplateOrderBy};
-use crate::model::test_plans::test_plan::TestPlan;
-use crate::model::work_items::projection::WorkItemField;
-use crate::model::work_items::requests::WorkItemOrderBy;
-use crate::model::work_items::template::WorkItemTemplate;
-use crate::model::work_items::template_requests::{WorkItemTemplateField, WorkItemTemplateOrderBy};
-use crate::model::work_items::work_item::WorkItem;
+use crate::model::test_plans::template::{TestPlanTemplate, TestPlanTemplateField, TestPlanTemplateOrderBy};
+use crate::model::test_plans::test_plan::{TestPlan, TestPlanField, TestPlanOrderBy};
+use crate::model::work_items::template::{WorkItemTemplate, WorkItemTemplateField, WorkItemTemplateOrderBy};
+use crate::model::work_items::work_item::{WorkItem, WorkItemField, WorkItemOrderBy};
 use crate::model::{
     Asset, AssetField, AssetOrderBy, FileLinqQueryOrderBy, FileQueryOrderBy, FileRecord, Product, ProductOrderBy,
     ProductProjection, Resource, Specification, SpecificationOrderBy, SpecificationProjection, Utilization,

@@ -5,7 +5,7 @@
 
 use crate::filter::tests::corpus::JsonRow;
 use crate::filter::tests::schemas;
-use crate::model::{Field, Index, Resource};
+use crate::model::resource::{Field, Index, Resource};
 use crate::value::id::{IdForm, Kind};
 use crate::value::stored::{DecodeResult, Decoder, EncodeResult, Encoder, Format};
 use crate::value::{FieldDecl, FieldType, Row, Service, Stored};

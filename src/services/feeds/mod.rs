@@ -12,7 +12,7 @@ use std::path::Path;
 
 use crate::blobs::ContentReader;
 use crate::error::{ApiError, Error, ErrorKind, Result};
-use crate::model::feeds::package::{BY_FEED, BY_FILE_NAME, feed_entry};
+use crate::model::feeds::package::feed_entry;
 use crate::model::{
     CreateFeedRequest, Feed, FeedId, Package, PackageId, PackageRecord, Platform, QueryFeedsRequest,
     QueryFeedsResponse, QueryPackagesResponse, Resource, UpdateFeedRequest,
@@ -198,7 +198,7 @@ fn platform(given: Option<&Platform>, vendor_prefix: &str) -> Result<Platform> {
 
 /// The packages of a feed, in the order of their creation.
 pub(in crate::services) fn packages(view: &View<'_>, feed: &Feed) -> Result<Vec<PackageRecord>> {
-    let keys = view.index_keys::<PackageRecord>(BY_FEED, &feed_entry(&feed.id))?;
+    let keys = view.index_keys::<PackageRecord>(PackageRecord::BY_FEED, &feed_entry(&feed.id))?;
     let mut records = Vec::with_capacity(keys.len());
     for key in keys {
         records.extend(view.by_key::<PackageRecord>(key)?);
@@ -287,7 +287,7 @@ impl<A: Access> FeedService for A {
                 feed.description = request.description;
             }
             if let Some(workspace) = request.workspace.filter(|workspace| *workspace != feed.workspace) {
-                for key in draft.find_all::<PackageRecord>(BY_FEED, &feed_entry(&feed.id))? {
+                for key in draft.find_all::<PackageRecord>(PackageRecord::BY_FEED, &feed_entry(&feed.id))? {
                     if let Some(mut record) = draft.by_key::<PackageRecord>(key)? {
                         record.package.workspace.clone_from(&workspace);
                         draft.put(&record, What::Updated)?;
@@ -305,7 +305,7 @@ impl<A: Access> FeedService for A {
         let feed_id = feed_id.to_owned();
         self.write(move |draft| {
             let feed = draft.delete::<Feed>(&feed_id)?.ok_or_else(|| feed_not_found(&feed_id))?;
-            for key in draft.find_all::<PackageRecord>(BY_FEED, &feed_entry(&feed.id))? {
+            for key in draft.find_all::<PackageRecord>(PackageRecord::BY_FEED, &feed_entry(&feed.id))? {
                 let package_id = PackageId::from(key);
                 if let Some(record) = draft.delete::<PackageRecord>(&package_id)? {
                     content::forget(draft, &record.content);
@@ -390,7 +390,7 @@ impl<A: Access> FeedService for A {
         let mut reader = self.read(|view| {
             let feed = feed(view, feed_id)?;
             let entry = PackageRecord::file_name_entry(&feed.id, file_name);
-            let key = view.index_keys::<PackageRecord>(BY_FILE_NAME, &entry)?.into_iter().next();
+            let key = view.index_keys::<PackageRecord>(PackageRecord::BY_FILE_NAME, &entry)?.into_iter().next();
             let record = match key {
                 Some(key) => view.by_key::<PackageRecord>(key)?,
                 None => None,

@@ -6,7 +6,6 @@ use std::path::Path;
 use crate::blobs::ContentReader;
 use crate::disk::RealDisk;
 use crate::error::{Error, Result};
-use crate::model::feeds::package::{BY_FILE_NAME, BY_IDENTITY};
 use crate::model::{Feed, Package, PackageId, PackageMetadata, PackageRecord, Platform, Resource, StoredContent};
 use crate::packages::{Container, Inspected, inspect};
 use crate::services::content::{self, DiskReader};
@@ -233,8 +232,8 @@ impl Upload {
 fn present(draft: &Draft<'_>, record: &PackageRecord) -> Result<Option<RecordKey>> {
     let package = &record.package;
     let entry = PackageRecord::file_name_entry(&package.feed_id, &package.file_name);
-    let by_name = draft.find::<PackageRecord>(BY_FILE_NAME, &entry)?;
-    let by_identity = draft.find::<PackageRecord>(BY_IDENTITY, &record.identity_entry())?;
+    let by_name = draft.find::<PackageRecord>(PackageRecord::BY_FILE_NAME, &entry)?;
+    let by_identity = draft.find::<PackageRecord>(PackageRecord::BY_IDENTITY, &record.identity_entry())?;
     match (by_name, by_identity) {
         (Some(one), Some(other)) if one != other => {
             let other = draft.any_by_key::<PackageRecord>(other)?.unwrap_or_default();

@@ -14,7 +14,7 @@ use crate::blobs::ContentReader;
 use crate::error::{ApiError, Error, ErrorKind, Result};
 use crate::model::files::file::{NAME, listing_links};
 use crate::model::{
-    FileId, FileLinqQueryRequest, FileLinqQueryResponse, FileMetadata, FileOperation, FileOperations, FileQueryOrderBy,
+    FileId, FileLinqQueryRequest, FileLinqQueryResponse, FileMetadata, FileOperation, FileOperations,
     FileQueryResponse, FileRecord, GetFilesRequest, QueryFilesRequest, Resource, SearchFilesRequest, StoredContent,
     UpdateMetadataRequest, UploadFileRequest, UploadSession, UploadSessionState,
 };
@@ -301,12 +301,7 @@ impl<A: Access> FileService for A {
 
     fn get_files(&self, request: GetFilesRequest) -> Result<FileQueryResponse> {
         let (skip, take) = page(request.skip, request.take, true, limits::FILES_TAKE)?;
-        let path = match request.order_by.unwrap_or(FileQueryOrderBy::Created) {
-            FileQueryOrderBy::Created => "created",
-            FileQueryOrderBy::Id => "id",
-            FileQueryOrderBy::Size => "size",
-            FileQueryOrderBy::LastUpdatedTimestamp => "updated",
-        };
+        let path = request.order_by.unwrap_or_default().path();
         // Without a key the direction says nothing.
         let descending = request.order_by.is_some() && request.order_by_descending.unwrap_or(false);
         let query = Query {

@@ -40,14 +40,7 @@ pub(in crate::services) fn page(
 
 /// The order of an expression query or a search: by default the last change, newest first.
 pub(in crate::services) fn linq_order(by: Option<FileLinqQueryOrderBy>, descending: Option<bool>) -> Vec<OrderTerm> {
-    let path = match by.unwrap_or(FileLinqQueryOrderBy::Updated) {
-        FileLinqQueryOrderBy::Updated => "updated",
-        FileLinqQueryOrderBy::Name => "name",
-        FileLinqQueryOrderBy::Created => "created",
-        FileLinqQueryOrderBy::Extension => "extension",
-        FileLinqQueryOrderBy::Size => "size",
-        FileLinqQueryOrderBy::Workspace => "workspace",
-    };
+    let path = by.unwrap_or_default().path();
     vec![OrderTerm { path, descending: descending.unwrap_or(true) }]
 }
 

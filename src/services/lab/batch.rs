@@ -4,7 +4,7 @@
 
 use super::{Amendment, Creation, LabRecord, not_found};
 use crate::error::{Error, Result};
-use crate::model::Resource;
+use crate::model::{Resource as _, Stamped as _};
 use crate::services::batch::{Outcome, Umbrella, distinct, run};
 use crate::session::{Access, Draft, What};
 use crate::value::Stored as _;

@@ -111,23 +111,17 @@ pub(crate) fn dashboard(target: &mut Option<Dashboard>, patch: Patch<DashboardPa
     });
 }
 
-/// What a new record has: what the request says, else what the template says.
-pub(crate) fn inherited<T: Clone>(request: Option<T>, template: Option<&T>) -> Option<T> {
-    request.or_else(|| template.cloned())
-}
-
 /// The properties of a new record: those of the template, with the request winning key by key.
 pub(crate) fn inherited_map(
     request: Option<BTreeMap<String, String>>,
-    template: Option<&BTreeMap<String, String>>,
+    template: Option<BTreeMap<String, String>>,
 ) -> Option<BTreeMap<String, String>> {
     match (request, template) {
-        (Some(request), Some(template)) => {
-            let mut merged = template.clone();
+        (Some(request), Some(mut merged)) => {
             merged.extend(request);
             Some(merged)
         }
-        (request, template) => inherited(request, template),
+        (request, template) => request.or(template),
     }
 }
 
@@ -223,9 +217,9 @@ mod tests {
 
     #[test]
     fn templates_pass_on_what_the_request_does_not_say() {
-        assert_eq!(inherited(None, Some(&1)), Some(1));
-        assert_eq!(inherited(Some(2), Some(&1)), Some(2));
-        let merged = inherited_map(Some(entries(&[("a", "9")])), Some(&entries(&[("a", "1"), ("b", "2")])));
+        let template = entries(&[("a", "1")]);
+        assert_eq!(inherited_map(None, Some(template.clone())), Some(template));
+        let merged = inherited_map(Some(entries(&[("a", "9")])), Some(entries(&[("a", "1"), ("b", "2")])));
         assert_eq!(merged, Some(entries(&[("a", "9"), ("b", "2")])));
         assert_eq!(inherited_map(None, None), None);
     }

@@ -16,52 +16,18 @@ pub(super) mod query;
 use chrono::{DateTime, Utc};
 
 use crate::error::{Error, Result};
-use crate::model::Resource;
+use crate::model::Stamped;
 use crate::model::lab::dashboard::Dashboard;
 use crate::model::lab::state::State;
 use crate::session::{Draft, What};
-use crate::value::RecordKey;
-
-/// Who made a record, who changed it, and when.
-pub(super) struct Stamp<'r> {
-    pub(super) created_by: &'r mut Option<String>,
-    pub(super) created_at: &'r mut Option<DateTime<Utc>>,
-    pub(super) updated_by: &'r mut Option<String>,
-    pub(super) updated_at: &'r mut Option<DateTime<Utc>>,
-}
-
-impl Stamp<'_> {
-    /// Stamps a new record.
-    pub(super) fn create(self, user: &str, now: DateTime<Utc>) {
-        *self.created_by = Some(user.to_owned());
-        *self.created_at = Some(now);
-        *self.updated_by = Some(user.to_owned());
-        *self.updated_at = Some(now);
-    }
-
-    /// Stamps a change; the time of a record never goes backwards, whatever the clock does.
-    pub(super) fn update(self, user: &str, now: DateTime<Utc>) {
-        *self.updated_by = Some(user.to_owned());
-        *self.updated_at = Some(self.updated_at.map_or(now, |before| before.max(now)));
-    }
-}
 
 /// A record of the two services.
-pub(super) trait LabRecord: Resource {
+pub(super) trait LabRecord: Stamped {
     /// The published name of the error about an unknown id.
     const NOT_FOUND: &'static str;
 
-    /// Gives a new record its id.
-    fn set_key(&mut self, key: RecordKey);
-
-    /// Its workspace.
-    fn workspace_mut(&mut self) -> &mut Option<String>;
-
     /// Its dashboard.
     fn dashboard_mut(&mut self) -> &mut Option<Dashboard>;
-
-    /// Who and when.
-    fn stamp(&mut self) -> Stamp<'_>;
 
     /// Checks the record as it would be stored: a request is judged by what comes of it.
     ///

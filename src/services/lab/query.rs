@@ -50,14 +50,14 @@ pub(crate) fn page<R: LabRecord, F: Copy + PartialEq>(
     access: &impl Access,
     ask: &Ask<'_>,
     projection: Option<&Vec<F>>,
-    project: fn(&R, &[F]) -> R,
+    project: fn(R, &[F]) -> R,
 ) -> Result<Page<R>> {
     let query = ask.query()?;
     let mut page = access.read(|view| view.query::<R>(&query))?;
     page.items.iter_mut().for_each(LabRecord::finish);
     if let Some(fields) = projection.filter(|fields| !fields.is_empty()) {
         let fields = lists::distinct("projection", fields)?;
-        page.items.iter_mut().for_each(|record| *record = project(record, &fields));
+        page.items.iter_mut().for_each(|record| *record = project(std::mem::take(record), &fields));
     }
     Ok(page)
 }

@@ -7,11 +7,10 @@ use std::collections::BTreeSet;
 
 use crate::error::{Error, Result};
 use crate::filter::check_substitutions;
-use crate::model::products::product::product_index;
 use crate::model::{
     CreateProductRequest, CreateProductsPartialSuccess, DeleteProductsPartialSuccess, Operation, PagedProducts,
-    Product, ProductField, ProductOperations, ProductOrderBy, QueryProductValuesRequest, QueryProductsRequest,
-    Resource, UpdateProductRequest, UpdateProductsPartialSuccess, split_entry_value,
+    Product, ProductField, ProductOperations, QueryProductValuesRequest, QueryProductsRequest, Resource,
+    UpdateProductRequest, UpdateProductsPartialSuccess, split_entry_value, text_of,
 };
 use crate::services::batch::{self, Umbrella};
 use crate::services::lists;
@@ -252,7 +251,7 @@ fn create(draft: &mut Draft<'_>, request: CreateProductRequest) -> Result<Produc
     key::push_str(&mut entry, part_number);
     // Before an id is taken, so that a refused batch drafts nothing and costs no commit.
     draft.require(None, &product, What::Created)?;
-    if let Some(other) = draft.find::<Product>(product_index::PART_NUMBER, &entry)? {
+    if let Some(other) = draft.find::<Product>(Product::BY_PART_NUMBER, &entry)? {
         let other = draft.visible_id::<Product>(other)?;
         return Err(Error::conflict(format!(
             "the part number {part_number:?} belongs to another product; update that one, or choose another number"
@@ -268,13 +267,7 @@ fn create(draft: &mut Draft<'_>, request: CreateProductRequest) -> Result<Produc
 fn to_query(request: &QueryProductsRequest) -> Result<Query<'_>> {
     lists::check("projection", request.projection.as_ref().map_or(0, Vec::len))?;
     let descending = request.descending.unwrap_or_default();
-    let path = match request.order_by.unwrap_or_default() {
-        ProductOrderBy::Id => "id",
-        ProductOrderBy::Family => "family",
-        ProductOrderBy::PartNumber => "partNumber",
-        ProductOrderBy::Name => "name",
-        ProductOrderBy::UpdatedAt => "updatedAt",
-    };
+    let path = request.order_by.unwrap_or_default().path();
     Ok(Query {
         filter: request.filter.as_deref(),
         substitutions: request.substitutions.as_deref().unwrap_or_default(),
@@ -298,7 +291,7 @@ fn filtered_values(
         ..Query::default()
     };
     let mut values = BTreeSet::new();
-    view.for_each_match::<Product>(&query, |product| values.extend(product.value_text(field)))?;
+    view.for_each_match::<Product>(&query, |product| values.extend(text_of(&product, field.path())))?;
     Ok(values)
 }
 
@@ -322,10 +315,10 @@ fn all_values_counted(
     let visibility = view.visibility(Product::KIND);
     let index = match field {
         ProductField::Id => return all_ids(view, &visibility),
-        ProductField::Family => product_index::FAMILY,
-        ProductField::PartNumber => product_index::PART_NUMBER,
-        ProductField::Name => product_index::NAME,
-        ProductField::UpdatedAt => product_index::UPDATED_AT,
+        ProductField::Family => Product::BY_FAMILY,
+        ProductField::PartNumber => Product::BY_PART_NUMBER,
+        ProductField::Name => Product::BY_NAME,
+        ProductField::UpdatedAt => Product::BY_UPDATED_AT,
     };
     let mut prefix = Vec::new();
     if field != ProductField::UpdatedAt {
@@ -372,7 +365,7 @@ fn first_visible(
 /// The ids of all visible products: every product has a part number, so its index names them all.
 fn all_ids(view: &View<'_>, visibility: &Visibility) -> Result<BTreeSet<String>> {
     let mut ids = BTreeSet::new();
-    view.index_scan(Product::KIND, product_index::PART_NUMBER, &[], |_, key, workspace| {
+    view.index_scan(Product::KIND, Product::BY_PART_NUMBER, &[], |_, key, workspace| {
         if std::str::from_utf8(workspace).is_ok_and(|workspace| visibility.allows(workspace)) {
             ids.insert(key.to_id(IdForm::Guid));
         }

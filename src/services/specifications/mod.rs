@@ -4,12 +4,11 @@
 mod tests;
 
 use crate::error::{Error, Result};
-use crate::model::specifications::specification::specification_index;
 use crate::model::{
     CreateSpecificationRequest, CreateSpecificationsPartialSuccess, CreateSpecificationsRequest, CreatedSpecification,
     DeleteSpecificationsPartialSuccess, Operation, PagedSpecifications, QuerySpecificationsRequest, Resource,
-    Specification, SpecificationOrderBy, UpdateSpecificationRequest, UpdateSpecificationsPartialSuccess,
-    UpdateSpecificationsRequest, UpdatedSpecification, V1Operations,
+    Specification, UpdateSpecificationRequest, UpdateSpecificationsPartialSuccess, UpdateSpecificationsRequest,
+    UpdatedSpecification, V1Operations,
 };
 use crate::services::batch::{self, Umbrella};
 use crate::services::lists;
@@ -195,7 +194,7 @@ fn check_free(draft: &Draft<'_>, spec: &Specification) -> Result<()> {
     for part in [&product, &text(&spec.workspace), &spec_id] {
         key::push_str(&mut entry, part);
     }
-    let other = draft.find::<Specification>(specification_index::SPEC, &entry)?;
+    let other = draft.find::<Specification>(Specification::BY_SPEC, &entry)?;
     match other.filter(|other| Some(*other) != spec.key()) {
         Some(other) => Err(Error::conflict(format!(
             "the product {product:?} already has a specification {spec_id:?} in this workspace"
@@ -234,10 +233,7 @@ fn to_query(request: &QuerySpecificationsRequest) -> Result<Query<'_>> {
     }
     lists::check("productIds", request.product_ids.len())?;
     lists::check("projection", request.projection.as_ref().map_or(0, Vec::len))?;
-    let path = match request.order_by.unwrap_or_default() {
-        SpecificationOrderBy::Id => "id",
-        SpecificationOrderBy::SpecId => "specId",
-    };
+    let path = request.order_by.unwrap_or_default().path();
     let descending = request.order_by_descending.unwrap_or_default() && request.order_by.is_some();
     Ok(Query {
         filter: request.filter.as_deref(),

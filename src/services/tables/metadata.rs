@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, HashSet};
 use crate::columnar::TableSchema;
 use crate::error::{Error, Result};
 use crate::model::Resource;
-use crate::model::tables::data::{Column, ColumnProjection};
 use crate::model::tables::table::{
     ColumnMetadataPatch, CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest, ModifyTableRequest,
     ModifyTablesPartialSuccess, ModifyTablesRequest, PagedTables, QueryTablesRequest, TableId, TableMetadata,
@@ -107,15 +106,7 @@ fn check_take(take: Option<i64>) -> Result<usize> {
 }
 
 fn order(order_by: Option<TableOrderBy>, descending: bool) -> Vec<OrderTerm> {
-    let path = match order_by {
-        None => return Vec::new(),
-        Some(TableOrderBy::CreatedAt) => "createdAt",
-        Some(TableOrderBy::MetadataModifiedAt) => "metadataModifiedAt",
-        Some(TableOrderBy::Name) => "name",
-        Some(TableOrderBy::NumberOfRows) => "rowCount",
-        Some(TableOrderBy::RowsModifiedAt) => "rowsModifiedAt",
-    };
-    vec![OrderTerm { path, descending }]
+    order_by.map(|order_by| OrderTerm { path: order_by.path(), descending }).into_iter().collect()
 }
 
 pub(in crate::services) fn list(view: &View<'_>, request: &ListTablesRequest) -> Result<PagedTables> {
@@ -145,14 +136,9 @@ pub(in crate::services) fn query(view: &View<'_>, request: &QueryTablesRequest) 
         .transpose()?;
     let projection = request.projection.as_deref().map(|list| lists::distinct("projection", list)).transpose()?;
     if let (Some(projection), Some(order_by)) = (&projection, request.order_by) {
-        let needed = match order_by {
-            TableOrderBy::CreatedAt => TableProjection::CreatedAt,
-            TableOrderBy::MetadataModifiedAt => TableProjection::MetadataModifiedAt,
-            TableOrderBy::Name => TableProjection::Name,
-            TableOrderBy::NumberOfRows => TableProjection::RowCount,
-            TableOrderBy::RowsModifiedAt => TableProjection::RowsModifiedAt,
-        };
-        if !projection.contains(&needed) {
+        let is_there = |member: &TableProjection| member.path() == order_by.path();
+        if !projection.iter().any(is_there) {
+            let needed = TableProjection::ALL.iter().copied().find(is_there).unwrap_or_default();
             return Err(Error::invalid(format!("tables sorted by {order_by} must be projected with {needed}"))
                 .at_member("projection"));
         }
@@ -174,36 +160,11 @@ pub(in crate::services) fn query(view: &View<'_>, request: &QueryTablesRequest) 
     Ok((PagedTables { tables, continuation_token: page.continuation_token }, plan))
 }
 
+/// The table with what the projection lists; its id alone when it lists nothing.
 fn project(table: TableMetadata, projection: &[TableProjection]) -> TableMetadata {
-    use TableProjection as P;
-    let has = |member| projection.contains(&member);
-    let members = [P::ColumnName, P::ColumnDataType, P::ColumnColumnType, P::ColumnProperties];
-    let is_whole = members.into_iter().all(has);
-    let projected_columns = (!is_whole && members.into_iter().any(has)).then(|| {
-        let columns = table.columns.iter().flatten().cloned();
-        let project = |column: Column| ColumnProjection {
-            name: has(P::ColumnName).then_some(column.name),
-            data_type: has(P::ColumnDataType).then_some(column.data_type),
-            column_type: has(P::ColumnColumnType).then_some(column.column_type),
-            properties: has(P::ColumnProperties).then_some(column.properties),
-        };
-        columns.map(project).collect()
-    });
-    TableMetadata {
-        projected_columns,
-        column_count: if has(P::ColumnCount) { table.columns.as_ref().map(|all| all.len() as i64) } else { None },
-        id: table.id,
-        name: table.name.filter(|_| has(P::Name)),
-        columns: table.columns.filter(|_| is_whole),
-        created_at: table.created_at.filter(|_| has(P::CreatedAt)),
-        metadata_modified_at: table.metadata_modified_at.filter(|_| has(P::MetadataModifiedAt)),
-        metadata_revision: table.metadata_revision.filter(|_| has(P::MetadataRevision)),
-        properties: table.properties.filter(|_| has(P::Properties)),
-        row_count: table.row_count.filter(|_| has(P::RowCount)),
-        rows_modified_at: table.rows_modified_at.filter(|_| has(P::RowsModifiedAt)),
-        supports_append: table.supports_append.filter(|_| has(P::SupportsAppend)),
-        test_result_id: table.test_result_id.filter(|_| has(P::TestResultId)),
-        workspace: table.workspace.filter(|_| has(P::Workspace)),
+    match projection {
+        [] => TableMetadata { id: table.id, ..TableMetadata::default() },
+        projection => table.project(projection),
     }
 }
 

@@ -7,17 +7,16 @@ mod tests;
 
 use crate::error::Result;
 use crate::model::test_plans::requests::{
-    CreateTestPlanRequest, CreateTestPlansPartialSuccessResponse, DeleteTestPlansPartialSuccessResponse,
-    PagedTestPlans, QueryTestPlansRequest, ScheduleTestPlansRequest, ScheduleTestPlansResponse, TestPlanOrderBy,
-    UpdateTestPlansRequest, UpdateTestPlansResponse, project_test_plan,
+    CreateTestPlansPartialSuccessResponse, DeleteTestPlansPartialSuccessResponse, PagedTestPlans,
+    QueryTestPlansRequest, ScheduleTestPlansRequest, ScheduleTestPlansResponse, UpdateTestPlansRequest,
+    UpdateTestPlansResponse,
 };
-use crate::model::test_plans::template::TestPlanTemplate;
+use crate::model::test_plans::template::{CreateTestPlanTemplateRequest, TestPlanTemplate, TestPlanTemplateOrderBy};
 use crate::model::test_plans::template_requests::{
-    CreateTestPlanTemplatePartialSuccessResponse, CreateTestPlanTemplateRequest,
-    DeleteTestPlanTemplatesPartialSuccessResponse, PagedTestPlanTemplates, QueryTestPlanTemplatesRequest,
-    TestPlanTemplateOrderBy, project_test_plan_template,
+    CreateTestPlanTemplatePartialSuccessResponse, DeleteTestPlanTemplatesPartialSuccessResponse,
+    PagedTestPlanTemplates, QueryTestPlanTemplatesRequest,
 };
-use crate::model::test_plans::test_plan::TestPlan;
+use crate::model::test_plans::test_plan::{CreateTestPlanRequest, TestPlan, TestPlanOrderBy};
 use crate::services::lab::batch;
 use crate::services::lab::query::{self, Ask};
 use crate::session::{Access, Plan};
@@ -147,7 +146,7 @@ impl<A: Access> TestPlanService for A {
     }
 
     fn query_test_plans(&self, request: QueryTestPlansRequest) -> Result<PagedTestPlans> {
-        let page = query::page(self, &plan_ask(&request), request.projection.as_ref(), project_test_plan)?;
+        let page = query::page(self, &plan_ask(&request), request.projection.as_ref(), TestPlan::project)?;
         Ok(PagedTestPlans {
             test_plans: page.items,
             continuation_token: page.continuation_token,
@@ -194,7 +193,7 @@ impl<A: Access> TestPlanService for A {
     }
 
     fn query_test_plan_templates(&self, request: QueryTestPlanTemplatesRequest) -> Result<PagedTestPlanTemplates> {
-        let page = query::page(self, &template_ask(&request), request.projection.as_ref(), project_test_plan_template)?;
+        let page = query::page(self, &template_ask(&request), request.projection.as_ref(), TestPlanTemplate::project)?;
         Ok(PagedTestPlanTemplates {
             test_plan_templates: page.items,
             continuation_token: page.continuation_token,
@@ -225,10 +224,7 @@ fn plan_ask(request: &QueryTestPlansRequest) -> Ask<'_> {
         substitutions: request.substitutions.as_ref(),
         take: request.take,
         continuation_token: request.continuation_token.as_deref(),
-        order_by: request.order_by.map(|order| match order {
-            TestPlanOrderBy::Id => "id",
-            TestPlanOrderBy::UpdatedAt => "updatedAt",
-        }),
+        order_by: request.order_by.map(TestPlanOrderBy::path),
         descending: request.descending.unwrap_or_default(),
         return_count: request.return_count.unwrap_or_default(),
         projection_len: request.projection.as_ref().map_or(0, Vec::len),
@@ -241,13 +237,7 @@ fn template_ask(request: &QueryTestPlanTemplatesRequest) -> Ask<'_> {
         substitutions: request.substitutions.as_ref(),
         take: request.take,
         continuation_token: request.continuation_token.as_deref(),
-        order_by: request.order_by.map(|order| match order {
-            TestPlanTemplateOrderBy::Id => "id",
-            TestPlanTemplateOrderBy::Name => "name",
-            TestPlanTemplateOrderBy::TemplateGroup => "templateGroup",
-            TestPlanTemplateOrderBy::CreatedAt => "createdAt",
-            TestPlanTemplateOrderBy::UpdatedAt => "updatedAt",
-        }),
+        order_by: request.order_by.map(TestPlanTemplateOrderBy::path),
         descending: request.descending.unwrap_or_default(),
         return_count: false,
         projection_len: request.projection.as_ref().map_or(0, Vec::len),

@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::error::{ApiError, Error, ErrorKind, Result};
-use crate::model::Resource;
 use crate::model::lab::execution::{
     ExecuteWorkItemResponse, ExecutionDefinition, ExecutionResult, Job, JobExecution, JobExecutionResult,
     ManualExecutionResult, NoneExecutionResult, NotebookExecution, NotebookExecutionResult, ScheduleExecutionResult,
@@ -18,9 +17,10 @@ use crate::model::lab::execution::{
 };
 use crate::model::lab::execution_event::{EventType, ExecutionEvent, ExecutionEventBase, ExecutionEventDetail};
 use crate::model::work_items::work_item::WorkItem;
+use crate::model::{Resource, Stamped as _};
 use crate::records::{Space, envelope};
 use crate::services::lab::actions::{Runs, Situation, Step, invalid_state, resolve};
-use crate::services::lab::{LabRecord, not_found, placeholders};
+use crate::services::lab::{not_found, placeholders};
 use crate::session::{Access, Draft, JobRequest, JobRunner, NotebookRequest, Session, What};
 use crate::value::wire::record;
 use crate::value::{Action, limits};
@@ -39,7 +39,6 @@ record! {
         /// Who triggered it.
         pub triggered_by: String,
         /// When it was triggered.
-        #[serde(with = "crate::value::time::opt")]
         pub triggered_at: Option<chrono::DateTime<chrono::Utc>>,
     }
 }

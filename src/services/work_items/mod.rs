@@ -12,20 +12,18 @@ pub(crate) use execute::recover_intents;
 
 use crate::error::Result;
 use crate::model::lab::execution::ExecuteWorkItemResponse;
-use crate::model::work_items::projection::project_work_item;
 use crate::model::work_items::requests::{
-    CreateWorkItemRequest, CreateWorkItemsPartialSuccessResponse, DeleteWorkItemsPartialSuccessResponse,
-    PagedWorkItems, QueryWorkItemsRequest, ScheduleWorkItemsPartialSuccessResponse, ScheduleWorkItemsRequest,
-    UpdateWorkItemsPartialSuccessResponse, UpdateWorkItemsRequest, WorkItemOrderBy,
+    CreateWorkItemsPartialSuccessResponse, DeleteWorkItemsPartialSuccessResponse, PagedWorkItems,
+    QueryWorkItemsRequest, ScheduleWorkItemsPartialSuccessResponse, ScheduleWorkItemsRequest,
+    UpdateWorkItemsPartialSuccessResponse, UpdateWorkItemsRequest,
 };
-use crate::model::work_items::template::WorkItemTemplate;
+use crate::model::work_items::template::{CreateWorkItemTemplateRequest, WorkItemTemplate, WorkItemTemplateOrderBy};
 use crate::model::work_items::template_requests::{
-    CreateWorkItemTemplateRequest, CreateWorkItemTemplatesPartialSuccessResponse,
-    DeleteWorkItemTemplatesPartialSuccessResponse, PagedWorkItemTemplates, QueryWorkItemTemplatesRequest,
-    UpdateWorkItemTemplatesPartialSuccessResponse, UpdateWorkItemTemplatesRequest, WorkItemTemplateOrderBy,
-    project_template,
+    CreateWorkItemTemplatesPartialSuccessResponse, DeleteWorkItemTemplatesPartialSuccessResponse,
+    PagedWorkItemTemplates, QueryWorkItemTemplatesRequest, UpdateWorkItemTemplatesPartialSuccessResponse,
+    UpdateWorkItemTemplatesRequest,
 };
-use crate::model::work_items::work_item::WorkItem;
+use crate::model::work_items::work_item::{CreateWorkItemRequest, WorkItem, WorkItemOrderBy};
 use crate::services::lab::batch;
 use crate::services::lab::query::{self, Ask};
 use crate::session::{Access, Plan};
@@ -178,7 +176,7 @@ impl<A: Access> WorkItemService for A {
     }
 
     fn query_work_items(&self, request: QueryWorkItemsRequest) -> Result<PagedWorkItems> {
-        let page = query::page(self, &item_ask(&request), request.projection.as_ref(), project_work_item)?;
+        let page = query::page(self, &item_ask(&request), request.projection.as_ref(), WorkItem::project)?;
         Ok(PagedWorkItems {
             work_items: page.items,
             continuation_token: page.continuation_token,
@@ -241,7 +239,7 @@ impl<A: Access> WorkItemService for A {
     }
 
     fn query_work_item_templates(&self, request: QueryWorkItemTemplatesRequest) -> Result<PagedWorkItemTemplates> {
-        let page = query::page(self, &template_ask(&request), request.projection.as_ref(), project_template)?;
+        let page = query::page(self, &template_ask(&request), request.projection.as_ref(), WorkItemTemplate::project)?;
         Ok(PagedWorkItemTemplates {
             work_item_templates: page.items,
             continuation_token: page.continuation_token,
@@ -284,10 +282,7 @@ fn item_ask(request: &QueryWorkItemsRequest) -> Ask<'_> {
         substitutions: request.substitutions.as_ref(),
         take: request.take,
         continuation_token: request.continuation_token.as_deref(),
-        order_by: request.order_by.map(|order| match order {
-            WorkItemOrderBy::Id => "id",
-            WorkItemOrderBy::UpdatedAt => "updatedAt",
-        }),
+        order_by: request.order_by.map(WorkItemOrderBy::path),
         descending: request.descending.unwrap_or_default(),
         return_count: request.return_count.unwrap_or_default(),
         projection_len: request.projection.as_ref().map_or(0, Vec::len),
@@ -300,13 +295,7 @@ fn template_ask(request: &QueryWorkItemTemplatesRequest) -> Ask<'_> {
         substitutions: request.substitutions.as_ref(),
         take: request.take,
         continuation_token: request.continuation_token.as_deref(),
-        order_by: request.order_by.map(|order| match order {
-            WorkItemTemplateOrderBy::Id => "id",
-            WorkItemTemplateOrderBy::Name => "name",
-            WorkItemTemplateOrderBy::TemplateGroup => "templateGroup",
-            WorkItemTemplateOrderBy::CreatedAt => "createdAt",
-            WorkItemTemplateOrderBy::UpdatedAt => "updatedAt",
-        }),
+        order_by: request.order_by.map(WorkItemTemplateOrderBy::path),
         descending: request.descending.unwrap_or_default(),
         return_count: false,
         projection_len: request.projection.as_ref().map_or(0, Vec::len),

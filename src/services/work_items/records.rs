@@ -7,31 +7,13 @@ use crate::model::lab::dashboard::Dashboard;
 use crate::model::lab::state::State;
 use crate::model::work_items::template::WorkItemTemplate;
 use crate::model::work_items::work_item::WorkItem;
-use crate::services::lab::{LabRecord, Stamp, Stateful, checks, placeholders};
-use crate::value::RecordKey;
+use crate::services::lab::{LabRecord, Stateful, checks, placeholders};
 
 impl LabRecord for WorkItem {
     const NOT_FOUND: &'static str = "Skyline.WorkOrder.WorkItemNotFoundOrNoAccess";
 
-    fn set_key(&mut self, key: RecordKey) {
-        self.id = Some(key.into());
-    }
-
-    fn workspace_mut(&mut self) -> &mut Option<String> {
-        &mut self.workspace
-    }
-
     fn dashboard_mut(&mut self) -> &mut Option<Dashboard> {
         &mut self.dashboard
-    }
-
-    fn stamp(&mut self) -> Stamp<'_> {
-        Stamp {
-            created_by: &mut self.created_by,
-            created_at: &mut self.created_at,
-            updated_by: &mut self.updated_by,
-            updated_at: &mut self.updated_at,
-        }
     }
 
     fn check(&self) -> Result<()> {
@@ -78,25 +60,8 @@ pub(super) fn planned_start(item: &WorkItem) -> Option<DateTime<Utc>> {
 impl LabRecord for WorkItemTemplate {
     const NOT_FOUND: &'static str = "Skyline.WorkOrder.WorkItemTemplateNotFoundOrNoAccess";
 
-    fn set_key(&mut self, key: RecordKey) {
-        self.id = Some(key.into());
-    }
-
-    fn workspace_mut(&mut self) -> &mut Option<String> {
-        &mut self.workspace
-    }
-
     fn dashboard_mut(&mut self) -> &mut Option<Dashboard> {
         &mut self.dashboard
-    }
-
-    fn stamp(&mut self) -> Stamp<'_> {
-        Stamp {
-            created_by: &mut self.created_by,
-            created_at: &mut self.created_at,
-            updated_by: &mut self.updated_by,
-            updated_at: &mut self.updated_at,
-        }
     }
 
     fn check(&self) -> Result<()> {

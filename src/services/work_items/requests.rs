@@ -4,11 +4,13 @@ use crate::error::Result;
 use crate::model::lab::resources::{
     ResourceDefinition, ResourcePatch, ResourcesDefinition, ScheduleResourceDefinition, ScheduleResourcesDefinition,
     ScheduleSystemResourceDefinition, SystemResourceDefinition, SystemResourcePatch, TemplateResourceDefinition,
+    TemplateResourcesDefinition,
 };
 use crate::model::lab::state::State;
-use crate::model::work_items::requests::{CreateWorkItemRequest, ScheduleWorkItemRequest, UpdateWorkItemRequest};
 use crate::model::work_items::template::WorkItemTemplate;
-use crate::model::work_items::work_item::WorkItem;
+use crate::model::work_items::work_item::{
+    CreateWorkItemRequest, ScheduleWorkItemRequest, UpdateWorkItemRequest, WorkItem,
+};
 use crate::services::lab::{Amendment, Creation, Stateful, batch, checks, merge};
 use crate::session::{Draft, What};
 use crate::value::Patch;
@@ -25,42 +27,32 @@ impl Creation for CreateWorkItemRequest {
     fn build(self, draft: &Draft<'_>) -> Result<WorkItem> {
         let state = self.state.as_deref().map(checks::state).transpose()?.unwrap_or_default();
         let template = batch::template::<WorkItemTemplate>(draft, self.template_id.as_ref())?.unwrap_or_default();
-        let mut timeline = self.timeline;
-        if let Some(estimate) = template.timeline.as_ref().and_then(|timeline| timeline.estimated_duration_in_seconds) {
-            timeline.get_or_insert_default().estimated_duration_in_seconds.get_or_insert(estimate);
+        let mut item = self.into_record();
+        if let Some(estimate) = template.timeline.and_then(|timeline| timeline.estimated_duration_in_seconds) {
+            item.timeline.get_or_insert_default().estimated_duration_in_seconds.get_or_insert(estimate);
         }
-        Ok(WorkItem {
-            name: self.name,
-            r#type: merge::inherited(self.r#type, template.r#type.as_ref()),
-            state: Some(state),
-            substate: Some(state.as_str().to_owned()),
-            description: merge::inherited(self.description, template.description.as_ref()),
-            parent_id: self.parent_id,
-            template_id: self.template_id,
-            assigned_to: self.assigned_to,
-            requested_by: self.requested_by,
-            test_program: merge::inherited(self.test_program, template.test_program.as_ref()),
-            part_number: self.part_number,
-            workspace: self.workspace,
-            workflow_id: merge::inherited(self.workflow_id, template.workflow_id.as_ref()),
-            timeline,
-            resources: inherited_resources(self.resources, &template),
-            execution_actions: merge::inherited(self.execution_actions, template.execution_actions.as_ref()),
-            file_ids_from_template: merge::inherited(self.file_ids_from_template, template.file_ids.as_ref()),
-            properties: merge::inherited_map(self.properties, template.properties.as_ref()),
-            dashboard: merge::inherited(self.dashboard, template.dashboard.as_ref()),
-            execution_history: Some(Vec::new()),
-            ..WorkItem::default()
-        })
+        item.state = Some(state);
+        item.substate = Some(state.as_str().to_owned());
+        item.r#type = item.r#type.or(template.r#type);
+        item.description = item.description.or(template.description);
+        item.test_program = item.test_program.or(template.test_program);
+        item.workflow_id = item.workflow_id.or(template.workflow_id);
+        item.resources = inherited_resources(item.resources, template.resources);
+        item.execution_actions = item.execution_actions.or(template.execution_actions);
+        item.file_ids_from_template = item.file_ids_from_template.or(template.file_ids);
+        item.properties = merge::inherited_map(item.properties, template.properties);
+        item.dashboard = item.dashboard.or(template.dashboard);
+        item.execution_history = Some(Vec::new());
+        Ok(item)
     }
 }
 
 /// The resources of a new item: each filter that the request does not give comes from the template.
 fn inherited_resources(
     request: Option<ResourcesDefinition>,
-    template: &WorkItemTemplate,
+    template: Option<TemplateResourcesDefinition>,
 ) -> Option<ResourcesDefinition> {
-    let Some(template) = &template.resources else { return request };
+    let Some(template) = template else { return request };
     let mut resources = request.unwrap_or_default();
     let filter = |group: &Option<TemplateResourceDefinition>| group.as_ref().and_then(|group| group.filter.clone());
     for (group, from) in [
@@ -86,27 +78,17 @@ impl Amendment for UpdateWorkItemRequest {
         self.id.as_deref()
     }
 
-    fn amend(self, item: &mut WorkItem, replace: bool) -> Result<()> {
+    fn amend(mut self, item: &mut WorkItem, replace: bool) -> Result<()> {
+        self.apply_to(item);
         match self.state {
             Patch::Absent => {}
             Patch::Null => item.set_state(State::New),
             Patch::Value(text) => item.set_state(checks::state(&text)?),
         }
-        self.name.apply(&mut item.name);
-        self.description.apply(&mut item.description);
-        self.parent_id.apply(&mut item.parent_id);
-        self.assigned_to.apply(&mut item.assigned_to);
-        self.requested_by.apply(&mut item.requested_by);
-        self.test_program.apply(&mut item.test_program);
-        self.part_number.apply(&mut item.part_number);
         if self.workspace.is_some() {
             item.workspace = self.workspace;
         }
-        merge::object(&mut item.timeline, self.timeline, |timeline, patch| {
-            patch.earliest_start_date_time.apply(&mut timeline.earliest_start_date_time);
-            patch.due_date_time.apply(&mut timeline.due_date_time);
-            patch.estimated_duration_in_seconds.apply(&mut timeline.estimated_duration_in_seconds);
-        });
+        merge::object(&mut item.timeline, self.timeline, |timeline, mut patch| patch.apply_to(timeline));
         merge::object(&mut item.resources, self.resources, |resources, patch| {
             merge_group(&mut resources.assets, patch.assets, replace);
             merge_group(&mut resources.duts, patch.duts, replace);
@@ -143,13 +125,9 @@ impl Amendment for ScheduleWorkItemRequest {
         self.id.as_deref()
     }
 
-    fn amend(self, item: &mut WorkItem, replace: bool) -> Result<()> {
-        self.assigned_to.apply(&mut item.assigned_to);
-        merge::object(&mut item.schedule, self.schedule, |schedule, patch| {
-            patch.planned_start_date_time.apply(&mut schedule.planned_start_date_time);
-            patch.planned_end_date_time.apply(&mut schedule.planned_end_date_time);
-            patch.planned_duration_in_seconds.apply(&mut schedule.planned_duration_in_seconds);
-        });
+    fn amend(mut self, item: &mut WorkItem, replace: bool) -> Result<()> {
+        self.apply_to(item);
+        merge::object(&mut item.schedule, self.schedule, |schedule, mut patch| patch.apply_to(schedule));
         schedule_resources(&mut item.resources, self.resources, replace);
         item.follow_schedule(planned_start(item))
     }

@@ -2,8 +2,9 @@
 
 use crate::error::Result;
 use crate::model::lab::resources::{TemplateResourceDefinition, TemplateResourcePatch};
-use crate::model::work_items::template::WorkItemTemplate;
-use crate::model::work_items::template_requests::{CreateWorkItemTemplateRequest, UpdateWorkItemTemplateRequest};
+use crate::model::work_items::template::{
+    CreateWorkItemTemplateRequest, UpdateWorkItemTemplateRequest, WorkItemTemplate,
+};
 use crate::services::lab::{Amendment, Creation, merge};
 use crate::session::{Draft, What};
 use crate::value::Patch;
@@ -16,25 +17,7 @@ impl Creation for CreateWorkItemTemplateRequest {
     }
 
     fn build(self, _draft: &Draft<'_>) -> Result<WorkItemTemplate> {
-        Ok(WorkItemTemplate {
-            name: self.name,
-            template_group: self.template_group,
-            r#type: self.r#type,
-            product_families: self.product_families,
-            part_numbers: self.part_numbers,
-            summary: self.summary,
-            description: self.description,
-            test_program: self.test_program,
-            timeline: self.timeline,
-            resources: self.resources,
-            execution_actions: self.execution_actions,
-            file_ids: self.file_ids,
-            workspace: self.workspace,
-            properties: self.properties,
-            dashboard: self.dashboard,
-            workflow_id: self.workflow_id,
-            ..WorkItemTemplate::default()
-        })
+        Ok(self.into_record())
     }
 }
 
@@ -46,22 +29,15 @@ impl Amendment for UpdateWorkItemTemplateRequest {
         self.id.as_deref()
     }
 
-    fn amend(self, template: &mut WorkItemTemplate, replace: bool) -> Result<()> {
-        self.name.apply(&mut template.name);
-        self.template_group.apply(&mut template.template_group);
-        self.summary.apply(&mut template.summary);
-        self.description.apply(&mut template.description);
-        self.test_program.apply(&mut template.test_program);
-        self.workflow_id.apply(&mut template.workflow_id);
+    fn amend(mut self, template: &mut WorkItemTemplate, replace: bool) -> Result<()> {
+        self.apply_to(template);
         if self.workspace.is_some() {
             template.workspace = self.workspace;
         }
         merge::strings(&mut template.product_families, self.product_families, replace);
         merge::strings(&mut template.part_numbers, self.part_numbers, replace);
         merge::strings(&mut template.file_ids, self.file_ids, replace);
-        merge::object(&mut template.timeline, self.timeline, |timeline, patch| {
-            patch.estimated_duration_in_seconds.apply(&mut timeline.estimated_duration_in_seconds);
-        });
+        merge::object(&mut template.timeline, self.timeline, |timeline, mut patch| patch.apply_to(timeline));
         merge::object(&mut template.resources, self.resources, |resources, patch| {
             merge_group(&mut resources.assets, patch.assets);
             merge_group(&mut resources.duts, patch.duts);

@@ -9,7 +9,7 @@ use crate::disk::MemoryDisk;
 use crate::error::{Error, ErrorKind};
 use crate::model::lab::execution_event::ExecutionEventDetail;
 use crate::model::lab::state::State;
-use crate::model::work_items::requests::UpdateWorkItemRequest;
+use crate::model::work_items::work_item::UpdateWorkItemRequest;
 use crate::session::{
     FreshIdRunner, Identity, JobRequest, JobRunner, NotebookRequest, Position, QueueFailure, Session, What,
 };

@@ -56,7 +56,7 @@ impl SearchOutbox {
 
     /// Replaces the list of resources, before the index is first opened.
     #[cfg(test)]
-    pub(in crate::session) fn set_registry(&self, registry: &'static [Registered]) {
+    pub(crate) fn set_registry(&self, registry: &'static [Registered]) {
         assert!(self.registry.set(registry).is_ok());
     }
 

@@ -6,85 +6,41 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::disk::sim::{Fault, Pick, SimDisk, Survival};
 use crate::disk::{Disk, MemoryDisk, Mode, SharedDisk};
 use crate::error::{ErrorKind, Result};
-use crate::model::{Field, Registered, Resource, TextField};
+use crate::model::Registered;
+use crate::model::resource::Resource;
 use crate::services::{SearchRequest, SearchResponse, SearchService};
 use crate::session::{Access, Identity, Session, What};
 use crate::store::{Store, StoreOptions, VerifyLevel};
-use crate::value::id::{IdForm, Kind};
-use crate::value::wire::record;
-use crate::value::{Action, Control, FieldDecl, FieldType, Service};
+use crate::value::{Action, Control, IdForm, Service};
 use crate::{AccessPolicy, Visibility};
 
-record! {
-    /// A resource with text.
-    pub struct Note {
-        /// Id.
-        pub id: String,
-        /// Title.
-        pub title: String,
-        /// Body.
-        pub body: String,
-        /// Workspace.
-        pub workspace: String,
-    }
+/// A resource with text.
+#[derive(Clone, Debug, Default, PartialEq, Resource)]
+#[resource(kind = 201, name = "long note", service = "notes", id(Guid), title(title))]
+#[fields(title)]
+#[text(name(4.0, from(title)), title = 0.1, body = 1.0)]
+pub struct Note {
+    /// Id.
+    pub id: String,
+    /// Title.
+    pub title: String,
+    /// Body.
+    pub body: String,
+    /// Workspace.
+    pub workspace: String,
 }
 
-record! {
-    /// Another resource with text.
-    pub struct Label {
-        /// Id.
-        pub id: String,
-        /// Title.
-        pub title: String,
-        /// Workspace.
-        pub workspace: String,
-    }
-}
-
-impl Resource for Note {
-    const KIND: Kind = Kind { code: 201, name: "long note", service: Service("notes"), id: IdForm::Guid };
-
-    fn id(&self) -> &str {
-        &self.id
-    }
-    fn workspace(&self) -> &str {
-        &self.workspace
-    }
-    fn name(&self) -> &str {
-        &self.title
-    }
-    fn fields() -> &'static [Field<Self>] {
-        static FIELDS: [Field<Note>; 1] =
-            [Field { decl: FieldDecl::new("title", FieldType::String), get: |note, _| note.title.as_str().into() }];
-        &FIELDS
-    }
-    fn text() -> &'static [TextField<Self>] {
-        static TEXT: [TextField<Note>; 3] = [
-            TextField { name: "name", weight: 4.0, get: |note, out| out.push_str(&note.title) },
-            TextField { name: "title", weight: 0.1, get: |note, out| out.push_str(&note.title) },
-            TextField { name: "body", weight: 1.0, get: |note, out| out.push_str(&note.body) },
-        ];
-        &TEXT
-    }
-}
-
-impl Resource for Label {
-    const KIND: Kind = Kind { code: 202, name: "label", service: Service("labels"), id: IdForm::Decimal };
-
-    fn id(&self) -> &str {
-        &self.id
-    }
-    fn workspace(&self) -> &str {
-        &self.workspace
-    }
-    fn fields() -> &'static [Field<Self>] {
-        &[]
-    }
-    fn text() -> &'static [TextField<Self>] {
-        static TEXT: [TextField<Label>; 1] =
-            [TextField { name: "name", weight: 2.0, get: |label, out| out.push_str(&label.title) }];
-        &TEXT
-    }
+/// Another resource with text.
+#[derive(Clone, Debug, Default, PartialEq, Resource)]
+#[resource(kind = 202, name = "label", service = "labels", id(Decimal))]
+#[text(name(2.0, from(title)))]
+pub struct Label {
+    /// Id.
+    pub id: String,
+    /// Title.
+    pub title: String,
+    /// Workspace.
+    pub workspace: String,
 }
 
 static KINDS: [Registered; 2] = [Registered::of::<Note>(), Registered::of::<Label>()];

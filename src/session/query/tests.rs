@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::{OrderTerm, Page, Plan, Query};
 use crate::disk::MemoryDisk;
 use crate::error::Result;
-use crate::model::{Field, Index, Resource};
+use crate::model::resource::{Field, Index, Resource};
 use crate::session::{Access, Identity, Session, What};
 use crate::store::{Store, StoreOptions};
 use crate::value::id::{IdForm, Kind};

@@ -1,0 +1,399 @@
+//! What a resource declares besides its members.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{format_ident, quote};
+use syn::{DeriveInput, Error, Ident, LitStr, Result};
+
+use crate::node::{Node, Path, camel_case, groups, nodes, paths, plain};
+use crate::record::{self, Form, Member};
+use crate::{lists, requests};
+
+/// What an entry of `#[fields]` may say about its field; anything else in its brackets is a nested member.
+const OPTIONS: [&str; 9] = ["also", "equality", "hidden", "of", "within", "get", "at", "from", "or_empty"];
+/// Types of fields that have a name, for fields whose type does not follow from a member.
+const TYPES: [&str; 8] = ["Bool", "String", "DecimalId", "Int", "Double", "Time", "Strings", "Map"];
+
+/// A field that filters see.
+struct Field {
+    path: Path,
+    aliases: Vec<LitStr>,
+    ops: Ident,
+    ty: TokenStream,
+    value: TokenStream,
+    /// Whether nothing but the member that the path begins with is read.
+    is_member: bool,
+}
+
+fn fields(input: &DeriveInput) -> Result<Vec<Field>> {
+    let nodes = nodes(&input.attrs, "fields")?;
+    let is_option = |node: &Node| OPTIONS.iter().any(|option| node.is(option));
+    paths(&nodes, is_option)?.into_iter().map(|(path, options)| field(&input.ident, path, &options)).collect()
+}
+
+fn field(record: &Ident, path: Path, options: &[Node]) -> Result<Field> {
+    let part = quote!(crate::value::part);
+    let root = Ident::new("record", Span::call_site());
+    let (mut aliases, mut ops) = (Vec::new(), Ident::new("All", Span::call_site()));
+    let (mut ty, mut own, mut or_empty) = (None, None, false);
+    let mut source = path.clone();
+    for option in options {
+        let name = option.name()?;
+        match plain(name).as_str() {
+            "also" => aliases = option.children().iter().map(|alias| alias.text().cloned()).collect::<Result<_>>()?,
+            "equality" => ops = Ident::new("Equality", name.span()),
+            "hidden" => ops = Ident::new("None", name.span()),
+            "of" => {
+                let of = option.only()?.name()?;
+                let is_known = TYPES.iter().any(|known| of == known);
+                ty = Some(if is_known { quote!(crate::value::FieldType::#of) } else { quote!(#of) });
+            }
+            "within" => {
+                source = Path::of(option.only()?)?;
+                ty = Some(quote!(crate::value::FieldType::Within));
+            }
+            "from" => source = Path::of(option.only()?)?,
+            "get" => own = Some((option.only()?.name()?, false)),
+            "at" => own = Some((option.only()?.name()?, true)),
+            _ => or_empty = true,
+        }
+    }
+    let is_member = own.is_none() && source.head() == path.head();
+    let (inferred, value) = match own {
+        Some((method, false)) => (
+            quote!(#part::type_of_value(|record: &#record| record.#method())),
+            quote!(|record, _| crate::value::Val::from(record.#method())),
+        ),
+        Some((method, true)) => (
+            quote!(#part::type_of_value_at(|record: &#record, env| record.#method(env))),
+            quote!(|record, env| crate::value::Val::from(record.#method(env))),
+        ),
+        None => {
+            let get = source.get(&root);
+            let value =
+                if or_empty { quote!(#part::rows_or_none(#get)) } else { quote!(crate::value::Val::from(#get)) };
+            (quote!(#part::type_of(|record: &#record| #get)), quote!(|record, _| #value))
+        }
+    };
+    Ok(Field { path, aliases, ops, ty: ty.unwrap_or(inferred), value, is_member })
+}
+
+impl Field {
+    fn declaration(&self) -> TokenStream {
+        let Self { path, aliases, ops, ty, .. } = self;
+        quote!(crate::value::FieldDecl::new(#path, #ty).alias(&[#(#aliases),*]).ops(crate::value::Ops::#ops))
+    }
+}
+
+/// What filters see of an element of a list of records.
+pub fn rows(input: &DeriveInput) -> Result<TokenStream> {
+    let fields = fields(input)?;
+    if fields.is_empty() {
+        return Ok(TokenStream::new());
+    }
+    let record = &input.ident;
+    let declarations = fields.iter().map(Field::declaration);
+    let values = fields.iter().enumerate().map(|(place, field)| {
+        let value = &field.value;
+        quote!(#place => {
+            let value: for<'a> fn(&'a Self, ()) -> crate::value::Val<'a> = #value;
+            value(self, ())
+        })
+    });
+    Ok(quote! {
+        impl crate::value::part::Rows for #record {
+            const FIELDS: &'static [crate::value::FieldDecl] = &[#(#declarations),*];
+        }
+
+        impl crate::value::Row for #record {
+            fn val(&self, index: usize) -> crate::value::Val<'_> {
+                match index {
+                    #(#values)*
+                    _ => crate::value::Val::Null,
+                }
+            }
+        }
+    })
+}
+
+/// The first entry that is called `name`.
+fn find<'n>(nodes: &'n [Node], name: &str) -> Option<&'n Node> {
+    nodes.iter().find(|node| node.is(name))
+}
+
+fn needed<'n>(nodes: &'n [Node], name: &str, example: &str) -> Result<&'n Node> {
+    let missing = || Error::new(Span::call_site(), format!("#[resource(…)] needs `{example}`"));
+    find(nodes, name).ok_or_else(missing)
+}
+
+pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
+    let members = record::members(input)?;
+    let wire = record::wire(input, &members, Form::Stored)?;
+    let stored = record::stored(input, &members);
+    let options = nodes(&input.attrs, "resource")?;
+    let fields = fields(input)?;
+    let paths: Vec<String> = fields.iter().map(|field| field.path.wire()).collect();
+    for (place, field) in fields.iter().enumerate() {
+        if paths[..place].contains(&paths[place]) {
+            return Err(Error::new(field.path.span(), format!("the field `{}` is there twice", paths[place])));
+        }
+    }
+    let kind_name = needed(&options, "name", "name = \"fixture\"")?.text()?.value();
+    let resource = resource(&members, &options, &fields)?;
+    let (numbers, indexes) = indexes(input, &paths)?;
+    let texts = texts(input)?;
+    let state = state(input)?;
+    let orders = lists::orders(input, &kind_name, &paths)?;
+    let projections = lists::projections(input, &kind_name)?;
+    let requests = requests::requests(input, &members)?;
+    let stamps = stamps(input, &members);
+    let record = &input.ident;
+    let (declarations, values): (Vec<_>, Vec<_>) =
+        fields.iter().map(|field| (field.declaration(), &field.value)).unzip();
+    let model = quote!(crate::model::resource);
+    Ok(quote! {
+        #wire
+        #stored
+        #orders
+        #projections
+        #requests
+        #stamps
+
+        impl #record { #numbers }
+
+        impl #model::Resource for #record {
+            #resource
+
+            fn fields() -> &'static [#model::Field<Self>] {
+                static FIELDS: &[#model::Field<#record>] =
+                    &[#(#model::Field { decl: #declarations, get: #values }),*];
+                FIELDS
+            }
+
+            fn indexes() -> &'static [#model::Index<Self>] {
+                static INDEXES: &[#model::Index<#record>] = &[#(#indexes),*];
+                INDEXES
+            }
+
+            fn text() -> &'static [#model::TextField<Self>] {
+                static TEXT: &[#model::TextField<#record>] = &[#(#texts),*];
+                TEXT
+            }
+
+            #state
+        }
+    })
+}
+
+/// Kind, id, workspace and name.
+fn resource(members: &[Member], options: &[Node], fields: &[Field]) -> Result<TokenStream> {
+    let number = needed(options, "kind", "kind = 14")?.number()?;
+    let name = needed(options, "name", "name = \"fixture\"")?.text()?;
+    let service = match needed(options, "service", "service(ASSETS)")? {
+        node if node.value().is_some() => {
+            let text = node.text()?;
+            quote!(crate::value::Service(#text))
+        }
+        node => {
+            let service = node.only()?.name()?;
+            quote!(crate::value::Service::#service)
+        }
+    };
+    let form = needed(options, "id", "id(Guid)")?.only()?.name()?;
+    let root = format_ident!("self");
+    let at = |option: &str, default: &str| match find(options, option) {
+        Some(node) => Path::of(node.only()?),
+        None => Ok(Path(vec![Ident::new(default, Span::call_site())])),
+    };
+    let text = |path: &Path| {
+        let get = path.get(&root);
+        quote!(#get.map_or("", |text| ::core::convert::AsRef::<str>::as_ref(text)))
+    };
+    let (id, workspace) = (text(&at("id_at", "id")?), text(&at("workspace_at", "workspace")?));
+    let title = find(options, "title").map(Node::children).unwrap_or_default();
+    let mut names = Vec::new();
+    let mut title_of = quote!(::core::option::Option::<&str>::None);
+    for (place, node) in title.iter().enumerate() {
+        let next = match node.is("get") {
+            true => {
+                let method = node.only()?.name()?;
+                names.push(String::from("name"));
+                quote!(::core::option::Option::Some(self.#method()))
+            }
+            false => {
+                let path = Path::of(node)?;
+                names.push(path.wire());
+                let get = path.get(&root);
+                quote!(#get.map(|text| ::core::convert::AsRef::<str>::as_ref(text)))
+            }
+        };
+        title_of = if place == 0 { next } else { quote!(#title_of.or_else(|| #next)) };
+    }
+    let never_null = find(options, "never_null").map(Node::children).unwrap_or_default();
+    let never_null = never_null.iter().map(Path::of).collect::<Result<Vec<_>>>()?;
+    let is_member = |name: &Ident| members.iter().any(|member| member.name == *name);
+    let are_members = fields.iter().all(|field| field.is_member || !is_member(field.path.head()));
+    Ok(quote! {
+        const KIND: crate::value::id::Kind = crate::value::id::Kind {
+            code: #number,
+            name: #name,
+            service: #service,
+            id: crate::value::IdForm::#form,
+        };
+        const FIELDS_ARE_MEMBERS: bool = #are_members;
+        const NAME_MEMBERS: &'static [&'static str] = &[#(#names),*];
+        const NEVER_NULL: &'static [&'static str] = &[#(#never_null),*];
+
+        fn id(&self) -> &str {
+            #id
+        }
+
+        fn workspace(&self) -> &str {
+            #workspace
+        }
+
+        fn name(&self) -> &str {
+            #title_of.unwrap_or_default()
+        }
+    })
+}
+
+/// A constant for the number of each index, `BY_PART_NUMBER`, and the indexes.
+fn indexes(input: &DeriveInput, fields: &[String]) -> Result<(TokenStream, Vec<TokenStream>)> {
+    let mut numbers = TokenStream::new();
+    let mut indexes = Vec::new();
+    let known = |path: Path| match fields.contains(&path.wire()) {
+        true => Ok(path),
+        false => Err(Error::new(path.span(), format!("`{}` is not one of #[fields]", path.wire()))),
+    };
+    for group in groups(&input.attrs, "index")? {
+        let Some((number, rest)) = group.split_first() else {
+            return Err(Error::new_spanned(&input.ident, "an index is `#[index(1, member)]`"));
+        };
+        let code = number.number()?;
+        let (mut paths, mut beside, mut unique, mut since) = (Vec::new(), Vec::new(), false, 1);
+        let (mut on, mut called) = (None, None);
+        for node in rest {
+            if node.is("since") {
+                since = node.number()?;
+            } else if node.is("include") {
+                beside = node.children().iter().map(|node| known(Path::of(node)?)).collect::<Result<_>>()?;
+            } else if node.is("unique") {
+                unique = true;
+                paths = node.children().iter().map(|node| known(Path::of(node)?)).collect::<Result<_>>()?;
+            } else if node.is("called") {
+                called = Some(node.only()?.name()?);
+            } else if node.is("on") {
+                on = Some(node.only()?.name()?);
+            } else {
+                paths.push(known(Path::of(node)?)?);
+            }
+        }
+        let what = match (called, on) {
+            (Some(name), _) => plain(name),
+            (None, Some(method)) => plain(method).trim_end_matches("_entries").to_uppercase(),
+            (None, None) => paths.iter().map(Path::upper_case).collect::<Vec<_>>().join("_"),
+        };
+        let (name, record) = (Ident::new(&format!("BY_{what}"), number.span()), &input.ident);
+        let doc = format!("Number of the index by {}.", what.to_lowercase().replace('_', " "));
+        numbers.extend(quote!(#[doc = #doc] #[allow(dead_code)] pub(crate) const #name: u8 = #code;));
+        let on = match on {
+            Some(method) => quote!(::core::option::Option::Some(#record::#method)),
+            None => quote!(::core::option::Option::None),
+        };
+        indexes.push(quote! {
+            crate::model::resource::Index {
+                number: #code,
+                since: #since,
+                fields: &[#(#paths),*],
+                unique: #unique,
+                include: &[#(#beside),*],
+                on: #on,
+            }
+        });
+    }
+    Ok((numbers, indexes))
+}
+
+/// `name = 4.0`, or `comments(1.0, from(external_calibration(comments)))`, or `name(2.0, get(add_name))`.
+fn texts(input: &DeriveInput) -> Result<Vec<TokenStream>> {
+    let root = Ident::new("record", Span::call_site());
+    let texts = nodes(&input.attrs, "text")?.into_iter().map(|node| {
+        let name = node.name()?;
+        let wire = camel_case(name);
+        let weight = node.value().or_else(|| node.children().iter().find_map(Node::value));
+        let weight = weight.ok_or_else(|| Error::new(node.span(), "a text has a weight: `name = 2.0`"))?;
+        let get = match (find(node.children(), "get"), find(node.children(), "from")) {
+            (Some(get), _) => {
+                let method = get.only()?.name()?;
+                quote!(|record, out| record.#method(out))
+            }
+            (None, from) => {
+                let path = from.map_or_else(|| Ok(Path(vec![name.clone()])), |from| Path::of(from.only()?))?;
+                let value = path.get(&root);
+                quote!(|record, out| if let ::core::option::Option::Some(value) = #value {
+                    crate::value::part::Words::add(value, out);
+                })
+            }
+        };
+        Ok(quote!(crate::model::resource::TextField { name: #wire, weight: #weight, get: #get }))
+    });
+    texts.collect()
+}
+
+/// `#[state(Part(member, …))]`: the members that are kept in a small record beside this one.
+fn state(input: &DeriveInput) -> Result<TokenStream> {
+    let nodes = nodes(&input.attrs, "state")?;
+    let Some(node) = nodes.first() else { return Ok(TokenStream::new()) };
+    let part = node.name()?;
+    let members = node.children().iter().map(Node::name).collect::<Result<Vec<_>>>()?;
+    Ok(quote! {
+        const HAS_STATE: bool = true;
+
+        fn state(&self) -> crate::error::Result<::std::vec::Vec<u8>> {
+            crate::value::stored::to_bytes(&#part { #(#members: self.#members.clone()),* })
+        }
+
+        fn set_state(&mut self, state: crate::value::stored::Payload<'_>) -> crate::error::Result<()> {
+            let state: #part = crate::value::stored::read(state)?;
+            #(self.#members = state.#members;)*
+            Ok(())
+        }
+
+        fn without_state(&self) -> Self {
+            Self { #(#members: ::core::default::Default::default(),)* ..self.clone() }
+        }
+    })
+}
+
+/// Who made and changed a record, and when, for one that has the members for it.
+fn stamps(input: &DeriveInput, members: &[Member]) -> TokenStream {
+    let needed = ["id", "workspace", "created_by", "created_at", "updated_by", "updated_at"];
+    let has = |name: &str| {
+        let mut named = members.iter().filter(|member| member.name == name);
+        named.any(|member| record::generic(&member.ty).is_some_and(|(option, _)| option == "Option"))
+    };
+    if !needed.into_iter().all(has) {
+        return TokenStream::new();
+    }
+    let record = &input.ident;
+    quote! {
+        impl crate::model::resource::Stamped for #record {
+            fn set_key(&mut self, key: crate::value::RecordKey) {
+                self.id = ::core::option::Option::Some(key.into());
+            }
+
+            fn workspace_mut(&mut self) -> &mut ::core::option::Option<::std::string::String> {
+                &mut self.workspace
+            }
+
+            fn stamp(&mut self) -> crate::model::resource::Stamp<'_> {
+                crate::model::resource::Stamp {
+                    created_by: &mut self.created_by,
+                    created_at: &mut self.created_at,
+                    updated_by: &mut self.updated_by,
+                    updated_at: &mut self.updated_at,
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+use syn::DeriveInput;
+
+/// What the derive makes of a declaration, or the errors that it reports.
+fn derive(attributes: &str, members: &str) -> Result<String, Vec<String>> {
+    let text = format!("{attributes}\npub struct Fixture {{ {members} }}");
+    let input: DeriveInput = syn::parse_str(&text).unwrap();
+    let made = crate::resource::derive(&input).map(|made| made.to_string());
+    made.map_err(|error| error.into_iter().map(|error| error.to_string()).collect())
+}
+
+const RESOURCE: &str = r#"#[resource(kind = 1, name = "fixture", service(ASSETS), id(Guid), title(name))]"#;
+const MEMBERS: &str = "/// Id.\n pub id: Option<String>, /// Name.\n pub name: Option<String>, \
+    /// Where.\n pub place: Option<Place>, /// When.\n pub made_at: Option<DateTime<Utc>>, /// Count.\n pub count: i64,";
+
+#[test]
+fn faults_of_a_declaration_are_reported() {
+    for (attributes, expected) in [
+        (r#"#[resource(name = "fixture")]"#, "#[resource(…)] needs `kind = 14`"),
+        (
+            r#"#[resource(kind = 300, name = "fixture", service(ASSETS), id(Guid))]"#,
+            "number too large to fit in target type",
+        ),
+        ("#[fields(name)] #[index(1, nmae)]", "`nmae` is not one of #[fields]"),
+        ("#[fields(name)] #[order(By(count))]", "`count` is not one of #[fields]"),
+        ("#[fields(name, id, name)]", "the field `name` is there twice"),
+        ("#[fields(place(hidden, minion_id))]", "this belongs to one field, and there are several in the brackets"),
+        ("#[text(name)]", "a text has a weight: `name = 2.0`"),
+        ("#[projection(One(id))] #[projection(Two(name))]", "a resource has one projection"),
+        ("#[request(Create(name))]", "`Create = \"…\"` says what the request is for"),
+        (
+            "#[request(Create = \"A.\")] #[request(Create(count))]",
+            "a member that is not optional needs a type: `name(Type)`",
+        ),
+        (
+            "#[request(Create = \"A.\")] #[request(Create(other(\"B.\")))]",
+            "the record has no member `other`; it needs a type",
+        ),
+        ("#[request(Create = \"A.\")] #[request(Create(other(u8)))]", "a member that the record has not needs a text"),
+    ] {
+        let attributes = if attributes.starts_with("#[resource") {
+            attributes.to_owned()
+        } else {
+            format!("{RESOURCE} {attributes}")
+        };
+        assert_eq!(derive(&attributes, MEMBERS), Err(vec![expected.to_owned()]), "{attributes}");
+    }
+}
+
+#[test]
+fn names_follow_from_the_members() {
+    let made = derive(
+        &format!(
+            "{RESOURCE} #[fields(id, made_at, place(slot_number))] #[index(7, unique(made_at, place(slot_number)))] \
+             #[projection(Part(made_at, place(slot_number), count = \"NUMBER\"))]"
+        ),
+        MEMBERS,
+    )
+    .unwrap();
+    for expected in [
+        "BY_MADE_AT_PLACE_SLOT_NUMBER : u8 = 7u8",
+        "\"place.slotNumber\"",
+        "PlaceSlotNumber = \"PLACE_SLOT_NUMBER\"",
+        "Number = \"NUMBER\"",
+        "with = \"crate::value::time::opt\"",
+    ] {
+        assert!(made.contains(expected), "{expected} is not in {made}");
+    }
+}

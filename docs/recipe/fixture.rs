@@ -1,0 +1,69 @@
+//! Fixtures that hold devices under test, and the requests about them.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+
+use crate::error::ApiError;
+use crate::model::resource::Resource;
+use crate::value::{IdForm, id::id_type, wire::record};
+
+id_type!(
+    /// Id of a fixture: a decimal number as text.
+    FixtureId,
+    IdForm::Decimal
+);
+
+/// A fixture; members that a projection drops are `None`.
+#[derive(Clone, Debug, Default, PartialEq, Resource)]
+#[resource(kind = 203, name = "fixture", service = "fixtures", id(Decimal), title(name))]
+#[fields(id(equality), name, slot_count, updated_at, updated_within(within(updated_at)), properties, workspace)]
+#[index(1, name)]
+#[index(2, updated_at)]
+#[text(name = 2.0, properties = 1.0)]
+#[order(FixtureOrderBy(id, name, updated_at))]
+#[projection(FixtureField(id, name, slot_count, updated_at, properties, workspace))]
+#[request(CreateFixtureRequest = "A fixture to create.")]
+#[request(CreateFixtureRequest(name = "Name; required.", slot_count, properties, workspace))]
+#[request(UpdateFixtureRequest = "A change of a fixture; members that are absent stay as they are.")]
+#[request(UpdateFixtureRequest(id(String, "The fixture; required."), name, slot_count, properties, workspace))]
+pub struct Fixture {
+    /// Id in the store.
+    pub id: Option<FixtureId>,
+    /// Name.
+    pub name: Option<String>,
+    /// Number of devices that it holds.
+    pub slot_count: Option<i32>,
+    /// Time of creation or of the last update.
+    pub updated_at: Option<DateTime<Utc>>,
+    /// Properties.
+    pub properties: Option<BTreeMap<String, String>>,
+    /// Id of the workspace.
+    pub workspace: Option<String>,
+}
+
+record! {
+    /// A query for fixtures.
+    wire pub struct QueryFixturesRequest {
+        /// Filter; all fixtures when absent.
+        pub filter: Option<String>,
+        /// Order; by id when absent.
+        pub order_by: Option<FixtureOrderBy>,
+        /// Members to return; all when absent or empty.
+        pub projection: Option<Vec<FixtureField>>,
+        /// Page size; 1000 when absent.
+        pub take: Option<usize>,
+        /// The token of the previous page.
+        pub continuation_token: Option<String>,
+    }
+
+    /// The fixtures of an answer.
+    wire pub struct Fixtures {
+        /// The fixtures; those of a batch in request order.
+        pub fixtures: Vec<Fixture>,
+        /// Gets the next page; absent on the last.
+        pub continuation_token: Option<String>,
+        /// One inner error for each request of a batch that failed.
+        pub error: Option<ApiError>,
+    }
+}

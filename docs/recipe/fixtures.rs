@@ -1,0 +1,81 @@
+//! The fixture service.
+
+use super::fixture::{CreateFixtureRequest, Fixture, Fixtures, QueryFixturesRequest, UpdateFixtureRequest};
+use crate::error::{Error, Result};
+use crate::model::Resource as _;
+use crate::services::batch::{self, Umbrella};
+use crate::services::lists;
+use crate::session::{Access, Draft, OrderTerm, Query, What};
+
+/// Fixtures: create, query, update and delete. Items of a batch are judged one by one.
+pub trait FixtureService {
+    /// Creates fixtures.
+    fn create_fixtures(&self, fixtures: Vec<CreateFixtureRequest>) -> Result<Fixtures>;
+    /// One page of the fixtures that match.
+    fn query_fixtures(&self, query: QueryFixturesRequest) -> Result<Fixtures>;
+    /// Updates fixtures.
+    fn update_fixtures(&self, fixtures: Vec<UpdateFixtureRequest>) -> Result<Fixtures>;
+    /// Deletes fixtures.
+    fn delete_fixtures(&self, ids: Vec<String>) -> Result<Fixtures>;
+}
+
+impl<A: Access> FixtureService for A {
+    fn create_fixtures(&self, fixtures: Vec<CreateFixtureRequest>) -> Result<Fixtures> {
+        each(self, fixtures, |draft, request: CreateFixtureRequest| {
+            let mut fixture = request.into_record();
+            if fixture.name.as_deref().is_none_or(|name| name.trim().is_empty()) {
+                return Err(Error::invalid("a fixture needs a name").at_member("name"));
+            }
+            fixture.workspace.get_or_insert_with(|| draft.context().default_workspace().to_owned());
+            fixture.updated_at = Some(draft.now());
+            // Before an id is taken, so that a refused batch drafts nothing.
+            draft.require(None, &fixture, What::Created)?;
+            fixture.id = Some(draft.new_key::<Fixture>()?.into());
+            draft.put_new(&fixture, What::Created)?;
+            Ok(fixture)
+        })
+    }
+
+    fn query_fixtures(&self, query: QueryFixturesRequest) -> Result<Fixtures> {
+        let projection = lists::distinct("projection", query.projection.as_deref().unwrap_or_default())?;
+        let plan = Query {
+            filter: query.filter.as_deref(),
+            order: vec![OrderTerm { path: query.order_by.unwrap_or_default().path(), descending: false }],
+            take: query.take.unwrap_or(1000),
+            continuation_token: query.continuation_token.as_deref(),
+            ..Query::default()
+        };
+        let page = self.read(|view| view.query::<Fixture>(&plan))?;
+        let fixtures = page.items.into_iter().map(|fixture| fixture.project(&projection)).collect();
+        Ok(Fixtures { fixtures, continuation_token: page.continuation_token, error: None })
+    }
+
+    fn update_fixtures(&self, fixtures: Vec<UpdateFixtureRequest>) -> Result<Fixtures> {
+        each(self, fixtures, |draft, mut request: UpdateFixtureRequest| {
+            let mut fixture = draft.get::<Fixture>(&request.id)?.ok_or_else(|| not_found(&request.id))?;
+            request.apply_to(&mut fixture);
+            fixture.updated_at = fixture.updated_at.max(Some(draft.now()));
+            draft.put(&fixture, What::Updated)?;
+            Ok(fixture)
+        })
+    }
+
+    fn delete_fixtures(&self, ids: Vec<String>) -> Result<Fixtures> {
+        each(self, batch::distinct(ids), |draft, id| draft.delete::<Fixture>(&id)?.ok_or_else(|| not_found(&id)))
+    }
+}
+
+fn not_found(id: &str) -> Error {
+    Error::not_found(Fixture::KIND.name, id)
+}
+
+fn each<A: Access, I: Clone + Send + 'static>(
+    access: &A,
+    items: Vec<I>,
+    f: fn(&mut Draft<'_>, I) -> Result<Fixture>,
+) -> Result<Fixtures> {
+    access.write(move |draft| {
+        let outcome = batch::run(Umbrella::SKYLINE, items, |_, item| f(draft, item))?;
+        Ok(Fixtures { fixtures: outcome.succeeded, continuation_token: None, error: outcome.error })
+    })
+}
