@@ -15,13 +15,13 @@ use super::{Access, Session, What};
 use crate::disk::sim::{SimDisk, Survival};
 use crate::disk::{Disk, MemoryDisk, SharedDisk, parent, read_file, walk, write_new_file};
 use crate::error::{ErrorKind, Result};
-use crate::model::{Condition, Field, Resource, Specification, SpecificationLimit};
+use crate::model::resource::Resource;
+use crate::model::{Condition, Specification, SpecificationId, SpecificationLimit};
 use crate::records::{Source, Space, envelope};
 use crate::store::{Store, StoreOptions, VerifyLevel};
-use crate::value::id::Kind;
 use crate::value::stored::Format;
-use crate::value::wire::{record, wire_enum};
-use crate::value::{Control, FieldDecl, FieldType, RecordKey};
+use crate::value::wire::wire_enum;
+use crate::value::{Control, RecordKey};
 
 /// The format that what is added here comes with: that of this build, so that each store of before lacks it.
 const SINCE: u8 = 3;
@@ -38,70 +38,52 @@ wire_enum! {
     }
 }
 
-record! {
-    /// A specification, with a member that came later among those that formats 1 and 2 stored.
-    pub struct GrownSpecification {
-        /// As it was.
-        pub id: Option<String>,
-        /// As it was.
-        pub product_id: Option<String>,
-        /// As it was.
-        pub spec_id: Option<String>,
-        /// Came later.
-        since(3) pub note: Option<String>,
-        /// As it was, with one more value.
-        pub r#type: Option<GrownType>,
-        /// As it was.
-        pub workspace: Option<String>,
-        /// As it was.
-        pub version: Option<i64>,
-        /// As it was.
-        pub name: Option<String>,
-        /// As it was.
-        pub category: Option<String>,
-        /// As it was.
-        pub symbol: Option<String>,
-        /// As it was.
-        pub block: Option<String>,
-        /// As it was.
-        pub unit: Option<String>,
-        /// As it was.
-        pub limit: Option<SpecificationLimit>,
-        /// As it was.
-        pub conditions: Option<Vec<Condition>>,
-        /// As it was.
-        pub keywords: Option<Vec<String>>,
-        /// As it was.
-        pub properties: Option<BTreeMap<String, String>>,
-        /// As it was.
-        #[serde(with = "crate::value::time::opt")]
-        pub created_at: Option<DateTime<Utc>>,
-        /// As it was.
-        pub created_by: Option<String>,
-        /// As it was.
-        #[serde(with = "crate::value::time::opt")]
-        pub updated_at: Option<DateTime<Utc>>,
-        /// As it was.
-        pub updated_by: Option<String>,
-    }
-}
-
-impl Resource for GrownSpecification {
-    const KIND: Kind = Specification::KIND;
-
-    fn id(&self) -> &str {
-        self.id.as_deref().unwrap_or_default()
-    }
-    fn workspace(&self) -> &str {
-        self.workspace.as_deref().unwrap_or_default()
-    }
-    fn fields() -> &'static [Field<Self>] {
-        static FIELDS: [Field<GrownSpecification>; 1] = [Field {
-            decl: FieldDecl::new("note", FieldType::String),
-            get: |specification, _| specification.note.as_ref().into(),
-        }];
-        &FIELDS
-    }
+/// A specification, with a member that came later among those that formats 1 and 2 stored.
+#[derive(Clone, Debug, Default, PartialEq, Resource)]
+#[resource(kind = 2, name = "Specification", service(SPECIFICATIONS), id(Guid))]
+#[fields(note)]
+pub struct GrownSpecification {
+    /// As it was.
+    pub id: Option<SpecificationId>,
+    /// As it was.
+    pub product_id: Option<String>,
+    /// As it was.
+    pub spec_id: Option<String>,
+    /// Came later.
+    #[since(3)]
+    pub note: Option<String>,
+    /// As it was, with one more value.
+    pub r#type: Option<GrownType>,
+    /// As it was.
+    pub workspace: Option<String>,
+    /// As it was.
+    pub version: Option<i64>,
+    /// As it was.
+    pub name: Option<String>,
+    /// As it was.
+    pub category: Option<String>,
+    /// As it was.
+    pub symbol: Option<String>,
+    /// As it was.
+    pub block: Option<String>,
+    /// As it was.
+    pub unit: Option<String>,
+    /// As it was.
+    pub limit: Option<SpecificationLimit>,
+    /// As it was.
+    pub conditions: Option<Vec<Condition>>,
+    /// As it was.
+    pub keywords: Option<Vec<String>>,
+    /// As it was.
+    pub properties: Option<BTreeMap<String, String>>,
+    /// As it was.
+    pub created_at: Option<DateTime<Utc>>,
+    /// As it was.
+    pub created_by: Option<String>,
+    /// As it was.
+    pub updated_at: Option<DateTime<Utc>>,
+    /// As it was.
+    pub updated_by: Option<String>,
 }
 
 /// The store of a fixture: the directory as a build of that format left it.
