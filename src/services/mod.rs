@@ -3,6 +3,7 @@
 mod assets;
 pub(crate) mod batch;
 mod content;
+mod declare;
 mod feeds;
 mod files;
 mod lab;

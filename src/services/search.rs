@@ -1,9 +1,10 @@
 //! Full-text search over every kind of resource.
 
 use super::batch::distinct;
+use super::declare::service;
 use super::lists;
 use crate::error::{Error, Result};
-use crate::session::{self, Access, TextAnswer, TextSearch};
+use crate::session::{self, Handle, TextAnswer, TextSearch};
 use crate::value::limits::SEARCH_TAKE_DEFAULT;
 use crate::value::wire::record;
 
@@ -104,6 +105,7 @@ record! {
     }
 }
 
+service! {
 /// Full-text search; sees every write that was acknowledged before the call, and inside a transaction its own writes.
 ///
 /// Object-safe. Methods may be added before 1.0.
@@ -130,8 +132,9 @@ pub trait SearchService {
     /// ```
     fn search(&self, request: SearchRequest) -> Result<SearchResponse>;
 }
+}
 
-impl<A: Access> SearchService for A {
+impl SearchService for Handle<'_, '_> {
     fn search(&self, request: SearchRequest) -> Result<SearchResponse> {
         let take = match request.take {
             None => SEARCH_TAKE_DEFAULT,

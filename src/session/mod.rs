@@ -36,7 +36,8 @@ mod turns_tests;
 
 pub(crate) use crate::search::Snippet;
 pub(crate) use crate::value::guarded;
-pub use access::{Access, Session, Transaction};
+pub(crate) use access::{Access, Handle};
+pub use access::{Session, Transaction};
 pub use changes::{ChangeEvent, ChangeStream, Position};
 pub use context::Context;
 pub use draft::Draft;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Operations that are answered without a read. Everything else has to meet the panic.
 pub const OPERATIONS_THAT_READ_NOTHING: [&str; 4] =
-    ["ProductService::api_info", "SpecificationService::api_info", "TableService::api_info", "FileService::api_info"];
+    ["ProductService::product_api_info", "SpecificationService::specification_api_info", "TableService::table_api_info", "FileService::file_api_info"];
 
 /// Exported types that hold nothing of a store: what one is asked for and what it answers.
 const PLAIN: &[&str] = &[

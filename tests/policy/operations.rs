@@ -68,7 +68,7 @@ fn content(mut reader: impl Read) -> Result<Value> {
 pub fn probes() -> Vec<Probe> {
     use Effect::{Changes, Describes, Shows};
     let table: &[(&'static str, Effect, Run)] = &[
-        ("ProductService::api_info", Describes, |s, _| ProductService::api_info(s).map(wire)),
+        ("ProductService::product_api_info", Describes, |s, _| s.product_api_info().map(wire)),
         ("ProductService::create_products", Changes, |s, w| {
             s.create_products(vec![request(json!({"partNumber": "new", "workspace": w.secret.workspace}))]).map(wire)
         }),
@@ -86,7 +86,7 @@ pub fn probes() -> Vec<Probe> {
         }),
         ("ProductService::delete_product", Changes, |s, w| s.delete_product(&w.secret.product).map(wire)),
         ("ProductService::delete_products", Changes, |s, w| s.delete_products(ids(&w.secret.product)).map(wire)),
-        ("SpecificationService::api_info", Describes, |s, _| SpecificationService::api_info(s).map(wire)),
+        ("SpecificationService::specification_api_info", Describes, |s, _| s.specification_api_info().map(wire)),
         ("SpecificationService::create_specs", Changes, |s, w| {
             let spec =
                 json!({"productId": w.secret.product, "specId": "N", "type": "FUNCTIONAL", "workspace": "secret"});
@@ -231,7 +231,7 @@ pub fn probes() -> Vec<Probe> {
         ("TestPlanService::delete_test_plan_templates", Changes, |s, w| {
             s.delete_test_plan_templates(ids(&w.secret.test_plan_template)).map(wire)
         }),
-        ("TableService::api_info", Describes, |s, _| TableService::api_info(s).map(wire)),
+        ("TableService::table_api_info", Describes, |s, _| s.table_api_info().map(wire)),
         ("TableService::list_tables", Shows, |s, _| s.list_tables(request(json!({"take": 100}))).map(wire)),
         ("TableService::create_table", Changes, |s, w| {
             let columns = json!([{"name": "t", "dataType": "INT64", "columnType": "INDEX"}]);
@@ -316,7 +316,7 @@ pub fn probes() -> Vec<Probe> {
             }
             Ok(json!(seen))
         }),
-        ("FileService::api_info", Describes, |s, _| FileService::api_info(s).map(wire)),
+        ("FileService::file_api_info", Describes, |s, _| s.file_api_info().map(wire)),
         ("FileService::get_files", Shows, |s, _| s.get_files(request(json!({"take": 100}))).map(wire)),
         ("FileService::query_files", Shows, |s, _| s.query_files(request(json!({"take": 100}))).map(wire)),
         ("FileService::query_files_linq", Shows, |s, _| s.query_files_linq(request(json!({"take": 100}))).map(wire)),

@@ -19,9 +19,11 @@ use crate::model::{
 };
 use crate::services::batch::{self, Umbrella};
 use crate::services::lists;
-use crate::session::{Access, OrderTerm, Plan, Query, Settings, What};
+use crate::services::declare::service;
+use crate::session::{Access, Handle, OrderTerm, Plan, Query, Settings, What};
 use crate::value::{Env, limits};
 
+service! {
 /// Instruments, devices under test, fixtures and systems: what they are, where they are, how their calibration stands,
 /// and what they are used for.
 ///
@@ -194,8 +196,9 @@ pub trait AssetService {
     /// since the system may have assets in any.
     fn set_system_connection(&self, minion_id: &str, connection: Option<SystemConnection>) -> Result<u64>;
 }
+}
 
-impl<A: Access> AssetService for A {
+impl AssetService for Handle<'_, '_> {
     fn create_assets(&self, assets: Vec<CreateAssetRequest>) -> Result<CreateAssetsPartialSuccess> {
         batch::check_len("assets", assets.len(), limits::BATCH_ITEMS)?;
         self.write(move |draft| {

@@ -72,7 +72,7 @@ fn every_link_leads_where_the_reference_says() {
 
 #[test]
 fn the_operations_of_files_have_the_versions_of_the_reference() {
-    let operations = FileService::api_info(&bench().session).unwrap().operations;
+    let operations = bench().session.file_api_info().unwrap().operations;
     let versions: Vec<_> = operations.iter().map(|(name, operation)| (name.as_str(), operation.version)).collect();
     assert_eq!(
         versions,

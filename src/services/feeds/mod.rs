@@ -19,9 +19,11 @@ use crate::model::{
 };
 use crate::services::batch::{Umbrella, distinct, is_item_error};
 use crate::services::content;
-use crate::session::{Access, Draft, View, What};
+use crate::services::declare::service;
+use crate::session::{Access, Draft, Handle, View, What};
 use crate::value::{Action, Control, wire};
 
+service! {
 /// Feeds of packages: .deb and .ipk for the vendor's Linux, the vendor's own packages for Windows.
 ///
 /// Package metadata is read from the package itself, its content decides what it is, and it is handed back unchanged.
@@ -166,6 +168,7 @@ pub trait FeedService {
     /// `NotFound` for the feed; `Conflict` when the directory is not empty; what its disk fails with.
     fn export_feed(&self, feed_id: &str, directory: &Path, control: &Control) -> Result<u64>;
 }
+}
 
 pub(in crate::services) fn feed_not_found(id: &str) -> Error {
     Error::not_found(Feed::KIND.name, id).with_name("Feeds.FeedNotFoundError", None)
@@ -225,7 +228,7 @@ fn delete_package(draft: &mut Draft<'_>, package_id: &str) -> Result<()> {
     }
 }
 
-impl<A: Access> FeedService for A {
+impl FeedService for Handle<'_, '_> {
     fn create_feed(&self, request: CreateFeedRequest) -> Result<Feed> {
         check_name(&request.name)?;
         let context = self.context();

@@ -22,9 +22,11 @@ use crate::services::batch::{Umbrella, distinct, is_item_error};
 use crate::services::content;
 use crate::services::files::query::{Structured, linq_order, linq_response, page, scan, search};
 use crate::services::files::search::Search;
-use crate::session::{Access, Draft, OrderTerm, Page, Plan, Query, What};
+use crate::services::declare::service;
+use crate::session::{Access, Draft, Handle, OrderTerm, Page, Plan, Query, What};
 use crate::value::{Action, Control, limits};
 
+service! {
 /// Files: any bytes with a name, properties and a workspace.
 ///
 /// Content streams in and out, memory does not grow with it; a file appears when its content is complete, and every
@@ -48,12 +50,11 @@ use crate::value::{Action, Control, limits};
 /// # }
 /// ```
 pub trait FileService {
-    /// Which operations there are, and in which versions. Other services tell the same of themselves, so where several traits
-    /// are in scope it is called as `FileService::api_info(&session)`.
+    /// Which operations there are, and in which versions.
     ///
     /// # Errors
     /// None of its own.
-    fn api_info(&self) -> Result<FileOperations>;
+    fn file_api_info(&self) -> Result<FileOperations>;
 
     /// A page of files, all or some ids.
     ///
@@ -166,6 +167,7 @@ pub trait FileService {
     /// # Errors
     /// `NotFound`; `Unsupported` inside a transaction.
     fn cancel_upload_session(&self, session_id: &str) -> Result<()>;
+}
 }
 
 fn not_found(id: &str) -> Error {
@@ -284,8 +286,8 @@ fn linq_query(request: &FileLinqQueryRequest) -> Result<Query<'_>> {
     })
 }
 
-impl<A: Access> FileService for A {
-    fn api_info(&self) -> Result<FileOperations> {
+impl FileService for Handle<'_, '_> {
+    fn file_api_info(&self) -> Result<FileOperations> {
         let versions = [
             ("deleteFiles", 2),
             ("downloadData", 1),

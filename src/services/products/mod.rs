@@ -15,11 +15,13 @@ use crate::model::{
 };
 use crate::services::batch::{self, Umbrella};
 use crate::services::lists;
-use crate::session::{Access, Draft, OrderTerm, Plan, Query, View, Visibility, What, split_index_key};
+use crate::services::declare::service;
+use crate::session::{Access, Draft, Handle, OrderTerm, Plan, Query, View, Visibility, What, split_index_key};
 use crate::value::{IdForm, key, time};
 
 const DEFAULT_TAKE: usize = 1000;
 
+service! {
 /// Products and their part numbers.
 ///
 /// A part number names one product in the whole store, compared exactly. Items of a batch are judged one by one; what
@@ -31,7 +33,7 @@ pub trait ProductService {
     ///
     /// # Errors
     /// None.
-    fn api_info(&self) -> Result<ProductOperations>;
+    fn product_api_info(&self) -> Result<ProductOperations>;
 
     /// Creates products.
     ///
@@ -130,13 +132,14 @@ pub trait ProductService {
     /// In the answer, for each id: `NotFound`, `PermissionDenied`. For the call: what the disk answers.
     fn delete_products(&self, ids: Vec<String>) -> Result<Option<DeleteProductsPartialSuccess>>;
 }
+}
 
 fn not_found(id: &str) -> Error {
     Error::not_found(Product::KIND.name, id).with_name("TestMonitor.InvalidId", Some(-253_700))
 }
 
-impl<A: Access> ProductService for A {
-    fn api_info(&self) -> Result<ProductOperations> {
+impl ProductService for Handle<'_, '_> {
+    fn product_api_info(&self) -> Result<ProductOperations> {
         let operation = Operation { available: true, version: 1 };
         Ok(ProductOperations {
             get_products: operation.clone(),

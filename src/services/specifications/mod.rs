@@ -13,11 +13,13 @@ use crate::model::{
 };
 use crate::services::batch::{self, Umbrella};
 use crate::services::lists;
-use crate::session::{Access, Draft, OrderTerm, Plan, Query, What};
+use crate::services::declare::service;
+use crate::session::{Access, Draft, Handle, OrderTerm, Plan, Query, What};
 use crate::value::key;
 
 const DEFAULT_TAKE: usize = 1000;
 
+service! {
 /// Specifications of products.
 ///
 /// A specification id is unique within product and workspace, compared exactly. An update has to name the version that
@@ -29,7 +31,7 @@ pub trait SpecificationService {
     ///
     /// # Errors
     /// None.
-    fn api_info(&self) -> Result<V1Operations>;
+    fn specification_api_info(&self) -> Result<V1Operations>;
 
     /// Creates specifications, at version 0.
     ///
@@ -105,13 +107,14 @@ pub trait SpecificationService {
     /// In the answer, for each id: `NotFound`, `PermissionDenied`. For the call: what the disk answers.
     fn delete_specs(&self, ids: Vec<String>) -> Result<Option<DeleteSpecificationsPartialSuccess>>;
 }
+}
 
 fn not_found(id: &str) -> Error {
     Error::not_found(Specification::KIND.name, id).with_name("Specification.NotFound", None)
 }
 
-impl<A: Access> SpecificationService for A {
-    fn api_info(&self) -> Result<V1Operations> {
+impl SpecificationService for Handle<'_, '_> {
+    fn specification_api_info(&self) -> Result<V1Operations> {
         let operation = Operation { available: true, version: 1 };
         Ok(V1Operations {
             create_specifications: operation.clone(),

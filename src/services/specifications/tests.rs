@@ -39,7 +39,7 @@ fn spec_ids(page: &PagedSpecifications) -> Vec<&str> {
 #[test]
 fn every_operation_is_available() {
     let store = TestStore::new();
-    let operations = serde_json::to_value(SpecificationService::api_info(&store.session()).unwrap()).unwrap();
+    let operations = serde_json::to_value(store.session().specification_api_info().unwrap()).unwrap();
     assert_eq!(operations.as_object().unwrap().len(), 4);
     assert!(operations.as_object().unwrap().values().all(|o| *o == json!({"available": true, "version": 1})));
 }

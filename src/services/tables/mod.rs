@@ -44,9 +44,11 @@ use crate::model::tables::table::{
     CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest, ModifyTableRequest, ModifyTablesPartialSuccess,
     ModifyTablesRequest, PagedTables, QueryTablesRequest, TableApiInfo, TableId, TableMetadata, TableOperations,
 };
-use crate::session::{Access, Plan};
+use crate::services::declare::service;
+use crate::session::{Access, Handle, Plan};
 use crate::value::{Control, guarded};
 
+service! {
 /// Tables of measured rows.
 ///
 /// Implementing this trait outside the crate is meant for fakes and decorators; methods may be added until 1.0.
@@ -80,7 +82,7 @@ pub trait TableService {
     ///
     /// # Errors
     /// None of its own.
-    fn api_info(&self) -> Result<TableApiInfo>;
+    fn table_api_info(&self) -> Result<TableApiInfo>;
 
     /// A page of tables, all or by id and workspace.
     ///
@@ -247,9 +249,10 @@ pub trait TableService {
     /// As [`TableService::query_table_data`].
     fn scan(&self, id: &str, request: ScanRequest, control: &Control) -> Result<RowStream>;
 }
+}
 
-impl<A: Access> TableService for A {
-    fn api_info(&self) -> Result<TableApiInfo> {
+impl TableService for Handle<'_, '_> {
+    fn table_api_info(&self) -> Result<TableApiInfo> {
         let operation = |version| Operation { available: true, version };
         Ok(TableApiInfo {
             operations: TableOperations {

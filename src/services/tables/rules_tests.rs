@@ -805,7 +805,7 @@ fn decimation() {
 #[test]
 fn api_info_tells_the_versions() {
     let (_store, session, _) = open();
-    let info = serde_json::to_value(session.api_info_of_tables()).unwrap();
+    let info = serde_json::to_value(session.table_api_info().unwrap()).unwrap();
     let version = |version: u32| json!({"available": true, "version": version});
     assert_eq!(
         info["operations"],
@@ -814,16 +814,6 @@ fn api_info_tells_the_versions() {
             "listTables": version(2), "readData": version(4), "writeData": version(2)
         })
     );
-}
-
-trait Info {
-    fn api_info_of_tables(&self) -> TableApiInfo;
-}
-
-impl Info for Session {
-    fn api_info_of_tables(&self) -> TableApiInfo {
-        TableService::api_info(self).unwrap()
-    }
 }
 
 /// An append leaves the record of its table, with all its columns, as it is.

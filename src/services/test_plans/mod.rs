@@ -20,8 +20,10 @@ use crate::model::test_plans::template_requests::{
 use crate::model::test_plans::test_plan::TestPlan;
 use crate::services::lab::batch;
 use crate::services::lab::query::{self, Ask};
-use crate::session::{Access, Plan};
+use crate::services::declare::service;
+use crate::session::{Handle, Plan};
 
+service! {
 /// Legacy test plans and their templates. Deprecated by the services that it follows in favour of
 /// [`crate::WorkItemService`]; it stays for their clients, and shares no data with work items.
 ///
@@ -123,8 +125,9 @@ pub trait TestPlanService {
         ids: Vec<String>,
     ) -> Result<Option<DeleteTestPlanTemplatesPartialSuccessResponse>>;
 }
+}
 
-impl<A: Access> TestPlanService for A {
+impl TestPlanService for Handle<'_, '_> {
     fn create_test_plans(
         &self,
         test_plans: Vec<CreateTestPlanRequest>,

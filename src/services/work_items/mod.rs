@@ -28,8 +28,10 @@ use crate::model::work_items::template_requests::{
 use crate::model::work_items::work_item::WorkItem;
 use crate::services::lab::batch;
 use crate::services::lab::query::{self, Ask};
-use crate::session::{Access, Plan};
+use crate::services::declare::service;
+use crate::session::{Handle, Plan};
 
+service! {
 /// Work items: units of test work with a state, reservations, a plan and actions; and the templates they are made from.
 ///
 /// Implemented by [`crate::Session`], each call one durable transaction, and by [`crate::Transaction`]. Batch operations
@@ -163,8 +165,9 @@ pub trait WorkItemService {
         ids: Vec<String>,
     ) -> Result<Option<DeleteWorkItemTemplatesPartialSuccessResponse>>;
 }
+}
 
-impl<A: Access> WorkItemService for A {
+impl WorkItemService for Handle<'_, '_> {
     fn create_work_items(
         &self,
         work_items: Vec<CreateWorkItemRequest>,
