@@ -9,11 +9,12 @@ use arrow::array::{Float64Array, Int64Array, RecordBatch};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use serde_json::json;
 use stationdb::prelude::*;
-use stationdb::{
-    Column, ColumnFilter, ColumnType, Control, CreateTableRequest, CreateWorkItemRequest, DataType, DecimationMethod,
-    DecimationOptions, FilterOperation, Identity, QueryDecimatedDataRequest, QueryTableDataRequest,
-    QueryWorkItemsRequest, ScanRequest, Session, Store,
+use stationdb::tables::{
+    Column, ColumnFilter, ColumnType, CreateTableRequest, DataType, DecimationMethod, DecimationOptions,
+    FilterOperation, QueryDecimatedDataRequest, QueryTableDataRequest, ScanRequest,
 };
+use stationdb::work_items::{CreateWorkItemRequest, QueryWorkItemsRequest};
+use stationdb::{Control, Identity, Session, Store};
 
 const ROWS: usize = 200_000;
 const ITEMS: usize = 1_000;
@@ -225,7 +226,7 @@ fn filters(c: &mut Criterion) {
 
 #[cfg(feature = "search")]
 fn search(c: &mut Criterion) {
-    use stationdb::SearchRequest;
+    use stationdb::search::SearchRequest;
     let place = place();
     filled_items(&place.session);
     let mut group = c.benchmark_group("search");

@@ -14,7 +14,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use stationdb::faults::{OpKind, Random, SimDisk, Survival};
 use stationdb::prelude::*;
-use stationdb::{Control, Error, Identity, SearchRequest, Session, Store, VerifyLevel};
+use stationdb::search::SearchRequest;
+use stationdb::{Control, Error, Identity, Session, Store, VerifyLevel};
 
 const ROUNDS_OF_A_STORY: u64 = 25;
 const ROUNDS: u64 = 500;

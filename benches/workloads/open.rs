@@ -12,7 +12,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use stationdb::prelude::*;
-use stationdb::{CreateWorkItemRequest, Identity, QueryWorkItemsRequest, Session, Store};
+use stationdb::work_items::{CreateWorkItemRequest, QueryWorkItemsRequest};
+use stationdb::{Identity, Session, Store};
 
 use crate::common::{Res, Scale, bytes_below, hash, timed};
 use crate::measurements::{batch, batches, create_table, schema};

@@ -3,7 +3,8 @@
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::TimestampMillisecondType;
 use stationdb::prelude::*;
-use stationdb::{ColumnFilter, ColumnOrderBy, Control, FilterOperation, QueryTableDataRequest, ScanRequest, Session};
+use stationdb::tables::{ColumnFilter, ColumnOrderBy, FilterOperation, QueryTableDataRequest, ScanRequest};
+use stationdb::{Control, Session};
 
 use crate::common::{Res, Scale};
 use crate::measurements::{TS0, batches, create_table, k, open, repeat, s, schema, ts, v1, v3, with_peak_memory};

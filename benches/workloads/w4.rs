@@ -2,9 +2,10 @@
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, TimestampMillisecondType};
+use stationdb::Session;
 use stationdb::prelude::*;
-use stationdb::{
-    ColumnFilter, DecimationMethod, DecimationOptions, FilterOperation, QueryDecimatedDataRequest, Session, kernels,
+use stationdb::tables::{
+    ColumnFilter, DecimationMethod, DecimationOptions, FilterOperation, QueryDecimatedDataRequest, kernels,
 };
 
 use crate::common::{Res, Scale, bytes_below, hash};

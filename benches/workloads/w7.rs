@@ -4,7 +4,8 @@
 use std::io::Read;
 use std::time::Instant;
 
-use stationdb::{Control, FileService, GetFilesRequest, Identity, Store, UploadFileRequest};
+use stationdb::files::{FileService, GetFilesRequest, UploadFileRequest};
+use stationdb::{Control, Identity, Store};
 
 use crate::common::{Res, Scale, hash, median, timed};
 

@@ -17,11 +17,13 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Parser;
+use stationdb::files::UploadFileRequest;
 use stationdb::prelude::*;
-use stationdb::{
-    Control, CreateTableRequest, Identity, QueryWorkItemsRequest, SearchRequest, Session, Specification, Store,
-    UploadFileRequest,
-};
+use stationdb::search::SearchRequest;
+use stationdb::specifications::Specification;
+use stationdb::tables::CreateTableRequest;
+use stationdb::work_items::QueryWorkItemsRequest;
+use stationdb::{Control, Identity, Session, Store};
 
 use machine::Machine;
 use measure::{DiskProbe, ELAPSED, LOOP, quantile};

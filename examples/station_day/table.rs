@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type};
 use stationdb::prelude::*;
-use stationdb::{
-    AppendTableDataRequest, Column, ColumnFilter, ColumnOrderBy, ColumnType, Control, CreateTableRequest, DataFrame,
-    DataType, DecimationMethod, DecimationOptions, FilterOperation, QueryDecimatedDataRequest, QueryTableDataRequest,
-    ScanRequest, Session,
+use stationdb::tables::{
+    AppendTableDataRequest, Column, ColumnFilter, ColumnOrderBy, ColumnType, CreateTableRequest, DataFrame, DataType,
+    DecimationMethod, DecimationOptions, FilterOperation, QueryDecimatedDataRequest, QueryTableDataRequest,
+    ScanRequest,
 };
+use stationdb::{Control, Session};
 
 use crate::measure::{COPY, DiskProbe, ELAPSED, LOOP, PHASE, SYNC, Sampler, Samples, TICK};
 use crate::paperwork::properties;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::disk::MemoryDisk;
 use crate::session::Position;
 use crate::store::{Store, StoreOptions};
+use crate::prelude::*;
 use crate::*;
 
 fn open() -> (Store, Session) {

@@ -3,16 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::WorkItem;
 use crate::disk::{MemoryDisk, SharedDisk};
+use crate::lab::{TimelineDefinition, TimelinePatch};
 use crate::prelude::*;
+use crate::search::SearchRequest;
 use crate::session::{Access, Identity, OrderTerm, Plan, Query, Session};
 use crate::store::{Store, StoreOptions};
 use crate::value::{Control, Patch};
-use crate::{
-    CreateWorkItemRequest, QueryWorkItemsRequest, SearchRequest, TimelineDefinition, TimelinePatch,
-    UpdateWorkItemRequest, UpdateWorkItemsRequest,
-};
+use crate::work_items::WorkItem;
+use crate::work_items::{CreateWorkItemRequest, QueryWorkItemsRequest, UpdateWorkItemRequest, UpdateWorkItemsRequest};
 
 const FILTERS: [&str; 6] = [
     "timeline.estimatedDurationInSeconds > 50",

@@ -115,7 +115,8 @@ impl Session {
     /// # fn main() -> stationdb::Result<()> {
     /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
     /// use stationdb::prelude::*;
-    /// use stationdb::{Control, ErrorKind, Identity, QueryProductsRequest, Store};
+    /// use stationdb::{Control, ErrorKind, Identity, Store};
+    /// use stationdb::products::QueryProductsRequest;
     ///
     /// let store = Store::open(dir.path())?;
     /// let control = Control::default();

@@ -34,7 +34,7 @@ mod tests;
 #[cfg(test)]
 mod turns_tests;
 
-pub(crate) use crate::search::Snippet;
+pub(crate) use crate::text::Snippet;
 pub(crate) use crate::value::guarded;
 pub(crate) use access::{Access, Handle};
 pub use access::{Session, Transaction};

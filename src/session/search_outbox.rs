@@ -20,7 +20,7 @@ use crate::disk::Owner;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{REGISTRY, Registered, resource::registry};
 use crate::records::{Snapshot, Source, Space, envelope};
-use crate::search::{
+use crate::text::{
     self, Ask, Cell, Change, Checkpoint, ColumnName, DocKey, Document, Index, Opened, Request, Scope, Shape,
 };
 use crate::value::id::{IdForm, Kind};
@@ -226,7 +226,7 @@ impl SearchOutbox {
     ///
     /// # Errors
     /// What reading the checkpoint returns; the deadline of the session.
-    pub(super) fn settled(&self, context: &Arc<Context>) -> Result<Option<(search::View, Arc<Snapshot>)>> {
+    pub(super) fn settled(&self, context: &Arc<Context>) -> Result<Option<(text::View, Arc<Snapshot>)>> {
         if cfg!(not(feature = "search")) {
             return Ok(None);
         }
@@ -256,14 +256,14 @@ impl SearchOutbox {
     }
 
     /// What the index must hold for a key, as a snapshot has its record.
-    pub(super) fn expected(&self, source: Source<'_>, shape: &Shape, key: DocKey) -> search::Expected {
-        let Some(registered) = self.by_code(key.kind) else { return search::Expected::Nothing };
+    pub(super) fn expected(&self, source: Source<'_>, shape: &Shape, key: DocKey) -> text::Expected {
+        let Some(registered) = self.by_code(key.kind) else { return text::Expected::Nothing };
         let full_key = record_key(registered.kind, key.key);
         match source.get(Space::Records, &full_key) {
-            Ok(None) => search::Expected::Nothing,
+            Ok(None) => text::Expected::Nothing,
             Ok(Some(bytes)) => document(shape, registered, key, &full_key, &bytes)
-                .map_or(search::Expected::Unknown, search::Expected::Document),
-            Err(_) => search::Expected::Unknown,
+                .map_or(text::Expected::Unknown, text::Expected::Document),
+            Err(_) => text::Expected::Unknown,
         }
     }
 
@@ -377,7 +377,7 @@ impl SearchOutbox {
     }
 
     /// The index, and its state with exactly what `view` sees: no later commit, and the view's open transaction.
-    pub(super) fn state_at(&self, view: &View<'_>) -> Result<(Arc<Index>, search::View)> {
+    pub(super) fn state_at(&self, view: &View<'_>) -> Result<(Arc<Index>, text::View)> {
         let (index, state) = self.caught_up(view)?;
         // Taken after the state, so that its log reaches as far as the state does.
         let newest = view.context().engine.snapshot();
@@ -400,7 +400,7 @@ impl SearchOutbox {
     }
 
     /// The index and its newest state, which no later commit than that of `view` is missing in.
-    fn caught_up(&self, view: &View<'_>) -> Result<(Arc<Index>, search::View)> {
+    fn caught_up(&self, view: &View<'_>) -> Result<(Arc<Index>, text::View)> {
         /// Each time that the state falls back, another caller has met an error of the index.
         const TRIES: usize = 16;
         for _ in 0..TRIES {
@@ -423,7 +423,7 @@ impl SearchOutbox {
         loop {
             let beginnings = self.beginnings();
             let (index, state) = self.state_at(view)?;
-            let mut request = Request::new(search::parse(text, index.shape())?, 0);
+            let mut request = Request::new(text::parse(text, index.shape())?, 0);
             let workspaces: Option<Arc<[String]>> = match view.visibility(kind) {
                 Visibility::All => None,
                 Visibility::None => return Ok(HashSet::new()),
@@ -501,7 +501,7 @@ impl SearchOutbox {
     }
 
     /// The state of the index with exactly what `view` sees, if little is missing in it; a filter never waits for more.
-    fn at_hand(&self, view: &View<'_>) -> Option<search::View> {
+    fn at_hand(&self, view: &View<'_>) -> Option<text::View> {
         let index = self.opened_index(view)?;
         let engine = &view.context().engine;
         // What the view's commit is; an open transaction adds to the newest.

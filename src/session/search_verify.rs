@@ -13,7 +13,7 @@ use super::search_outbox::{CHECKPOINT, DIRECTORY, SearchOutbox};
 use crate::disk::{Disk, Mode};
 use crate::error::{ErrorKind, Result};
 use crate::records::{Source, Space};
-use crate::search::{Checkpoint, Comparison, DocKey, Expected, Shape, View};
+use crate::text::{Checkpoint, Comparison, DocKey, Expected, Shape, View};
 use crate::value::{Control, RecordKey, key};
 
 /// How often a check begins again because the checkpoint changed under it.

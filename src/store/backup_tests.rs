@@ -11,6 +11,9 @@ use super::restore::restore_to;
 use crate::disk::sim::Random;
 use crate::disk::{Disk, MemoryDisk, Mode, SharedDisk, read_file, walk, write_new_file};
 use crate::error::{Error, ErrorKind};
+use crate::files::*;
+use crate::prelude::*;
+use crate::tables::*;
 use crate::*;
 
 const ROWS: i64 = 40;

@@ -7,8 +7,13 @@ use redb::{ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 use super::open::{Store, StoreOptions};
 use super::verify::{VerifyLevel, VerifyReport};
 use crate::disk::{MemoryDisk, Mode, SharedDisk, copy_file, parent, walk};
+use crate::files::*;
+use crate::model::tables::data::column;
+use crate::prelude::*;
+use crate::products::*;
 use crate::records::backend::DiskBackend;
 use crate::records::{Source, Space};
+use crate::tables::*;
 use crate::value::ManualClock;
 use crate::*;
 

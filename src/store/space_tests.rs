@@ -8,8 +8,11 @@ use super::verify::VerifyLevel;
 use crate::columnar::SegmentMeta;
 use crate::disk::sim::{OpKind, SimDisk};
 use crate::disk::{MemoryDisk, walk};
+use crate::files::*;
 use crate::model::tables::data::column;
+use crate::prelude::*;
 use crate::records::{Source, Space};
+use crate::tables::*;
 use crate::value::ManualClock;
 use crate::*;
 

@@ -2,8 +2,10 @@ use std::sync::Arc;
 
 use crate::disk::{Disk, MemoryDisk, Mode, SharedDisk, walk};
 use crate::error::ErrorKind;
+use crate::files::{FileService, UploadFileRequest};
 use crate::store::{Store, StoreOptions, VerifyLevel};
-use crate::{Control, FileService, Identity, TableService, UploadFileRequest};
+use crate::tables::TableService;
+use crate::{Control, Identity};
 
 fn open(disk: &Arc<MemoryDisk>) -> Store {
     StoreOptions::default().seed(Some(1)).open_on(disk.clone()).unwrap()

@@ -495,7 +495,22 @@ impl Serializer for IsNone {
 /// `since(2) pub member: …`: the member came with format 2, and is the default in what older builds stored.
 /// `record! { pub struct Name requires(member, …) … }`: JSON without these members is refused.
 /// `record! { pub struct Name also("otherName" = "member", …) … }`: JSON may call a member by a further name.
+/// `record! { pub struct Name new(member: Type, …) … }`: callers build it, by `Name::new(…)` and a method for each member.
 macro_rules! record {
+    ($(#[$meta:meta])* $kind:ident pub struct $name:ident new($($new:tt)*) $(requires($($required:tt)*))?
+     $(also($($also:tt)*))? { $($body:tt)* } $($rest:tt)*) => {
+        $crate::value::wire::record!($(#[$meta])* $kind pub struct $name $(requires($($required)*))? $(also($($also)*))?
+            { $($body)* });
+        $crate::value::wire::setters!($name ($($new)*) { $($body)* });
+        $crate::value::wire::record!($($rest)*);
+    };
+    ($(#[$meta:meta])* pub struct $name:ident new($($new:tt)*) $(requires($($required:tt)*))?
+     $(also($($also:tt)*))? { $($body:tt)* } $($rest:tt)*) => {
+        $crate::value::wire::record!($(#[$meta])* pub struct $name $(requires($($required)*))? $(also($($also)*))?
+            { $($body)* });
+        $crate::value::wire::setters!($name ($($new)*) { $($body)* });
+        $crate::value::wire::record!($($rest)*);
+    };
     // Whether the bytes have a member: all have those of the first format.
     (@has $input:ident) => { true };
     (@has $input:ident $since:literal) => { $crate::value::stored::Decoder::context($input).has($since) };
@@ -605,6 +620,111 @@ macro_rules! record {
     () => {};
 }
 pub(crate) use record;
+
+/// Gives a record a constructor and one method for each member, which takes what the member holds: `.name("x")` where the
+/// member is an `Option<String>`, `.keywords(["x", "y"])` where it is a list of texts.
+macro_rules! setters {
+    ($name:ident ($($arg:ident: $ty:ty),* $(,)?) { $($body:tt)* }) => {
+        $crate::value::wire::setters!(@next $name { $(($arg $ty))* } [] [] $($body)*);
+    };
+    // All members were read: one block of methods.
+    (@next $name:ident { $(($arg:ident $ty:ty))* } [$($methods:tt)*] []) => {
+        impl $name {
+            #[doc = concat!("Makes a `", stringify!($name), "`; members that are not set are absent or empty.")]
+            #[must_use]
+            #[allow(clippy::needless_update, reason = "all members may be arguments")]
+            pub fn new($($arg: impl Into<$ty>),*) -> Self {
+                Self { $($arg: $arg.into(),)* ..Self::default() }
+            }
+            $($methods)*
+        }
+    };
+    // Documentation goes to the method; other attributes are the member's.
+    (@next $name:ident $new:tt $methods:tt [$($doc:tt)*] #[doc = $text:literal] $($rest:tt)*) => {
+        $crate::value::wire::setters!(@next $name $new $methods [$($doc)* #[doc = $text]] $($rest)*);
+    };
+    (@next $name:ident $new:tt $methods:tt $doc:tt #[$other:meta] $($rest:tt)*) => {
+        $crate::value::wire::setters!(@next $name $new $methods $doc $($rest)*);
+    };
+    (@next $name:ident $new:tt $methods:tt $doc:tt since($since:literal) $($rest:tt)*) => {
+        $crate::value::wire::setters!(@next $name $new $methods $doc $($rest)*);
+    };
+    // One rule for each form of a member: the type of the argument, and the member's value.
+    (@next $name:ident $new:tt $methods:tt $doc:tt pub $field:ident: Option<bool> $(, $($rest:tt)*)?) => {
+        $crate::value::wire::setters!(@add $name $new $methods $doc ($field value bool: Some(value)) $($($rest)*)?);
+    };
+    (@next $name:ident $new:tt $methods:tt $doc:tt pub $field:ident: Option<i64> $(, $($rest:tt)*)?) => {
+        $crate::value::wire::setters!(@add $name $new $methods $doc ($field value i64: Some(value)) $($($rest)*)?);
+    };
+    (@next $name:ident $new:tt $methods:tt $doc:tt pub $field:ident: Option<i32> $(, $($rest:tt)*)?) => {
+        $crate::value::wire::setters!(@add $name $new $methods $doc ($field value i32: Some(value)) $($($rest)*)?);
+    };
+    (@next $name:ident $new:tt $methods:tt $doc:tt pub $field:ident: Option<u64> $(, $($rest:tt)*)?) => {
+        $crate::value::wire::setters!(@add $name $new $methods $doc ($field value u64: Some(value)) $($($rest)*)?);
+    };
+    (@next $name:ident $new:tt $methods:tt $doc:tt pub $field:ident: Option<f64> $(, $($rest:tt)*)?) => {
+        $crate::value::wire::setters!(@add $name $new $methods $doc ($field value f64: Some(value)) $($($rest)*)?);
+    };
+    (@next $name:ident $new:tt $methods:tt $doc:tt pub $field:ident: Option<Vec<$item:ty>> $(, $($rest:tt)*)?) => {
+        $crate::value::wire::setters!(@add $name $new $methods $doc ($field value impl IntoIterator<Item = impl Into<$item>>:
+            Some(value.into_iter().map(Into::into).collect())) $($($rest)*)?);
+    };
+    (@next $name:ident $new:tt $methods:tt $doc:tt
+     pub $field:ident: Option<BTreeMap<String, Option<String>>> $(, $($rest:tt)*)?) => {
+        $crate::value::wire::setters!(@add $name $new $methods $doc (
+            $field value impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>:
+            Some(value.into_iter().map(|(key, value)| (key.into(), Some(value.into()))).collect())) $($($rest)*)?);
+    };
+    (@next $name:ident $new:tt $methods:tt $doc:tt
+     pub $field:ident: Option<BTreeMap<$key:ty, $item:ty>> $(, $($rest:tt)*)?) => {
+        $crate::value::wire::setters!(@add $name $new $methods $doc (
+            $field value impl IntoIterator<Item = (impl Into<$key>, impl Into<$item>)>:
+            Some(value.into_iter().map(|(key, value)| (key.into(), value.into())).collect())) $($($rest)*)?);
+    };
+    (@next $name:ident $new:tt $methods:tt $doc:tt pub $field:ident: Option<$ty:ty> $(, $($rest:tt)*)?) => {
+        $crate::value::wire::setters!(@add $name $new $methods $doc (
+            $field value impl Into<$ty>: Some(value.into())) $($($rest)*)?);
+    };
+    (@next $name:ident $new:tt $methods:tt $doc:tt pub $field:ident: Patch<Vec<$item:ty>> $(, $($rest:tt)*)?) => {
+        $crate::value::wire::setters!(@add $name $new $methods $doc ($field value impl IntoIterator<Item = impl Into<$item>>:
+            $crate::value::Patch::Value(value.into_iter().map(Into::into).collect())) $($($rest)*)?);
+    };
+    (@next $name:ident $new:tt $methods:tt $doc:tt pub $field:ident: Patch<BTreeMap<$key:ty, $item:ty>>
+     $(, $($rest:tt)*)?) => {
+        $crate::value::wire::setters!(@add $name $new $methods $doc (
+            $field value impl IntoIterator<Item = (impl Into<$key>, impl Into<$item>)>:
+            $crate::value::Patch::Value(value.into_iter().map(|(key, value)| (key.into(), value.into())).collect()))
+            $($($rest)*)?);
+    };
+    (@next $name:ident $new:tt $methods:tt $doc:tt pub $field:ident: Patch<$ty:ty> $(, $($rest:tt)*)?) => {
+        $crate::value::wire::setters!(@add $name $new $methods $doc (
+            $field value impl Into<$ty>: $crate::value::Patch::Value(value.into())) $($($rest)*)?);
+    };
+    (@next $name:ident $new:tt $methods:tt $doc:tt pub $field:ident: Vec<$item:ty> $(, $($rest:tt)*)?) => {
+        $crate::value::wire::setters!(@add $name $new $methods $doc ($field value impl IntoIterator<Item = impl Into<$item>>:
+            value.into_iter().map(Into::into).collect()) $($($rest)*)?);
+    };
+    (@next $name:ident $new:tt $methods:tt $doc:tt pub $field:ident: BTreeMap<$key:ty, $item:ty> $(, $($rest:tt)*)?) => {
+        $crate::value::wire::setters!(@add $name $new $methods $doc (
+            $field value impl IntoIterator<Item = (impl Into<$key>, impl Into<$item>)>:
+            value.into_iter().map(|(key, value)| (key.into(), value.into())).collect()) $($($rest)*)?);
+    };
+    (@next $name:ident $new:tt $methods:tt $doc:tt pub $field:ident: $ty:ty $(, $($rest:tt)*)?) => {
+        $crate::value::wire::setters!(@add $name $new $methods $doc (
+            $field value impl Into<$ty>: value.into()) $($($rest)*)?);
+    };
+    (@add $name:ident $new:tt [$($methods:tt)*] [$($doc:tt)*] ($field:ident $value:ident $arg:ty: $expr:expr) $($rest:tt)*) => {
+        $crate::value::wire::setters!(@next $name $new [$($methods)*
+            $($doc)*
+            #[must_use]
+            pub fn $field(mut self, $value: $arg) -> Self {
+                self.$field = $expr;
+                self
+            }
+        ] [] $($rest)*);
+    };
+}
+pub(crate) use setters;
 
 /// Declares an enumeration with its wire texts: written canonically, read in any letter case and without `_`, `-` and
 /// spaces. Its stored form is its position, so values are only ever added at the end, with the format that they came

@@ -3,10 +3,8 @@
 use std::sync::Arc;
 
 use stationdb::faults::{Disk, Fault, OpKind, Pick, SimDisk};
-use stationdb::{
-    Control, Error, ErrorKind, FileService, GetFilesRequest, ManualClock, Store, StoreOptions, UpdateMetadataRequest,
-    UploadFileRequest, VerifyLevel,
-};
+use stationdb::files::{FileService, GetFilesRequest, UpdateMetadataRequest, UploadFileRequest};
+use stationdb::{Control, Error, ErrorKind, ManualClock, Store, StoreOptions, VerifyLevel};
 
 use crate::harness::{History, Scenario, first_seed, is_night, must_hold};
 use crate::scenarios::{ada, options};

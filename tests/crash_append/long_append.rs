@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use stationdb::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
 use stationdb::faults::{Disk, Fault, OpKind, Pick, SimDisk, Survival};
-use stationdb::{Control, Error, ErrorKind, ScanRequest, Store, TableService, VerifyLevel};
+use stationdb::tables::{ScanRequest, TableService};
+use stationdb::{Control, Error, ErrorKind, Store, VerifyLevel};
 
 use crate::harness::{counted, first_seed, is_night};
 use crate::scenarios::{ada, options};

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use stationdb::{
-    Control, CreateFeedRequest, Error, FeedService, FileService, ManualClock, Platform, QueryFeedsRequest, Store,
-    StoreOptions, UpdateFeedRequest,
-};
+use stationdb::feeds::{CreateFeedRequest, FeedService, Platform, QueryFeedsRequest, UpdateFeedRequest};
+use stationdb::files::FileService;
+use stationdb::{Control, Error, ManualClock, Store, StoreOptions};
 
 use crate::files::{content, observe_files};
 use crate::harness::must_hold;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use stationdb::{Control, Error, FileService, ManualClock, Store, StoreOptions};
+use stationdb::files::FileService;
+use stationdb::{Control, Error, ManualClock, Store, StoreOptions};
 
 use crate::files::{content, observe_files};
 use crate::harness::must_hold;

@@ -1,7 +1,8 @@
 //! What a station does: work items and files, each alone and all in one transaction.
 
 use serde_json::json;
-use stationdb::{Control, Error, ManualClock, QueryWorkItemsRequest, Store, StoreOptions, WorkItemService};
+use stationdb::work_items::{QueryWorkItemsRequest, WorkItemService};
+use stationdb::{Control, Error, ManualClock, Store, StoreOptions};
 
 use crate::files::{observe_files, upload};
 use crate::harness::must_hold;
@@ -18,7 +19,7 @@ pub fn create(items: &dyn WorkItemService, names: &[&str]) -> Result<(), Error> 
     Ok(())
 }
 
-fn query(store: &Store, filter: &str) -> Result<Vec<stationdb::WorkItem>, Error> {
+fn query(store: &Store, filter: &str) -> Result<Vec<stationdb::work_items::WorkItem>, Error> {
     let request = QueryWorkItemsRequest { filter: Some(filter.to_owned()), ..Default::default() };
     Ok(ada(store).query_work_items(request)?.work_items)
 }

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stationdb::faults::{OpKind, Pick, SimDisk};
-use stationdb::{
-    AppendTableDataRequest, Column, ColumnType, Control, CreateTableRequest, DataFrame, DataType, Error,
-    GetTableDataRequest, ImportTableRequest, ListTablesRequest, ManualClock, Store, StoreOptions, TableService,
-    WorkItemService,
+use stationdb::tables::{
+    AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType, GetTableDataRequest,
+    ImportTableRequest, ListTablesRequest, TableService,
 };
+use stationdb::work_items::WorkItemService;
+use stationdb::{Control, Error, ManualClock, Store, StoreOptions};
 
 use crate::files::{observe_files, upload};
 use crate::harness::{self, History, Problem, Scenario, must_hold, must_hold_by_day};

@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
+use stationdb::files::UploadFileRequest;
 use stationdb::prelude::*;
-use stationdb::{
-    AppendTableDataRequest, Column, ColumnType, Control, CreateProductRequest, CreateTableRequest, DataFrame, DataType,
-    Error, ErrorKind, GetTableDataRequest, Identity, ListTablesRequest, QueryProductsRequest, Result, Session, Store,
-    StoreOptions, UploadFileRequest,
+use stationdb::products::{CreateProductRequest, QueryProductsRequest};
+use stationdb::tables::{
+    AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType, GetTableDataRequest,
+    ListTablesRequest,
 };
+use stationdb::{Control, Error, ErrorKind, Identity, Result, Session, Store, StoreOptions};
 
 /// Calls that the child makes.
 pub const STEPS: u64 = 18;

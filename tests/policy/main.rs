@@ -19,7 +19,8 @@ use std::time::{Duration, Instant};
 use operations::{Effect, Probe, probes};
 use serde_json::{Value, json};
 use stationdb::prelude::*;
-use stationdb::{Control, ErrorKind, Identity, Position, SearchRequest, SearchResponse};
+use stationdb::search::{SearchRequest, SearchResponse};
+use stationdb::{Control, ErrorKind, Identity, Position};
 use world::{MARK, World, package, request};
 
 /// `ProductService::get_product`, … of every trait in the sources of the services, and what each takes and returns.

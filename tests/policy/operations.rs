@@ -286,7 +286,7 @@ pub fn probes() -> Vec<Probe> {
         }),
         ("TableService::export_segments", Shows, |s, w| {
             let mut seen = Vec::new();
-            let each = &mut |file: stationdb::SegmentFile<'_>| {
+            let each = &mut |file: stationdb::tables::SegmentFile<'_>| {
                 let mut bytes = Vec::new();
                 std::io::Read::read_to_end(file.data, &mut bytes).map_err(own_error)?;
                 let reader =

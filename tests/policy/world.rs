@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use stationdb::lab::{JobRequest, JobRunner, NotebookRequest, QueueFailure};
 use stationdb::prelude::*;
 use stationdb::{
-    AccessPolicy, Action, Control, Error, Identity, JobRequest, JobRunner, ManualClock, NotebookRequest, QueueFailure,
-    Result, Service, Session, Store, StoreOptions, Visibility,
+    AccessPolicy, Action, Control, Error, Identity, ManualClock, Result, Service, Session, Store, StoreOptions,
+    Visibility,
 };
 
 /// Stands in every text of the hidden workspace, and nowhere else.

@@ -1,7 +1,15 @@
 //! What each list of a request is, and how one of a given length is asked.
 
 use stationdb::ErrorKind::{InvalidArgument, LimitExceeded, PartialFailure};
+use stationdb::assets::*;
+use stationdb::files::*;
 use stationdb::prelude::*;
+use stationdb::products::*;
+use stationdb::search::*;
+use stationdb::specifications::*;
+use stationdb::tables::*;
+use stationdb::test_plans::*;
+use stationdb::work_items::*;
 use stationdb::*;
 
 /// Entries of a batch.

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use stationdb::files::*;
 use stationdb::prelude::*;
+use stationdb::products::*;
+use stationdb::tables::*;
 use stationdb::*;
 
 /// How long after its deadline a call may answer here, on a machine that builds besides and without optimisation.

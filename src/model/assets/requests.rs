@@ -16,7 +16,7 @@ use crate::value::wire::{fold, record, wire_enum};
 
 record! {
     /// An asset to create. Its identity (bus type, model, vendor, and serial number or system) must be new.
-    wire pub struct CreateAssetRequest also("isNiAsset" = "isNIAsset", "isVendorAsset" = "isNIAsset") {
+    wire pub struct CreateAssetRequest new() also("isNiAsset" = "isNIAsset", "isVendorAsset" = "isNIAsset") {
         /// Display name.
         pub name: Option<String>,
         /// Name of the model; this or the number is required.
@@ -78,7 +78,7 @@ record! {
 
     /// A change of an asset, found by its id, or by its identity when there is no id. Absent members stay as they are;
     /// the members of the identity never change.
-    wire pub struct UpdateAssetRequest also("isNiAsset" = "isNIAsset", "isVendorAsset" = "isNIAsset") {
+    wire pub struct UpdateAssetRequest new() also("isNiAsset" = "isNIAsset", "isVendorAsset" = "isNIAsset") {
         /// Id of the asset.
         pub id: Option<String>,
         /// Display name.
@@ -181,7 +181,7 @@ record! {
     }
 
     /// A query for assets.
-    wire pub struct QueryAssetsRequest {
+    wire pub struct QueryAssetsRequest new() {
         /// Filter; all assets when absent. There are no substitutions.
         pub filter: Option<String>,
         /// Members to return; all when absent or empty. On the wire also the text that a public client sends, `new(ID, NAME)`.

@@ -7,7 +7,7 @@ use crate::value::wire::record;
 
 record! {
     /// A dashboard and the values of its variables.
-    pub struct Dashboard {
+    pub struct Dashboard new() {
         /// Id of the dashboard.
         pub id: Option<String>,
         /// Values of its variables.
@@ -17,7 +17,7 @@ record! {
     }
 
     /// What an update changes in a dashboard.
-    patch pub struct DashboardPatch {
+    patch pub struct DashboardPatch new() {
         /// Id of the dashboard.
         pub id: Patch<String>,
         /// Values of its variables: merged or replaced, as properties are.

@@ -5,7 +5,7 @@ use crate::value::{FieldDecl, FieldType, Patch, Row, Val};
 
 record! {
     /// Everything that a work item needs; the four groups are independent of each other.
-    pub struct ResourcesDefinition {
+    pub struct ResourcesDefinition new() {
         /// Assets.
         pub assets: Option<ResourceDefinition>,
         /// Devices under test.
@@ -17,7 +17,7 @@ record! {
     }
 
     /// One group of resources.
-    pub struct ResourceDefinition {
+    pub struct ResourceDefinition new() {
         /// The resources that are reserved.
         pub selections: Option<Vec<ResourceSelectionDefinition>>,
         /// Which resources qualify: opaque text, stored and never evaluated.
@@ -25,7 +25,7 @@ record! {
     }
 
     /// One reserved resource.
-    pub struct ResourceSelectionDefinition {
+    pub struct ResourceSelectionDefinition new() {
         /// The resource.
         pub id: Option<String>,
         /// The location that it moves to.
@@ -37,7 +37,7 @@ record! {
     }
 
     /// The group of systems.
-    pub struct SystemResourceDefinition {
+    pub struct SystemResourceDefinition new() {
         /// The systems that are reserved.
         pub selections: Option<Vec<SystemResourceSelectionDefinition>>,
         /// Which systems qualify: opaque text, stored and never evaluated.
@@ -45,7 +45,7 @@ record! {
     }
 
     /// One reserved system.
-    pub struct SystemResourceSelectionDefinition {
+    pub struct SystemResourceSelectionDefinition new() {
         /// The system.
         pub id: Option<String>,
         /// The location that it moves to.
@@ -53,7 +53,7 @@ record! {
     }
 
     /// What an update changes in the resources.
-    patch pub struct ResourcesPatch {
+    patch pub struct ResourcesPatch new() {
         /// Assets.
         pub assets: Patch<ResourcePatch>,
         /// Devices under test.
@@ -65,7 +65,7 @@ record! {
     }
 
     /// What an update changes in one group.
-    patch pub struct ResourcePatch {
+    patch pub struct ResourcePatch new() {
         /// The resources that are reserved: appended or replaced.
         pub selections: Patch<Vec<ResourceSelectionDefinition>>,
         /// Which resources qualify.
@@ -73,7 +73,7 @@ record! {
     }
 
     /// What an update changes in the group of systems.
-    patch pub struct SystemResourcePatch {
+    patch pub struct SystemResourcePatch new() {
         /// The systems that are reserved: appended or replaced.
         pub selections: Patch<Vec<SystemResourceSelectionDefinition>>,
         /// Which systems qualify.
@@ -81,7 +81,7 @@ record! {
     }
 
     /// What scheduling reserves.
-    patch pub struct ScheduleResourcesDefinition {
+    patch pub struct ScheduleResourcesDefinition new() {
         /// Assets.
         pub assets: Patch<ScheduleResourceDefinition>,
         /// Devices under test.
@@ -93,19 +93,19 @@ record! {
     }
 
     /// What scheduling reserves in one group.
-    patch pub struct ScheduleResourceDefinition {
+    patch pub struct ScheduleResourceDefinition new() {
         /// The resources that are reserved: appended or replaced.
         pub selections: Patch<Vec<ResourceSelectionDefinition>>,
     }
 
     /// What scheduling reserves in the group of systems.
-    patch pub struct ScheduleSystemResourceDefinition {
+    patch pub struct ScheduleSystemResourceDefinition new() {
         /// The systems that are reserved: appended or replaced.
         pub selections: Patch<Vec<SystemResourceSelectionDefinition>>,
     }
 
     /// Which resources the work items of a template need.
-    pub struct TemplateResourcesDefinition {
+    pub struct TemplateResourcesDefinition new() {
         /// Assets.
         pub assets: Option<TemplateResourceDefinition>,
         /// Devices under test.
@@ -117,13 +117,13 @@ record! {
     }
 
     /// One group of a template's resources.
-    pub struct TemplateResourceDefinition {
+    pub struct TemplateResourceDefinition new() {
         /// Which resources qualify: opaque text, stored and never evaluated.
         pub filter: Option<String>,
     }
 
     /// What an update changes in a template's resources.
-    patch pub struct TemplateResourcesPatch {
+    patch pub struct TemplateResourcesPatch new() {
         /// Assets.
         pub assets: Patch<TemplateResourcePatch>,
         /// Devices under test.
@@ -135,7 +135,7 @@ record! {
     }
 
     /// What an update changes in one group of a template's resources.
-    patch pub struct TemplateResourcePatch {
+    patch pub struct TemplateResourcePatch new() {
         /// Which resources qualify.
         pub filter: Patch<String>,
     }

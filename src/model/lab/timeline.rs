@@ -7,7 +7,7 @@ use crate::value::wire::record;
 
 record! {
     /// When the work may start, when it is due, how long it takes.
-    pub struct TimelineDefinition {
+    pub struct TimelineDefinition new() {
         /// Not before.
         #[serde(with = "crate::value::time::opt")]
         pub earliest_start_date_time: Option<DateTime<Utc>>,
@@ -19,7 +19,7 @@ record! {
     }
 
     /// What an update changes in a timeline.
-    patch pub struct TimelinePatch {
+    patch pub struct TimelinePatch new() {
         /// Not before.
         #[serde(with = "crate::value::time::patch")]
         pub earliest_start_date_time: Patch<DateTime<Utc>>,
@@ -31,19 +31,19 @@ record! {
     }
 
     /// The timeline of a template: an estimate.
-    pub struct TemplateTimelineDefinition {
+    pub struct TemplateTimelineDefinition new() {
         /// Estimate for the work items made from the template.
         pub estimated_duration_in_seconds: Option<i64>,
     }
 
     /// What an update changes in the timeline of a template.
-    patch pub struct TemplateTimelinePatch {
+    patch pub struct TemplateTimelinePatch new() {
         /// Estimate for the work items made from the template.
         pub estimated_duration_in_seconds: Patch<i64>,
     }
 
     /// When the work is planned.
-    pub struct ScheduleDefinition {
+    pub struct ScheduleDefinition new() {
         /// Start.
         #[serde(with = "crate::value::time::opt")]
         pub planned_start_date_time: Option<DateTime<Utc>>,
@@ -55,7 +55,7 @@ record! {
     }
 
     /// What scheduling changes in a schedule.
-    patch pub struct SchedulePatch {
+    patch pub struct SchedulePatch new() {
         /// Start.
         #[serde(with = "crate::value::time::patch")]
         pub planned_start_date_time: Patch<DateTime<Utc>>,

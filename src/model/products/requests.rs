@@ -64,7 +64,7 @@ wire_enum! {
 
 record! {
     /// A product to create.
-    wire pub struct CreateProductRequest {
+    wire pub struct CreateProductRequest new(part_number: String) {
         /// Names the product in the whole store; required.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub part_number: String,
@@ -83,7 +83,7 @@ record! {
     }
 
     /// A change of a product; members that are absent stay as they are.
-    wire pub struct UpdateProductRequest {
+    wire pub struct UpdateProductRequest new(id: String) {
         /// Id of the product; required.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub id: String,
@@ -132,7 +132,7 @@ record! {
     }
 
     /// A query for products.
-    wire pub struct QueryProductsRequest {
+    wire pub struct QueryProductsRequest new() {
         /// Filter; all products when absent.
         pub filter: Option<String>,
         /// What `@0`, `@1`, … in the filter stand for: texts, integers, numbers, Booleans or null.
@@ -162,7 +162,7 @@ record! {
     }
 
     /// A query for the distinct values of a field.
-    wire pub struct QueryProductValuesRequest {
+    wire pub struct QueryProductValuesRequest new() {
         /// The field; required.
         pub field: Option<ProductField>,
         /// Which products to look at; all when absent.

@@ -14,7 +14,7 @@ use crate::value::wire::{record, wire_enum};
 
 record! {
     /// A specification to create.
-    wire pub struct CreateSpecificationRequest {
+    wire pub struct CreateSpecificationRequest new(product_id: String, spec_id: String) {
         /// The product that it belongs to; required, its existence is not checked.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub product_id: String,
@@ -46,7 +46,7 @@ record! {
     }
 
     /// A change of a specification; optional members that are absent stay as they are.
-    wire pub struct UpdateSpecificationRequest {
+    wire pub struct UpdateSpecificationRequest new(id: String) {
         /// Global id; required.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub id: String,
@@ -84,13 +84,13 @@ record! {
     }
 
     /// Specifications to create.
-    wire pub struct CreateSpecificationsRequest {
+    wire pub struct CreateSpecificationsRequest new() {
         /// The specifications.
         pub specs: Option<Vec<CreateSpecificationRequest>>,
     }
 
     /// Specifications to update.
-    wire pub struct UpdateSpecificationsRequest {
+    wire pub struct UpdateSpecificationsRequest new() {
         /// The changes.
         pub specs: Option<Vec<UpdateSpecificationRequest>>,
     }
@@ -164,7 +164,7 @@ record! {
     }
 
     /// A query for specifications.
-    wire pub struct QuerySpecificationsRequest {
+    wire pub struct QuerySpecificationsRequest new() {
         /// The products to look in; required.
         pub product_ids: Vec<String>,
         /// Filter; all specifications of the products when absent. There are no substitutions.

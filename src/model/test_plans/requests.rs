@@ -15,7 +15,7 @@ use crate::value::wire::{fold, record, wire_enum};
 
 record! {
     /// A test plan to make. Nothing is required.
-    wire pub struct CreateTestPlanRequest {
+    wire pub struct CreateTestPlanRequest new() {
         /// Display name.
         pub name: Option<String>,
         /// State in any spelling; `NEW` when absent.
@@ -63,7 +63,7 @@ record! {
     }
 
     /// What an update changes in one test plan: absent members keep, null members clear.
-    patch pub struct UpdateTestPlanRequest {
+    patch pub struct UpdateTestPlanRequest new() {
         /// The test plan; required.
         pub id: Option<String>,
         /// Display name.
@@ -103,7 +103,7 @@ record! {
     }
 
     /// An update of test plans.
-    wire pub struct UpdateTestPlansRequest requires(test_plans) {
+    wire pub struct UpdateTestPlansRequest new(test_plans: Vec<UpdateTestPlanRequest>) requires(test_plans) {
         /// The changes, applied in order.
         pub test_plans: Vec<UpdateTestPlanRequest>,
         /// Whether arrays and maps are replaced (`true`) or appended to and merged (absent, `false`).
@@ -111,7 +111,7 @@ record! {
     }
 
     /// What scheduling changes in one test plan.
-    patch pub struct ScheduleTestPlanRequest {
+    patch pub struct ScheduleTestPlanRequest new() {
         /// The test plan; required.
         pub id: Option<String>,
         /// The user who does the work.
@@ -135,7 +135,7 @@ record! {
     }
 
     /// Scheduling of test plans.
-    wire pub struct ScheduleTestPlansRequest requires(test_plans) {
+    wire pub struct ScheduleTestPlansRequest new(test_plans: Vec<ScheduleTestPlanRequest>) requires(test_plans) {
         /// The changes, applied in order.
         pub test_plans: Vec<ScheduleTestPlanRequest>,
         /// Whether the fixtures are replaced (`true`) or appended to (absent, `false`).
@@ -189,7 +189,7 @@ record! {
     }
 
     /// A query of test plans.
-    wire pub struct QueryTestPlansRequest {
+    wire pub struct QueryTestPlansRequest new() {
         /// Filter expression; everything when absent or blank.
         pub filter: Option<String>,
         /// Values for `@0`, `@1` and so on: Boolean, integer, string or null.

@@ -12,7 +12,7 @@ use crate::value::wire::{record, wire_enum};
 
 record! {
     /// A test plan template to make.
-    wire pub struct CreateTestPlanTemplateRequest {
+    wire pub struct CreateTestPlanTemplateRequest new() {
         /// Display name of the template; required.
         pub name: Option<String>,
         /// Group that users sort templates into; required.
@@ -80,7 +80,7 @@ record! {
     }
 
     /// A query of test plan templates.
-    wire pub struct QueryTestPlanTemplatesRequest {
+    wire pub struct QueryTestPlanTemplatesRequest new() {
         /// Filter expression; everything when absent or blank.
         pub filter: Option<String>,
         /// Values for `@0`, `@1` and so on: Boolean, integer, string or null.

@@ -16,7 +16,7 @@ use crate::value::wire::{record, wire_enum};
 
 record! {
     /// A work item to make. Nothing is required.
-    wire pub struct CreateWorkItemRequest {
+    wire pub struct CreateWorkItemRequest new() {
         /// Display name.
         pub name: Option<String>,
         /// Free type text; from the template when absent.
@@ -62,7 +62,7 @@ record! {
     }
 
     /// What an update changes in one work item: absent members keep, null members clear.
-    patch pub struct UpdateWorkItemRequest {
+    patch pub struct UpdateWorkItemRequest new() {
         /// The work item; required.
         pub id: Option<String>,
         /// Display name.
@@ -98,7 +98,7 @@ record! {
     }
 
     /// An update of work items.
-    wire pub struct UpdateWorkItemsRequest requires(work_items) {
+    wire pub struct UpdateWorkItemsRequest new(work_items: Vec<UpdateWorkItemRequest>) requires(work_items) {
         /// The changes, applied in order.
         pub work_items: Vec<UpdateWorkItemRequest>,
         /// Whether arrays and maps are replaced (`true`) or appended to and merged (absent, `false`).
@@ -106,7 +106,7 @@ record! {
     }
 
     /// What scheduling changes in one work item.
-    patch pub struct ScheduleWorkItemRequest {
+    patch pub struct ScheduleWorkItemRequest new() {
         /// The work item; required.
         pub id: Option<String>,
         /// The user who does the work.
@@ -118,7 +118,7 @@ record! {
     }
 
     /// Scheduling of work items.
-    wire pub struct ScheduleWorkItemsRequest requires(work_items) {
+    wire pub struct ScheduleWorkItemsRequest new(work_items: Vec<ScheduleWorkItemRequest>) requires(work_items) {
         /// The changes, applied in order.
         pub work_items: Vec<ScheduleWorkItemRequest>,
         /// Whether selections are replaced (`true`) or appended to (absent, `false`).
@@ -173,7 +173,7 @@ record! {
     }
 
     /// A query of work items.
-    wire pub struct QueryWorkItemsRequest {
+    wire pub struct QueryWorkItemsRequest new() {
         /// Filter expression; everything when absent or blank.
         pub filter: Option<String>,
         /// Values for `@0`, `@1` and so on: Boolean, integer, string or null.

@@ -15,7 +15,7 @@ use crate::value::wire::{record, wire_enum};
 
 record! {
     /// A work item template to make.
-    wire pub struct CreateWorkItemTemplateRequest {
+    wire pub struct CreateWorkItemTemplateRequest new() {
         /// Display name of the template; required.
         pub name: Option<String>,
         /// Group that users sort templates into; required.
@@ -57,7 +57,7 @@ record! {
     }
 
     /// What an update changes in one template: absent members keep, null members clear.
-    patch pub struct UpdateWorkItemTemplateRequest {
+    patch pub struct UpdateWorkItemTemplateRequest new() {
         /// The template; required.
         pub id: Option<String>,
         /// Display name; cannot be cleared.
@@ -93,7 +93,8 @@ record! {
     }
 
     /// An update of templates.
-    wire pub struct UpdateWorkItemTemplatesRequest requires(work_item_templates) {
+    wire pub struct UpdateWorkItemTemplatesRequest new(work_item_templates: Vec<UpdateWorkItemTemplateRequest>)
+    requires(work_item_templates) {
         /// The changes, applied in order.
         pub work_item_templates: Vec<UpdateWorkItemTemplateRequest>,
         /// Whether arrays and maps are replaced (`true`) or appended to and merged (absent, `false`).
@@ -138,7 +139,7 @@ record! {
     }
 
     /// A query of work item templates.
-    wire pub struct QueryWorkItemTemplatesRequest {
+    wire pub struct QueryWorkItemTemplatesRequest new() {
         /// Filter expression; everything when absent or blank.
         pub filter: Option<String>,
         /// Values for `@0`, `@1` and so on: Boolean, integer, string or null.

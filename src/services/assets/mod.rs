@@ -18,8 +18,8 @@ use crate::model::{
     UpdateAssetRequest, UpdateAssetsPartialSuccess, UpdateUtilizationPartialSuccess, VendorPrefix,
 };
 use crate::services::batch::{self, Umbrella};
-use crate::services::lists;
 use crate::services::declare::service;
+use crate::services::lists;
 use crate::session::{Access, Handle, OrderTerm, Plan, Query, Settings, What};
 use crate::value::{Env, limits};
 
@@ -50,8 +50,9 @@ pub trait AssetService {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let dir = tempfile::tempdir()?;
     /// use std::sync::Arc;
-    /// use stationdb::{
-    ///     AssetService, CalibrationStatus, CreateAssetRequest, Identity, ManualClock, QueryAssetsRequest, StoreOptions,
+    /// use stationdb::{Identity, ManualClock, StoreOptions};
+    /// use stationdb::assets::{
+    ///     AssetService, CalibrationStatus, CreateAssetRequest, QueryAssetsRequest,
     /// };
     ///
     /// let clock = Arc::new(ManualClock::new("2024-03-01T08:00:00Z".parse()?));
@@ -365,6 +366,25 @@ pub(in crate::services) fn vendor_names(settings: &Settings) -> Vec<(String, &'s
     VendorPrefix::new(&settings.vendor_prefix)
         .map(|vendor| vec![(vendor.property(), "isVendorAsset")])
         .unwrap_or_default()
+}
+
+/// The page after `token` and whether another one follows, for the iterator over all pages.
+pub(in crate::services) fn page(
+    access: &impl Access,
+    query: &QueryAssetsRequest,
+    token: &mut Option<String>,
+) -> Result<(Vec<Asset>, bool)> {
+    let before = token.take();
+    let mut plan = to_query(query, access.context().settings())?;
+    plan.continue_after(before.as_deref());
+    let projection = lists::distinct("projection", query.projection.as_deref().unwrap_or_default())?;
+    access.read(|view| {
+        let page = view.query::<Asset>(&plan)?;
+        let env = view.env();
+        *token = page.continuation_token;
+        let assets = page.items.into_iter().map(|asset| asset.read_at(&env).project(&projection));
+        Ok((assets.collect(), token.is_some()))
+    })
 }
 
 fn to_query<'q>(request: &'q QueryAssetsRequest, settings: &Settings) -> Result<Query<'q>> {

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{Client, assert_has};
+use crate::StoreOptions;
+use crate::assets::CreateAssetRequest;
 use crate::disk::MemoryDisk;
 use crate::prelude::*;
 use crate::session::{AccessPolicy, Identity, Visibility};
 use crate::value::{Action, Service, time};
-use crate::{CreateAssetRequest, StoreOptions};
 
 fn asset(serial: &str, more: Value) -> Value {
     let mut asset = json!({"modelName": "m", "vendorName": "v", "serialNumber": serial,
@@ -80,7 +81,7 @@ fn times_of_rust_callers_are_cut_to_milliseconds_like_those_of_others() {
         &json!({"selfCalibration": {"date": "2024-02-01T00:00:00.001Z"},
         "externalCalibration": {"date": "2024-02-01T00:00:00.001Z", "nextCustomDueDate": "9999-12-31T23:59:59.999Z"}}),
     );
-    let again: crate::Asset = serde_json::from_value(made).unwrap();
+    let again: crate::assets::Asset = serde_json::from_value(made).unwrap();
     assert!(again.external_calibration.is_some());
 }
 

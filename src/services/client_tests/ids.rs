@@ -4,9 +4,10 @@ use serde_json::json;
 
 use super::{Client, assert_has};
 use crate::error::ErrorKind;
+use crate::files::{FileId, UploadFileRequest};
 use crate::prelude::*;
+use crate::products::ProductId;
 use crate::value::Control;
-use crate::{FileId, ProductId, UploadFileRequest};
 
 /// The id with its letters in upper case; one that has letters.
 fn upper(id: &serde_json::Value) -> String {

@@ -5,12 +5,11 @@ use serde_json::{Value, json};
 
 use super::{Client, assert_has};
 use crate::error::ErrorKind;
+use crate::lab::{ExecutionDefinition, Job, JobExecution, TimelineDefinition};
 use crate::prelude::*;
+use crate::test_plans::{ScheduleTestPlanRequest, ScheduleTestPlansRequest};
 use crate::value::{Patch, time};
-use crate::{
-    CreateWorkItemRequest, ExecutionDefinition, Job, JobExecution, ScheduleTestPlanRequest, ScheduleTestPlansRequest,
-    TimelineDefinition,
-};
+use crate::work_items::CreateWorkItemRequest;
 
 #[test]
 fn a_work_item_lives_as_its_client_sees_it() {

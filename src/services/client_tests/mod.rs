@@ -67,11 +67,11 @@ impl Client {
             "link_files" => written(s.link_files(id(), read(&body["fileIds"])?)),
             "start_utilization" => written(s.start_utilization(read(&body)?)),
             "utilization_heartbeat" => {
-                let request: crate::UpdateUtilizationRequest = read(&body)?;
+                let request: crate::bodies::UpdateUtilizationRequest = read(&body)?;
                 written(s.utilization_heartbeat(request.utilization_identifiers, request.utilization_timestamp))
             }
             "end_utilization" => {
-                let request: crate::UpdateUtilizationRequest = read(&body)?;
+                let request: crate::bodies::UpdateUtilizationRequest = read(&body)?;
                 written(s.end_utilization(request.utilization_identifiers, request.utilization_timestamp))
             }
             "query_asset_utilization_history" => written(s.query_asset_utilization_history(read(&body)?)),

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::disk::Disk;
 use crate::disk::sim::SimDisk;
+use crate::feeds::*;
+use crate::files::*;
 use crate::services::feeds::tests::{control, deb, deb_with, download, feed, fresh, gz, kind, tarball, upload};
 use crate::store::StoreOptions;
 use crate::*;

@@ -6,6 +6,9 @@ use std::io::Read;
 use std::sync::Arc;
 
 use crate::disk::MemoryDisk;
+use crate::feeds::*;
+use crate::files::*;
+use crate::search::*;
 use crate::services::feeds::tests::{control, deb, feed, gz, kind, tarball, upload};
 use crate::store::{Store, StoreOptions};
 use crate::value::{ManualClock, limits, time, wire};

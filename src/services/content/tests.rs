@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
 use crate::disk::{Disk, MemoryDisk, Mode, walk};
+use crate::files::*;
+use crate::model::FileRecord;
 use crate::records::Space;
 use crate::session::Access;
 use crate::store::{Store, StoreOptions};

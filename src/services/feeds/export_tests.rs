@@ -8,6 +8,7 @@ use std::process::Command;
 use md5::{Digest, Md5};
 use sha2::Sha256;
 
+use crate::feeds::*;
 use crate::services::feeds::tests::{control, deb, deb_with, feed, fresh, gz, ipk, kind, tarball, upload};
 use crate::value::id::hex;
 use crate::*;

@@ -32,7 +32,8 @@ service! {
 /// ```
 /// # fn main() -> stationdb::Result<()> {
 /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
-/// use stationdb::{CreateFeedRequest, FeedService, Identity, Platform, Store};
+/// use stationdb::{Identity, Store};
+/// use stationdb::feeds::{CreateFeedRequest, FeedService, Platform};
 ///
 /// let store = Store::open(dir.path())?;
 /// let session = store.session(Identity::user("ada"));

@@ -3,6 +3,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::disk::{MemoryDisk, walk};
+use crate::feeds::*;
 use crate::store::{Store, StoreOptions};
 use crate::value::limits;
 use crate::*;

@@ -14,15 +14,15 @@ use crate::blobs::ContentReader;
 use crate::error::{ApiError, Error, ErrorKind, Result};
 use crate::model::files::file::{NAME, listing_links};
 use crate::model::{
-    FileId, FileLinqQueryRequest, FileLinqQueryResponse, FileMetadata, FileOperation, FileOperations, FileQueryOrderBy,
-    FileQueryResponse, FileRecord, GetFilesRequest, QueryFilesRequest, Resource, SearchFilesRequest, StoredContent,
-    UpdateMetadataRequest, UploadFileRequest, UploadSession, UploadSessionState,
+    FileId, FileLinqMetadata, FileLinqQueryRequest, FileLinqQueryResponse, FileMetadata, FileOperation, FileOperations,
+    FileQueryOrderBy, FileQueryResponse, FileRecord, GetFilesRequest, QueryFilesRequest, Resource, SearchFilesRequest,
+    StoredContent, UpdateMetadataRequest, UploadFileRequest, UploadSession, UploadSessionState,
 };
 use crate::services::batch::{Umbrella, distinct, is_item_error};
 use crate::services::content;
+use crate::services::declare::service;
 use crate::services::files::query::{Structured, linq_order, linq_response, page, scan, search};
 use crate::services::files::search::Search;
-use crate::services::declare::service;
 use crate::session::{Access, Draft, Handle, OrderTerm, Page, Plan, Query, What};
 use crate::value::{Action, Control, limits};
 
@@ -36,7 +36,8 @@ service! {
 /// ```
 /// # fn main() -> stationdb::Result<()> {
 /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
-/// use stationdb::{Control, FileService, Identity, Store, UploadFileRequest};
+/// use stationdb::{Control, Identity, Store};
+/// use stationdb::files::{FileService, UploadFileRequest};
 ///
 /// let store = Store::open(dir.path())?;
 /// let session = store.session(Identity::user("ada"));
@@ -286,6 +287,57 @@ fn linq_query(request: &FileLinqQueryRequest) -> Result<Query<'_>> {
     })
 }
 
+fn list_query(request: &GetFilesRequest) -> Result<Query<'_>> {
+    let (skip, take) = page(request.skip, request.take, true, limits::FILES_TAKE)?;
+    let path = match request.order_by.unwrap_or(FileQueryOrderBy::Created) {
+        FileQueryOrderBy::Created => "created",
+        FileQueryOrderBy::Id => "id",
+        FileQueryOrderBy::Size => "size",
+        FileQueryOrderBy::LastUpdatedTimestamp => "updated",
+    };
+    // Without a key the direction says nothing.
+    let descending = request.order_by.is_some() && request.order_by_descending.unwrap_or(false);
+    Ok(Query {
+        order: vec![OrderTerm { path, descending }],
+        take,
+        skip,
+        return_count: true,
+        ids: (!request.ids.is_empty()).then_some(request.ids.as_slice()),
+        ..Query::default()
+    })
+}
+
+/// The page of an expression query after `token` and whether another one follows.
+pub(in crate::services) fn linq_page(
+    access: &impl Access,
+    request: &FileLinqQueryRequest,
+    token: &mut Option<String>,
+) -> Result<(Vec<FileLinqMetadata>, bool)> {
+    next_page(access, linq_query(request)?, token)
+}
+
+/// The page of a list after `token` and whether another one follows.
+pub(in crate::services) fn listed_page(
+    access: &impl Access,
+    request: &GetFilesRequest,
+    token: &mut Option<String>,
+) -> Result<(Vec<FileMetadata>, bool)> {
+    next_page(access, list_query(request)?, token)
+}
+
+fn next_page<T>(access: &impl Access, query: Query<'_>, token: &mut Option<String>) -> Result<(Vec<T>, bool)>
+where
+    T: for<'f> From<&'f FileRecord>,
+{
+    let before = token.take();
+    let mut query = query;
+    query.continue_after(before.as_deref());
+    query.return_count = false;
+    let page = access.read(|view| view.query::<FileRecord>(&query))?;
+    *token = page.continuation_token;
+    Ok((page.items.iter().map(T::from).collect(), token.is_some()))
+}
+
 impl FileService for Handle<'_, '_> {
     fn file_api_info(&self) -> Result<FileOperations> {
         let versions = [
@@ -302,23 +354,7 @@ impl FileService for Handle<'_, '_> {
     }
 
     fn get_files(&self, request: GetFilesRequest) -> Result<FileQueryResponse> {
-        let (skip, take) = page(request.skip, request.take, true, limits::FILES_TAKE)?;
-        let path = match request.order_by.unwrap_or(FileQueryOrderBy::Created) {
-            FileQueryOrderBy::Created => "created",
-            FileQueryOrderBy::Id => "id",
-            FileQueryOrderBy::Size => "size",
-            FileQueryOrderBy::LastUpdatedTimestamp => "updated",
-        };
-        // Without a key the direction says nothing.
-        let descending = request.order_by.is_some() && request.order_by_descending.unwrap_or(false);
-        let query = Query {
-            order: vec![OrderTerm { path, descending }],
-            take,
-            skip,
-            return_count: true,
-            ids: (!request.ids.is_empty()).then_some(request.ids.as_slice()),
-            ..Query::default()
-        };
+        let query = list_query(&request)?;
         Ok(response(&self.read(|view| view.query::<FileRecord>(&query))?))
     }
 

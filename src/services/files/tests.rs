@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::disk::{MemoryDisk, walk};
+use crate::files::*;
 use crate::store::{Store, StoreOptions};
 use crate::value::{ManualClock, limits};
 use crate::*;

@@ -14,8 +14,8 @@ use crate::model::{
     Resource, UpdateProductRequest, UpdateProductsPartialSuccess, split_entry_value,
 };
 use crate::services::batch::{self, Umbrella};
-use crate::services::lists;
 use crate::services::declare::service;
+use crate::services::lists;
 use crate::session::{Access, Draft, Handle, OrderTerm, Plan, Query, View, Visibility, What, split_index_key};
 use crate::value::{IdForm, key, time};
 
@@ -44,7 +44,8 @@ pub trait ProductService {
     /// ```
     /// # fn main() -> stationdb::Result<()> {
     /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
-    /// use stationdb::{CreateProductRequest, Identity, ProductService, QueryProductsRequest, Store};
+    /// use stationdb::{Identity, Store};
+    /// use stationdb::products::{CreateProductRequest, ProductService, QueryProductsRequest};
     ///
     /// let store = Store::open(dir.path())?;
     /// let session = store.session(Identity::user("ada"));

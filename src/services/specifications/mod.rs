@@ -12,8 +12,8 @@ use crate::model::{
     UpdateSpecificationsRequest, UpdatedSpecification, V1Operations,
 };
 use crate::services::batch::{self, Umbrella};
-use crate::services::lists;
 use crate::services::declare::service;
+use crate::services::lists;
 use crate::session::{Access, Draft, Handle, OrderTerm, Plan, Query, What};
 use crate::value::key;
 
@@ -45,9 +45,10 @@ pub trait SpecificationService {
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let dir = tempfile::tempdir()?;
-    /// use stationdb::{
-    ///     ConditionPoint, CreateSpecificationsRequest, Identity, LimitSide, QuerySpecificationsRequest,
-    ///     SpecificationService, Store, Verdict,
+    /// use stationdb::{Identity, Store};
+    /// use stationdb::specifications::{
+    ///     ConditionPoint, CreateSpecificationsRequest, LimitSide, QuerySpecificationsRequest,
+    ///     SpecificationService, Verdict,
     /// };
     ///
     /// let store = Store::open(dir.path())?;

@@ -48,7 +48,7 @@ fn segments_are_handed_out_with_one_of_them_open() {
     let before = disk.open.load(Ordering::SeqCst);
     disk.most_open.store(0, Ordering::SeqCst);
     let mut rows = 0;
-    let each = &mut |file: crate::SegmentFile<'_>| {
+    let each = &mut |file: crate::tables::SegmentFile<'_>| {
         let mut bytes = Vec::new();
         file.data.read_to_end(&mut bytes).map_err(|error| Error::io("reading", error))?;
         rows += file.row_count;
@@ -70,7 +70,7 @@ fn a_merge_takes_no_segment_away_that_is_still_to_be_handed_out() {
     let files = segment_files(&disk, &id);
     let control = Control::default();
     let mut rows = 0;
-    let each = &mut |file: crate::SegmentFile<'_>| -> Result<()> {
+    let each = &mut |file: crate::tables::SegmentFile<'_>| -> Result<()> {
         if rows == 0 {
             assert!(store.maintain(&control)?.segments_written > 0);
             // What the first pass forgot is removed by the next, were it not held.

@@ -85,7 +85,7 @@ fn new_table(columns: Vec<Column>) -> ImportTableRequest {
     ImportTableRequest { table: Some(table), ..Default::default() }
 }
 
-fn csv(session: &Session, request: ImportTableRequest, text: &str) -> Result<crate::ImportTableResponse> {
+fn csv(session: &Session, request: ImportTableRequest, text: &str) -> Result<crate::tables::ImportTableResponse> {
     session.import_csv(request, &mut text.as_bytes(), &Control::default())
 }
 

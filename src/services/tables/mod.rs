@@ -56,9 +56,10 @@ service! {
 /// ```
 /// # fn main() -> stationdb::Result<()> {
 /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
-/// use stationdb::{
-///     AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType, GetTableDataRequest,
-///     Identity, Store, TableService,
+/// use stationdb::{Identity, Store};
+/// use stationdb::tables::{
+///     AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType,
+///     GetTableDataRequest, TableService,
 /// };
 ///
 /// let store = Store::open(dir.path())?;

@@ -180,7 +180,8 @@ impl World {
             }
             2 => {
                 // Taken back, and then done again.
-                let request: crate::AppendTableDataRequest = read(&json!({ "frame": frame, "endOfData": true }));
+                let request: crate::tables::AppendTableDataRequest =
+                    read(&json!({ "frame": frame, "endOfData": true }));
                 let undone = self.session.transaction(|tx| -> crate::Result<()> {
                     tx.append_table_data(&self.id, request)?;
                     tx.get_table_data(&self.id, Default::default())?;

@@ -580,7 +580,7 @@ fn rows_beyond_the_maximum_are_refused_whole() {
     assert_eq!(kind(create(&session, json!({ "columns": many }))), ErrorKind::LimitExceeded);
 }
 
-fn texts(rows: &crate::Rows) -> Vec<String> {
+fn texts(rows: &crate::tables::Rows) -> Vec<String> {
     let cell = |cell: Option<String>| cell.unwrap_or_else(|| "-".to_owned());
     rows.to_data_frame().data.into_iter().map(|row| row.into_iter().map(cell).collect::<Vec<_>>().join(" ")).collect()
 }

@@ -18,22 +18,24 @@ use crate::model::test_plans::template_requests::{
     TestPlanTemplateOrderBy, project_test_plan_template,
 };
 use crate::model::test_plans::test_plan::TestPlan;
+use crate::services::declare::service;
 use crate::services::lab::batch;
 use crate::services::lab::query::{self, Ask};
-use crate::services::declare::service;
 use crate::session::{Handle, Plan};
 
 service! {
 /// Legacy test plans and their templates. Deprecated by the services that it follows in favour of
-/// [`crate::WorkItemService`]; it stays for their clients, and shares no data with work items.
+/// [`crate::work_items::WorkItemService`]; it stays for their clients, and shares no data with work items.
 ///
-/// Batches, partial failures and errors are those of [`crate::WorkItemService`].
+/// Batches, partial failures and errors are those of [`crate::work_items::WorkItemService`].
 ///
 /// ```
 /// # fn main() -> stationdb::Result<()> {
 /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
 /// use stationdb::prelude::*;
-/// use stationdb::{CreateTestPlanRequest, Identity, State, Store};
+/// use stationdb::{Identity, Store};
+/// use stationdb::lab::State;
+/// use stationdb::test_plans::CreateTestPlanRequest;
 ///
 /// let store = Store::open(dir.path())?;
 /// let session = store.session(Identity::user("ada"));

@@ -26,9 +26,9 @@ use crate::model::work_items::template_requests::{
     project_template,
 };
 use crate::model::work_items::work_item::WorkItem;
+use crate::services::declare::service;
 use crate::services::lab::batch;
 use crate::services::lab::query::{self, Ask};
-use crate::services::declare::service;
 use crate::session::{Handle, Plan};
 
 service! {
@@ -47,7 +47,9 @@ service! {
 /// # fn main() -> stationdb::Result<()> {
 /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
 /// use stationdb::prelude::*;
-/// use stationdb::{CreateWorkItemRequest, Identity, State, Store};
+/// use stationdb::{Identity, Store};
+/// use stationdb::lab::State;
+/// use stationdb::work_items::CreateWorkItemRequest;
 ///
 /// let store = Store::open(dir.path())?;
 /// let session = store.session(Identity::user("ada"));
@@ -113,7 +115,7 @@ pub trait WorkItemService {
     fn delete_work_items(&self, ids: Vec<String>) -> Result<Option<DeleteWorkItemsPartialSuccessResponse>>;
 
     /// Executes an action of a work item: what its definition runs, and the move of the state that
-    /// `docs/states-and-actions.md` lists. JOB and NOTEBOOK actions call the [`crate::JobRunner`] of the store.
+    /// `docs/states-and-actions.md` lists. JOB and NOTEBOOK actions call the [`crate::lab::JobRunner`] of the store.
     ///
     /// When the runner fails, the answer has the error and the result, for instance the jobs that were cancelled; the
     /// state stays, and the history tells.

@@ -14,14 +14,15 @@ use std::time::Instant;
 
 use self::damage::{Damage, Kind, copy, files};
 use self::truth::Truth;
+use crate::Identity;
 use crate::disk::sim::{Random, SimDisk};
 use crate::disk::{Disk, MemoryDisk, Mode, SharedDisk};
 use crate::error::ErrorKind;
 use crate::model::files::content::StoredContent;
 use crate::records::Space;
 use crate::store::{SalvageReport, Store, StoreOptions};
+use crate::tables::TableService;
 use crate::value::Control;
-use crate::{Identity, TableService};
 
 fn options() -> StoreOptions {
     StoreOptions::default()
@@ -39,7 +40,7 @@ fn request<T: serde::de::DeserializeOwned>(value: serde_json::Value) -> T {
 /// A store with something of every kind, whose record file has branches, and pages that earlier
 /// commits left.
 fn filled() -> Arc<MemoryDisk> {
-    use crate::ProductService;
+    use crate::products::ProductService;
 
     let disk = Arc::new(MemoryDisk::new());
     let store = options().open_on(disk.clone()).unwrap();
@@ -186,7 +187,7 @@ fn fingerprint(disk: &MemoryDisk) -> u64 {
 /// A store that was not closed, as a killed process leaves it: before its last commit, and after
 /// it.
 fn killed(commits: usize) -> [Arc<MemoryDisk>; 2] {
-    use crate::ProductService;
+    use crate::products::ProductService;
 
     let disk = Arc::new(MemoryDisk::new());
     let store = options().open_on(disk.clone()).unwrap();
