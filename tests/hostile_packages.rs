@@ -108,7 +108,7 @@ fn hostile() -> Vec<(&'static str, Vec<u8>, ErrorKind)> {
 }
 
 fn upload(session: &Session, feed: &str, bytes: &[u8]) -> stationdb::Result<stationdb::feeds::Package> {
-    session.upload_package_content(feed, &mut &*bytes, None, false, &Control::default())
+    session.upload_package_content(&feed.into(), &mut &*bytes, None, false, &Control::default())
 }
 
 /// Peak and present memory of this process, where the system tells.

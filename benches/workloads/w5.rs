@@ -163,7 +163,7 @@ fn gets(scale: &Scale, session: &Session, items: &Items) -> Res<()> {
         for draw in 0..count as u64 {
             let number = (hash(60 + repetition, draw) % scale.records as u64) as usize;
             let id = items.id(number).to_string();
-            let (took, item) = timed(|| Ok(session.get_work_item(&id)?))?;
+            let (took, item) = timed(|| Ok(session.get_work_item(&id.as_str().into())?))?;
             micros.push(took * 1e6);
             assert_eq!(item.properties.as_ref().map(std::collections::BTreeMap::len), Some(5));
             assert_eq!(item.id.as_ref().map(stationdb::work_items::WorkItemId::as_str), Some(id.as_str()));

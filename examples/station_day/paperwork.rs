@@ -176,7 +176,7 @@ pub fn begin_work_item(session: &Session, machine: &Machine, asset: &Asset, prog
         ..Default::default()
     })?;
     first(planned.scheduled_work_items.unwrap_or_default(), planned.error)?;
-    let started = session.execute_work_item(&id, "START")?;
+    let started = session.execute_work_item(&id.as_str().into(), "START")?;
     match started.error {
         Some(error) => Err(error.message.unwrap_or_default().into()),
         None => Ok(id),

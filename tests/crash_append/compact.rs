@@ -36,7 +36,7 @@ impl Scenario for Compacted {
         let long: Vec<&str> = long.iter().map(String::as_str).collect();
         history.step("made", || create(&ada(&store), &long))?;
         let made = names(&store)?;
-        let most = made.iter().skip(5).map(|(_, id)| id.clone()).collect();
+        let most = made.iter().skip(5).map(|(_, id)| id.as_str().into()).collect();
         history.step("deleted", || ada(&store).delete_work_items(most).map(|_| ()))?;
         let report = store.compact()?;
         assert!(report.bytes_after < report.bytes_before, "{report:?}");

@@ -44,7 +44,7 @@ impl Steps for Station {
                 ada(store).update_work_items(serde_json::from_value(request).unwrap()).map(|_| ())
             }),
             (REOPEN, |_| Ok(())),
-            ("an execution", |store| ada(store).execute_work_item(&id_of(store, "first")?, "START").map(|_| ())),
+            ("an execution", |store| ada(store).execute_work_item(&id_of(store, "first")?.into(), "START").map(|_| ())),
             ("a work item and its files", |store| {
                 ada(store).transaction(|tx| {
                     create(tx, &["with files"])?;
@@ -53,7 +53,7 @@ impl Steps for Station {
                 })
             }),
             (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
-            ("a deletion", |store| ada(store).delete_work_items(vec![id_of(store, "third")?]).map(|_| ())),
+            ("a deletion", |store| ada(store).delete_work_items(vec![id_of(store, "third")?.into()]).map(|_| ())),
         ]
     }
 

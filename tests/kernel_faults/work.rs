@@ -111,7 +111,7 @@ fn put_file(to: &dyn FileService, step: u64) -> Result<()> {
 fn put_rows(to: &dyn TableService, table: &str, step: u64) -> Result<()> {
     let data = (step * ROWS..(step + 1) * ROWS).map(row).collect();
     let frame = Some(DataFrame { columns: None, data });
-    to.append_table_data(table, AppendTableDataRequest { frame, end_of_data: None })
+    to.append_table_data(&table.into(), AppendTableDataRequest { frame, end_of_data: None })
 }
 
 /// Makes the call with this number.
@@ -129,7 +129,7 @@ pub fn step(store: &Store, step: u64) -> Result<()> {
                 put_rows(tx, &table, step)
             })
         }
-        Kind::Delete => match ada.delete_file(&file_id(step - 3)) {
+        Kind::Delete => match ada.delete_file(&file_id(step - 3).as_str().into()) {
             // It was refused itself.
             Err(error) if is_missing(&error) => Ok(()),
             other => other,
@@ -147,8 +147,10 @@ pub fn reads(store: &Store) -> String {
     let ada = ada(store);
     let products = ada.query_products(QueryProductsRequest { take: Some(10), ..Default::default() }).map(drop);
     let tables = ada.list_tables(ListTablesRequest::default()).map(drop);
-    let file =
-        ada.open_file(&file_id(1)).map(drop).or_else(|error| if is_missing(&error) { Ok(()) } else { Err(error) });
+    let file = ada
+        .open_file(&file_id(1).as_str().into())
+        .map(drop)
+        .or_else(|error| if is_missing(&error) { Ok(()) } else { Err(error) });
     let answers = [products, tables, file];
     format!("{} of {}", answers.iter().filter(|answer| answer.is_ok()).count(), answers.len())
 }
@@ -184,7 +186,7 @@ fn rows(ada: &Session) -> Vec<Vec<Option<String>>> {
 
 /// The content of a step's file, where it is there.
 fn file(ada: &Session, step: u64) -> Result<Option<Vec<u8>>> {
-    let mut reader = match ada.open_file(&file_id(step)) {
+    let mut reader = match ada.open_file(&file_id(step).as_str().into()) {
         Ok(reader) => reader,
         Err(error) if is_missing(&error) => return Ok(None),
         Err(error) => return Err(error),

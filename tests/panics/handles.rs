@@ -75,11 +75,11 @@ fn empty() -> SharedDisk {
 }
 
 fn rows(w: &World) -> Result<RowStream> {
-    w.session("ada").scan(&w.secret.table, request(serde_json::json!({})), &Control::default())
+    w.session("ada").scan(&w.secret.table.as_str().into(), request(serde_json::json!({})), &Control::default())
 }
 
 fn file(w: &World) -> Result<ContentReader> {
-    w.session("ada").open_file(&w.secret.file)
+    w.session("ada").open_file(&w.secret.file.as_str().into())
 }
 
 fn own_error(error: std::io::Error) -> Error {
@@ -108,14 +108,14 @@ pub fn probes() -> Vec<(&'static str, Run)> {
         }),
         ("Store::close", |w, d| {
             // Something to save.
-            w.session("ada").delete_product(&w.open.product)?;
+            w.session("ada").delete_product(&w.open.product.as_str().into())?;
             d.begin();
             w.store.close()
         }),
         ("Store::maintain", |w, d| {
             let ada = w.session("ada");
-            ada.delete_file(&w.secret.file)?;
-            ada.delete_table(&w.open.table)?;
+            ada.delete_file(&w.secret.file.as_str().into())?;
+            ada.delete_table(&w.open.table.as_str().into())?;
             drop(ada);
             d.begin();
             w.store.maintain(&Control::default()).map(drop)
@@ -191,8 +191,8 @@ pub fn probes() -> Vec<(&'static str, Run)> {
         ("Session::transaction", |w, d| {
             d.begin();
             w.session("ada").transaction(|tx| {
-                tx.delete_product(&w.secret.product)?;
-                tx.delete_file(&w.secret.file)?;
+                tx.delete_product(&w.secret.product.as_str().into())?;
+                tx.delete_file(&w.secret.file.as_str().into())?;
                 tx.query_products(request(serde_json::json!({"take": 10}))).map(drop)
             })
         }),

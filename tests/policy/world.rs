@@ -152,10 +152,10 @@ impl World {
     pub fn picture(&self) -> Value {
         let ada = self.session("ada");
         let ids = &self.secret;
-        let rows = |id: &str| ada.get_table_data(id, request(json!({}))).map(wire).map_err(|e| e.kind()).ok();
+        let rows = |id: &str| ada.get_table_data(&id.into(), request(json!({}))).map(wire).map_err(|e| e.kind()).ok();
         let table = rows(&ids.table);
         let mut content = Vec::new();
-        let _ = ada.open_file(&ids.file).and_then(|mut reader| {
+        let _ = ada.open_file(&ids.file.as_str().into()).and_then(|mut reader| {
             reader.read_to_end(&mut content).map_err(|error| Error::io("reading the file", error))
         });
         let filter = json!({"filter": "workspace = \"secret\"", "take": 100});
@@ -174,7 +174,7 @@ impl World {
             "content": content,
             "uploads": ada.query_upload_sessions().map(wire).unwrap(),
             "feeds": ada.query_feeds(request(json!({"workspace": "secret"}))).map(wire).unwrap(),
-            "packages": ada.query_packages(&ids.feed).map_or(Value::Null, wire),
+            "packages": ada.query_packages(&ids.feed.as_str().into()).map_or(Value::Null, wire),
         })
     }
 }
@@ -254,7 +254,7 @@ fn fill(ada: &Session, workspace: &str, mark: &str) -> Ids {
         .unwrap()
         .into();
     ada.append_table_data(
-        &table,
+        &table.as_str().into(),
         request(json!({"frame": {"columns": ["t", "v"], "data": [["1", mark], ["2", mark]]}})),
     )
     .unwrap();
@@ -269,10 +269,10 @@ fn fill(ada: &Session, workspace: &str, mark: &str) -> Ids {
         .into();
     let loose = request(json!({"name": format!("{mark} loose.txt"), "workspace": workspace}));
     let loose_file: String = ada.upload_file(&mut mark.as_bytes(), loose, &control).unwrap().into();
-    ada.link_files(&asset, vec![file.clone()]).unwrap();
+    ada.link_files(&asset.as_str().into(), vec![file.clone().into()]).unwrap();
     let upload = wire(ada.start_upload_session(Some(workspace.to_owned())).unwrap());
     let upload = text(&upload, "/id");
-    ada.append_to_upload_session(&upload, 1, &mut mark.as_bytes(), true, &control).unwrap();
+    ada.append_to_upload_session(&upload.as_str().into(), 1, &mut mark.as_bytes(), true, &control).unwrap();
 
     let open_upload = wire(ada.start_upload_session(Some(workspace.to_owned())).unwrap());
     let open_upload = text(&open_upload, "/id");
@@ -284,8 +284,14 @@ fn fill(ada: &Session, workspace: &str, mark: &str) -> Ids {
     );
     let feed = text(&feed, "/id");
     let package = wire(
-        ada.upload_package_content(&feed, &mut package(&mark.to_lowercase()).as_slice(), None, false, &control)
-            .unwrap(),
+        ada.upload_package_content(
+            &feed.as_str().into(),
+            &mut package(&mark.to_lowercase()).as_slice(),
+            None,
+            false,
+            &control,
+        )
+        .unwrap(),
     );
 
     Ids {
@@ -374,7 +380,7 @@ fn crowd(ada: &Session, ids: &Ids, open: &Ids, mark: &str, count: usize) {
             let feed = json!({"name": format!("{mark} feed {n}"), "platform": "NI_LINUX_RT", "workspace": workspace});
             tx.create_feed(request(feed))?;
             let package = package(&format!("{}{n}", mark.to_lowercase()));
-            tx.upload_package_content(&ids.feed, &mut package.as_slice(), None, false, &control)?;
+            tx.upload_package_content(&ids.feed.as_str().into(), &mut package.as_slice(), None, false, &control)?;
         }
         Ok(())
     });

@@ -101,7 +101,7 @@ fn phase(store: &Store, groups: &[(String, Vec<String>)], writers: u64, time: Du
                         let query = newest(format!("partNumber == \"{part}\""));
                         let began = Instant::now();
                         let page = session.query_work_items(query)?;
-                        let one = session.get_work_item(&ids[(turn % GROUP as u64) as usize])?;
+                        let one = session.get_work_item(&ids[(turn % GROUP as u64) as usize].as_str().into())?;
                         seconds.push(began.elapsed().as_secs_f64());
                         assert_eq!(page.work_items.len(), GROUP);
                         // A commit writes all of a group, so a page with two revisions would have seen half of one.

@@ -12,10 +12,11 @@ use chrono::{DateTime, Utc};
 
 use crate::error::{Error, Result};
 use crate::model::{
-    Asset, AssetOrderBy, AssetSummary, AssetUtilizationHistoryResponse, CreateAssetRequest, CreateAssetsPartialSuccess,
-    DeleteAssetsResponse, LinkFilesPartialSuccessResponse, QueryAssetUtilizationHistoryRequest, QueryAssetsRequest,
-    QueryAssetsResponse, Resource, StartUtilizationPartialSuccess, StartUtilizationRequest, SystemConnection,
-    UpdateAssetRequest, UpdateAssetsPartialSuccess, UpdateUtilizationPartialSuccess, VendorPrefix,
+    Asset, AssetId, AssetOrderBy, AssetSummary, AssetUtilizationHistoryResponse, CreateAssetRequest,
+    CreateAssetsPartialSuccess, DeleteAssetsResponse, FileId, LinkFilesPartialSuccessResponse,
+    QueryAssetUtilizationHistoryRequest, QueryAssetsRequest, QueryAssetsResponse, Resource,
+    StartUtilizationPartialSuccess, StartUtilizationRequest, SystemConnection, UpdateAssetRequest,
+    UpdateAssetsPartialSuccess, UpdateUtilizationPartialSuccess, VendorPrefix,
 };
 use crate::services::batch::{self, Umbrella};
 use crate::services::declare::service;
@@ -85,7 +86,7 @@ pub trait AssetService {
     ///
     /// # Errors
     /// `NotFound` when there is none, or none that the caller may see.
-    fn get_asset(&self, id: &str) -> Result<Asset>;
+    fn get_asset(&self, id: &AssetId) -> Result<Asset>;
 
     /// One page of the assets that match; in order of creation unless another is asked for.
     ///
@@ -114,7 +115,7 @@ pub trait AssetService {
     /// # Errors
     /// In the answer, for each id: `NotFound`, `PermissionDenied`. For the call: `LimitExceeded` above 1000 ids, and what
     /// the disk answers.
-    fn delete_assets(&self, ids: Vec<String>) -> Result<DeleteAssetsResponse>;
+    fn delete_assets(&self, ids: Vec<AssetId>) -> Result<DeleteAssetsResponse>;
 
     /// Links up to 1000 files to an asset; `None` when all are linked. The files need not exist, and a file that is
     /// linked already counts as linked.
@@ -122,13 +123,13 @@ pub trait AssetService {
     /// # Errors
     /// In the answer, for each file: `InvalidArgument` for a blank id, `LimitExceeded` when the asset would have more than
     /// 1000 files. For the call: `NotFound` for an unknown asset, `PermissionDenied`, `LimitExceeded` above 1000 ids.
-    fn link_files(&self, asset_id: &str, file_ids: Vec<String>) -> Result<Option<LinkFilesPartialSuccessResponse>>;
+    fn link_files(&self, asset_id: &AssetId, file_ids: Vec<FileId>) -> Result<Option<LinkFilesPartialSuccessResponse>>;
 
     /// Takes the link to a file from an asset; one that is not linked is no error.
     ///
     /// # Errors
     /// `NotFound` for an unknown asset, `PermissionDenied`.
-    fn unlink_file(&self, asset_id: &str, file_id: &str) -> Result<()>;
+    fn unlink_file(&self, asset_id: &AssetId, file_id: &FileId) -> Result<()>;
 
     /// Starts the use of up to 100 assets under one utilization identifier.
     ///
@@ -214,7 +215,7 @@ impl AssetService for Handle<'_, '_> {
         })
     }
 
-    fn get_asset(&self, id: &str) -> Result<Asset> {
+    fn get_asset(&self, id: &AssetId) -> Result<Asset> {
         self.read(|view| {
             let asset = view.get::<Asset>(id)?.ok_or_else(|| store::not_found(id))?;
             Ok(asset.read_at(&view.env()))
@@ -253,7 +254,7 @@ impl AssetService for Handle<'_, '_> {
         })
     }
 
-    fn delete_assets(&self, ids: Vec<String>) -> Result<DeleteAssetsResponse> {
+    fn delete_assets(&self, ids: Vec<AssetId>) -> Result<DeleteAssetsResponse> {
         batch::check_len("asset ids", ids.len(), limits::BATCH_ITEMS)?;
         self.write(move |draft| {
             let mut outcome = batch::run(Umbrella::FILES_AND_ASSETS, batch::distinct(ids), |_, id| {
@@ -267,7 +268,7 @@ impl AssetService for Handle<'_, '_> {
         })
     }
 
-    fn link_files(&self, asset_id: &str, file_ids: Vec<String>) -> Result<Option<LinkFilesPartialSuccessResponse>> {
+    fn link_files(&self, asset_id: &AssetId, file_ids: Vec<FileId>) -> Result<Option<LinkFilesPartialSuccessResponse>> {
         batch::check_len("file ids", file_ids.len(), limits::BATCH_ITEMS)?;
         let asset_id = asset_id.to_owned();
         self.write(move |draft| {
@@ -288,13 +289,13 @@ impl AssetService for Handle<'_, '_> {
         })
     }
 
-    fn unlink_file(&self, asset_id: &str, file_id: &str) -> Result<()> {
+    fn unlink_file(&self, asset_id: &AssetId, file_id: &FileId) -> Result<()> {
         let (asset_id, file_id) = (asset_id.to_owned(), file_id.to_owned());
         self.write(move |draft| {
             let mut asset = draft.get::<Asset>(&asset_id)?.ok_or_else(|| store::not_found(&asset_id))?;
             let linked = asset.file_ids.get_or_insert_default();
             let count = linked.len();
-            linked.retain(|linked| *linked != file_id);
+            linked.retain(|linked| linked.as_str() != file_id.as_str());
             if linked.len() == count {
                 return Ok(());
             }

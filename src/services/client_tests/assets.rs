@@ -74,7 +74,7 @@ fn times_of_rust_callers_are_cut_to_milliseconds_like_those_of_others() {
     (calibration.date, calibration.next_custom_due_date) = (Some(exact), Some(beyond));
     request.self_calibration.as_mut().unwrap().date = Some(exact);
     let made = client.session.create_assets(vec![request]).unwrap().assets.unwrap().remove(0);
-    assert_eq!(client.session.get_asset(made.id.as_deref().unwrap()).unwrap(), made);
+    assert_eq!(client.session.get_asset(&made.id.as_deref().unwrap().into()).unwrap(), made);
     let made = serde_json::to_value(made).unwrap();
     assert_has(
         &made,

@@ -181,9 +181,9 @@ fn apply(access: &(impl ProductService + WorkItemService), model: &mut Model, wr
                 return;
             };
             if text.kind == "Product" {
-                access.delete_product(&id).unwrap();
+                access.delete_product(&id.as_str().into()).unwrap();
             } else {
-                access.delete_work_items(vec![id.clone()]).unwrap();
+                access.delete_work_items(vec![id.clone().into()]).unwrap();
             }
             model.remove(&id);
         }

@@ -64,25 +64,25 @@ pub trait FeedService {
     ///
     /// # Errors
     /// `NotFound`.
-    fn get_feed(&self, feed_id: &str) -> Result<Feed>;
+    fn get_feed(&self, feed_id: &FeedId) -> Result<Feed>;
 
     /// Changes name, description or workspace of a feed; its packages move along.
     ///
     /// # Errors
     /// `NotFound`; `InvalidArgument` for a blank name.
-    fn update_feed(&self, feed_id: &str, request: UpdateFeedRequest) -> Result<Feed>;
+    fn update_feed(&self, feed_id: &FeedId, request: UpdateFeedRequest) -> Result<Feed>;
 
     /// Deletes a feed and all its packages.
     ///
     /// # Errors
     /// `NotFound`.
-    fn delete_feed(&self, feed_id: &str) -> Result<()>;
+    fn delete_feed(&self, feed_id: &FeedId) -> Result<()>;
 
     /// Uploads the package file at `path` under its own name.
     ///
     /// # Errors
     /// `Io` when the file cannot be read, and as [`FeedService::upload_package_content`].
-    fn upload_package(&self, feed_id: &str, path: &Path, overwrite: bool, control: &Control) -> Result<Package>;
+    fn upload_package(&self, feed_id: &FeedId, path: &Path, overwrite: bool, control: &Control) -> Result<Package>;
 
     /// Uploads a package. Without a name it gets `<package>_<version>_<architecture>` and the extension of its container.
     ///
@@ -92,7 +92,7 @@ pub trait FeedService {
     /// `overwrite` is off; `Unsupported` without the feature `packages`.
     fn upload_package_content(
         &self,
-        feed_id: &str,
+        feed_id: &FeedId,
         content: &mut dyn Read,
         name: Option<&str>,
         overwrite: bool,
@@ -103,31 +103,31 @@ pub trait FeedService {
     ///
     /// # Errors
     /// `NotFound` for the feed.
-    fn query_packages(&self, feed_id: &str) -> Result<QueryPackagesResponse>;
+    fn query_packages(&self, feed_id: &FeedId) -> Result<QueryPackagesResponse>;
 
     /// One package.
     ///
     /// # Errors
     /// `NotFound`.
-    fn get_package(&self, package_id: &str) -> Result<Package>;
+    fn get_package(&self, package_id: &PackageId) -> Result<Package>;
 
     /// Deletes a package.
     ///
     /// # Errors
     /// `NotFound`.
-    fn delete_package(&self, package_id: &str) -> Result<()>;
+    fn delete_package(&self, package_id: &PackageId) -> Result<()>;
 
     /// Deletes packages; those that exist are deleted although others are missing.
     ///
     /// # Errors
     /// `PartialFailure` with one inner error for each id that is missing.
-    fn delete_packages(&self, package_ids: Vec<String>) -> Result<()>;
+    fn delete_packages(&self, package_ids: Vec<PackageId>) -> Result<()>;
 
     /// Writes a package to `target`, verified; answers its length.
     ///
     /// # Errors
     /// `NotFound`; `Corrupt` when a byte is not what was uploaded; what `target` fails with; what `control` says.
-    fn download_package(&self, package_id: &str, target: &mut dyn Write, control: &Control) -> Result<u64>;
+    fn download_package(&self, package_id: &PackageId, target: &mut dyn Write, control: &Control) -> Result<u64>;
 
     /// Writes the package with this file name to `target`, verified; answers its length.
     ///
@@ -135,7 +135,7 @@ pub trait FeedService {
     /// As [`FeedService::download_package`].
     fn download_package_file(
         &self,
-        feed_id: &str,
+        feed_id: &FeedId,
         file_name: &str,
         target: &mut dyn Write,
         control: &Control,
@@ -145,19 +145,19 @@ pub trait FeedService {
     ///
     /// # Errors
     /// `NotFound`; `Corrupt` when the content is not there.
-    fn open_package(&self, package_id: &str) -> Result<ContentReader>;
+    fn open_package(&self, package_id: &PackageId) -> Result<ContentReader>;
 
     /// The index of a feed as package managers read it: the text of its `Packages` file.
     ///
     /// # Errors
     /// `NotFound` for the feed.
-    fn packages_index(&self, feed_id: &str) -> Result<String>;
+    fn packages_index(&self, feed_id: &FeedId) -> Result<String>;
 
     /// The index of a feed, compressed: its `Packages.gz` file.
     ///
     /// # Errors
     /// `NotFound` for the feed; `Unsupported` without the feature `packages`.
-    fn packages_index_gz(&self, feed_id: &str) -> Result<Vec<u8>>;
+    fn packages_index_gz(&self, feed_id: &FeedId) -> Result<Vec<u8>>;
 
     /// Writes the feed into a directory that is missing or empty, as one that `apt`, `opkg` and the vendor's package
     /// manager accept: the packages, `Packages`, `Packages.gz` and `Release`. Answers the number of packages. When it
@@ -167,7 +167,7 @@ pub trait FeedService {
     ///
     /// # Errors
     /// `NotFound` for the feed; `Conflict` when the directory is not empty; what its disk fails with.
-    fn export_feed(&self, feed_id: &str, directory: &Path, control: &Control) -> Result<u64>;
+    fn export_feed(&self, feed_id: &FeedId, directory: &Path, control: &Control) -> Result<u64>;
 }
 }
 
@@ -273,11 +273,11 @@ impl FeedService for Handle<'_, '_> {
         Ok(QueryFeedsResponse { feeds })
     }
 
-    fn get_feed(&self, feed_id: &str) -> Result<Feed> {
+    fn get_feed(&self, feed_id: &FeedId) -> Result<Feed> {
         self.read(|view| feed(view, feed_id))
     }
 
-    fn update_feed(&self, feed_id: &str, request: UpdateFeedRequest) -> Result<Feed> {
+    fn update_feed(&self, feed_id: &FeedId, request: UpdateFeedRequest) -> Result<Feed> {
         if let Some(name) = &request.name {
             check_name(name)?;
         }
@@ -305,7 +305,7 @@ impl FeedService for Handle<'_, '_> {
         })
     }
 
-    fn delete_feed(&self, feed_id: &str) -> Result<()> {
+    fn delete_feed(&self, feed_id: &FeedId) -> Result<()> {
         let feed_id = feed_id.to_owned();
         self.write(move |draft| {
             let feed = draft.delete::<Feed>(&feed_id)?.ok_or_else(|| feed_not_found(&feed_id))?;
@@ -319,13 +319,13 @@ impl FeedService for Handle<'_, '_> {
         })
     }
 
-    fn upload_package(&self, feed_id: &str, path: &Path, overwrite: bool, control: &Control) -> Result<Package> {
+    fn upload_package(&self, feed_id: &FeedId, path: &Path, overwrite: bool, control: &Control) -> Result<Package> {
         upload::from_path(self, feed_id, path, overwrite, control)
     }
 
     fn upload_package_content(
         &self,
-        feed_id: &str,
+        feed_id: &FeedId,
         content: &mut dyn Read,
         name: Option<&str>,
         overwrite: bool,
@@ -334,24 +334,24 @@ impl FeedService for Handle<'_, '_> {
         upload::from_reader(self, feed_id, content, name, overwrite, control)
     }
 
-    fn query_packages(&self, feed_id: &str) -> Result<QueryPackagesResponse> {
+    fn query_packages(&self, feed_id: &FeedId) -> Result<QueryPackagesResponse> {
         self.read(|view| {
             let records = packages(view, &feed(view, feed_id)?)?;
             Ok(QueryPackagesResponse { packages: records.into_iter().map(|record| record.package).collect() })
         })
     }
 
-    fn get_package(&self, package_id: &str) -> Result<Package> {
+    fn get_package(&self, package_id: &PackageId) -> Result<Package> {
         let record = self.read(|view| view.get::<PackageRecord>(package_id))?;
         record.map(|record| record.package).ok_or_else(|| package_not_found(package_id))
     }
 
-    fn delete_package(&self, package_id: &str) -> Result<()> {
+    fn delete_package(&self, package_id: &PackageId) -> Result<()> {
         let package_id = package_id.to_owned();
         self.write(move |draft| delete_package(draft, &package_id))
     }
 
-    fn delete_packages(&self, package_ids: Vec<String>) -> Result<()> {
+    fn delete_packages(&self, package_ids: Vec<PackageId>) -> Result<()> {
         if package_ids.is_empty() {
             return Ok(());
         }
@@ -380,13 +380,13 @@ impl FeedService for Handle<'_, '_> {
             .with_inner(inner))
     }
 
-    fn download_package(&self, package_id: &str, target: &mut dyn Write, control: &Control) -> Result<u64> {
+    fn download_package(&self, package_id: &PackageId, target: &mut dyn Write, control: &Control) -> Result<u64> {
         self.open_package(package_id)?.copy_to(target, &self.context().control(control))
     }
 
     fn download_package_file(
         &self,
-        feed_id: &str,
+        feed_id: &FeedId,
         file_name: &str,
         target: &mut dyn Write,
         control: &Control,
@@ -404,22 +404,22 @@ impl FeedService for Handle<'_, '_> {
         reader.copy_to(target, &self.context().control(control))
     }
 
-    fn open_package(&self, package_id: &str) -> Result<ContentReader> {
+    fn open_package(&self, package_id: &PackageId) -> Result<ContentReader> {
         self.read(|view| {
             let record = view.get::<PackageRecord>(package_id)?.ok_or_else(|| package_not_found(package_id))?;
             content::open(view, &record.content)
         })
     }
 
-    fn packages_index(&self, feed_id: &str) -> Result<String> {
+    fn packages_index(&self, feed_id: &FeedId) -> Result<String> {
         self.read(|view| Ok(index::packages_text(&packages(view, &feed(view, feed_id)?)?)))
     }
 
-    fn packages_index_gz(&self, feed_id: &str) -> Result<Vec<u8>> {
+    fn packages_index_gz(&self, feed_id: &FeedId) -> Result<Vec<u8>> {
         crate::packages::gzip(self.packages_index(feed_id)?.as_bytes())
     }
 
-    fn export_feed(&self, feed_id: &str, directory: &Path, control: &Control) -> Result<u64> {
+    fn export_feed(&self, feed_id: &FeedId, directory: &Path, control: &Control) -> Result<u64> {
         index::export(self, feed_id, directory, control)
     }
 }

@@ -16,7 +16,7 @@ use crate::model::files::file::{NAME, listing_links};
 use crate::model::{
     FileId, FileLinqMetadata, FileLinqQueryRequest, FileLinqQueryResponse, FileMetadata, FileOperation, FileOperations,
     FileQueryOrderBy, FileQueryResponse, FileRecord, GetFilesRequest, QueryFilesRequest, Resource, SearchFilesRequest,
-    StoredContent, UpdateMetadataRequest, UploadFileRequest, UploadSession, UploadSessionState,
+    StoredContent, UpdateMetadataRequest, UploadFileRequest, UploadSession, UploadSessionId, UploadSessionState,
 };
 use crate::services::batch::{Umbrella, distinct, is_item_error};
 use crate::services::content;
@@ -98,32 +98,32 @@ pub trait FileService {
     ///
     /// # Errors
     /// `NotFound`; `Corrupt` when a byte is not what was uploaded; what `target` fails with; what `control` says.
-    fn download_file(&self, id: &str, target: &mut dyn Write, control: &Control) -> Result<u64>;
+    fn download_file(&self, id: &FileId, target: &mut dyn Write, control: &Control) -> Result<u64>;
 
     /// Opens the content of a file for ranged reads. The handle reads on when the file is deleted, as long as the store is
     /// open.
     ///
     /// # Errors
     /// `NotFound`; `Corrupt` when the content is not there.
-    fn open_file(&self, id: &str) -> Result<ContentReader>;
+    fn open_file(&self, id: &FileId) -> Result<ContentReader>;
 
     /// Changes properties or workspace of a file.
     ///
     /// # Errors
     /// `NotFound`; `Conflict` when the file does not have the expected revision; `InvalidArgument` for an empty key or name.
-    fn update_metadata(&self, id: &str, request: UpdateMetadataRequest) -> Result<()>;
+    fn update_metadata(&self, id: &FileId, request: UpdateMetadataRequest) -> Result<()>;
 
     /// Deletes a file.
     ///
     /// # Errors
     /// `NotFound`.
-    fn delete_file(&self, id: &str) -> Result<()>;
+    fn delete_file(&self, id: &FileId) -> Result<()>;
 
     /// Deletes files; those that exist are deleted although others are missing.
     ///
     /// # Errors
     /// `PartialFailure` with one inner error for each id that is missing.
-    fn delete_files(&self, ids: Vec<String>) -> Result<()>;
+    fn delete_files(&self, ids: Vec<FileId>) -> Result<()>;
 
     /// Starts an upload in chunks, which survives a restart of the store.
     ///
@@ -139,7 +139,7 @@ pub trait FileService {
     /// `NotFound`; `InvalidArgument` for a wrong index or length; `Unsupported` inside a transaction.
     fn append_to_upload_session(
         &self,
-        session_id: &str,
+        session_id: &UploadSessionId,
         chunk_index: u32,
         content: &mut dyn Read,
         close: bool,
@@ -158,7 +158,7 @@ pub trait FileService {
     /// `NotFound`; `InvalidArgument` when a chunk is missing; `Unsupported` inside a transaction.
     fn finish_upload_session(
         &self,
-        session_id: &str,
+        session_id: &UploadSessionId,
         name: &str,
         properties: BTreeMap<String, String>,
     ) -> Result<FileId>;
@@ -167,7 +167,7 @@ pub trait FileService {
     ///
     /// # Errors
     /// `NotFound`; `Unsupported` inside a transaction.
-    fn cancel_upload_session(&self, session_id: &str) -> Result<()>;
+    fn cancel_upload_session(&self, session_id: &UploadSessionId) -> Result<()>;
 }
 }
 
@@ -417,11 +417,11 @@ impl FileService for Handle<'_, '_> {
         new.settle(written)
     }
 
-    fn download_file(&self, id: &str, target: &mut dyn Write, control: &Control) -> Result<u64> {
+    fn download_file(&self, id: &FileId, target: &mut dyn Write, control: &Control) -> Result<u64> {
         self.open_file(id)?.copy_to(target, &self.context().control(control))
     }
 
-    fn open_file(&self, id: &str) -> Result<ContentReader> {
+    fn open_file(&self, id: &FileId) -> Result<ContentReader> {
         // Opened while the view lives: maintenance removes a blob only when no reader from before its deletion is left.
         self.read(|view| {
             let file = view.get::<FileRecord>(id)?.ok_or_else(|| not_found(id))?;
@@ -429,22 +429,22 @@ impl FileService for Handle<'_, '_> {
         })
     }
 
-    fn update_metadata(&self, id: &str, request: UpdateMetadataRequest) -> Result<()> {
+    fn update_metadata(&self, id: &FileId, request: UpdateMetadataRequest) -> Result<()> {
         check_properties(&request.properties, "properties")?;
         let id = id.to_owned();
         self.write(move |draft| update(draft, &id, request))
     }
 
-    fn delete_file(&self, id: &str) -> Result<()> {
+    fn delete_file(&self, id: &FileId) -> Result<()> {
         let id = id.to_owned();
         self.write(move |draft| delete(draft, &id))
     }
 
-    fn delete_files(&self, ids: Vec<String>) -> Result<()> {
+    fn delete_files(&self, ids: Vec<FileId>) -> Result<()> {
         if ids.is_empty() {
             return Ok(());
         }
-        let ids = distinct(ids.into_iter().map(|id| FileId::parse(&id).map_or(id, String::from)).collect());
+        let ids = distinct(ids.into_iter().map(|id| FileId::parse(&id).unwrap_or(id)).collect());
         let inner: Vec<ApiError> = self.write(move |draft| {
             let mut inner = Vec::new();
             for id in ids {
@@ -476,7 +476,7 @@ impl FileService for Handle<'_, '_> {
 
     fn append_to_upload_session(
         &self,
-        session_id: &str,
+        session_id: &UploadSessionId,
         chunk_index: u32,
         content: &mut dyn Read,
         close: bool,
@@ -491,14 +491,14 @@ impl FileService for Handle<'_, '_> {
 
     fn finish_upload_session(
         &self,
-        session_id: &str,
+        session_id: &UploadSessionId,
         name: &str,
         properties: BTreeMap<String, String>,
     ) -> Result<FileId> {
         sessions::finish(self, session_id, name, properties)
     }
 
-    fn cancel_upload_session(&self, session_id: &str) -> Result<()> {
+    fn cancel_upload_session(&self, session_id: &UploadSessionId) -> Result<()> {
         sessions::cancel(self, session_id)
     }
 }

@@ -10,8 +10,8 @@ use crate::filter::check_substitutions;
 use crate::model::products::product::product_index;
 use crate::model::{
     CreateProductRequest, CreateProductsPartialSuccess, DeleteProductsPartialSuccess, Operation, PagedProducts,
-    Product, ProductField, ProductOperations, ProductOrderBy, QueryProductValuesRequest, QueryProductsRequest,
-    Resource, UpdateProductRequest, UpdateProductsPartialSuccess, split_entry_value,
+    Product, ProductField, ProductId, ProductOperations, ProductOrderBy, QueryProductValuesRequest,
+    QueryProductsRequest, Resource, UpdateProductRequest, UpdateProductsPartialSuccess, split_entry_value,
 };
 use crate::services::batch::{self, Umbrella};
 use crate::services::declare::service;
@@ -77,7 +77,7 @@ pub trait ProductService {
     ///
     /// # Errors
     /// `NotFound` when there is none, or none that the caller may see.
-    fn get_product(&self, id: &str) -> Result<Product>;
+    fn get_product(&self, id: &ProductId) -> Result<Product>;
 
     /// One page of all products, in order of creation.
     ///
@@ -125,13 +125,13 @@ pub trait ProductService {
     ///
     /// # Errors
     /// `PermissionDenied`.
-    fn delete_product(&self, id: &str) -> Result<()>;
+    fn delete_product(&self, id: &ProductId) -> Result<()>;
 
     /// Deletes products; `None` when all could be deleted.
     ///
     /// # Errors
     /// In the answer, for each id: `NotFound`, `PermissionDenied`. For the call: what the disk answers.
-    fn delete_products(&self, ids: Vec<String>) -> Result<Option<DeleteProductsPartialSuccess>>;
+    fn delete_products(&self, ids: Vec<ProductId>) -> Result<Option<DeleteProductsPartialSuccess>>;
 }
 }
 
@@ -163,7 +163,7 @@ impl ProductService for Handle<'_, '_> {
         })
     }
 
-    fn get_product(&self, id: &str) -> Result<Product> {
+    fn get_product(&self, id: &ProductId) -> Result<Product> {
         self.read(|view| view.get::<Product>(id)?.ok_or_else(|| not_found(id)))
     }
 
@@ -228,12 +228,12 @@ impl ProductService for Handle<'_, '_> {
         })
     }
 
-    fn delete_product(&self, id: &str) -> Result<()> {
+    fn delete_product(&self, id: &ProductId) -> Result<()> {
         let id = id.to_owned();
         self.write(move |draft| draft.delete::<Product>(&id).map(|_| ()))
     }
 
-    fn delete_products(&self, ids: Vec<String>) -> Result<Option<DeleteProductsPartialSuccess>> {
+    fn delete_products(&self, ids: Vec<ProductId>) -> Result<Option<DeleteProductsPartialSuccess>> {
         self.write(move |draft| {
             let mut outcome = batch::run(Umbrella::PRODUCTS, batch::distinct(ids), |_, id| {
                 let deleted = draft.delete::<Product>(&id).map_err(batch::about(Product::KIND.name, &id))?;

@@ -8,8 +8,8 @@ use crate::model::specifications::specification::specification_index;
 use crate::model::{
     CreateSpecificationRequest, CreateSpecificationsPartialSuccess, CreateSpecificationsRequest, CreatedSpecification,
     DeleteSpecificationsPartialSuccess, Operation, PagedSpecifications, QuerySpecificationsRequest, Resource,
-    Specification, SpecificationOrderBy, UpdateSpecificationRequest, UpdateSpecificationsPartialSuccess,
-    UpdateSpecificationsRequest, UpdatedSpecification, V1Operations,
+    Specification, SpecificationId, SpecificationOrderBy, UpdateSpecificationRequest,
+    UpdateSpecificationsPartialSuccess, UpdateSpecificationsRequest, UpdatedSpecification, V1Operations,
 };
 use crate::services::batch::{self, Umbrella};
 use crate::services::declare::service;
@@ -92,7 +92,7 @@ pub trait SpecificationService {
     ///
     /// # Errors
     /// `NotFound` when there is none, or none that the caller may see.
-    fn get_spec(&self, id: &str) -> Result<Specification>;
+    fn get_spec(&self, id: &SpecificationId) -> Result<Specification>;
 
     /// Updates specifications; `None` when there was nothing to update.
     ///
@@ -106,7 +106,7 @@ pub trait SpecificationService {
     ///
     /// # Errors
     /// In the answer, for each id: `NotFound`, `PermissionDenied`. For the call: what the disk answers.
-    fn delete_specs(&self, ids: Vec<String>) -> Result<Option<DeleteSpecificationsPartialSuccess>>;
+    fn delete_specs(&self, ids: Vec<SpecificationId>) -> Result<Option<DeleteSpecificationsPartialSuccess>>;
 }
 }
 
@@ -155,7 +155,7 @@ impl SpecificationService for Handle<'_, '_> {
         self.read(|view| Ok(view.query_with_plan::<Specification>(&plan)?.1))
     }
 
-    fn get_spec(&self, id: &str) -> Result<Specification> {
+    fn get_spec(&self, id: &SpecificationId) -> Result<Specification> {
         self.read(|view| view.get::<Specification>(id)?.ok_or_else(|| not_found(id)))
     }
 
@@ -175,7 +175,7 @@ impl SpecificationService for Handle<'_, '_> {
         })
     }
 
-    fn delete_specs(&self, ids: Vec<String>) -> Result<Option<DeleteSpecificationsPartialSuccess>> {
+    fn delete_specs(&self, ids: Vec<SpecificationId>) -> Result<Option<DeleteSpecificationsPartialSuccess>> {
         self.write(move |draft| {
             let outcome = batch::run(Umbrella::SKYLINE, batch::distinct(ids), |_, id| {
                 let deleted =

@@ -21,7 +21,7 @@ fn append(session: &Session, id: &str, number: i64) {
     // All overlap: row by row they take turns.
     let index = Int64Array::from_iter_values((0..ROWS).map(|row| row * SEGMENTS + number));
     let batch = RecordBatch::try_from_iter([("t", Arc::new(index) as _)]).unwrap();
-    session.append_batches(id, &mut std::iter::once(Ok(batch)), None).unwrap();
+    session.append_batches(&id.into(), &mut std::iter::once(Ok(batch)), None).unwrap();
 }
 
 /// A table of overlapping segments that are not merged yet.
@@ -54,7 +54,7 @@ fn segments_are_handed_out_with_one_of_them_open() {
         rows += file.row_count;
         Ok(())
     };
-    assert_eq!(session.export_segments(&id, each, &Control::default()).unwrap(), SEGMENTS as u64);
+    assert_eq!(session.export_segments(&id.as_str().into(), each, &Control::default()).unwrap(), SEGMENTS as u64);
     assert_eq!(rows, (SEGMENTS * ROWS) as u64);
     assert_eq!(disk.most_open.load(Ordering::SeqCst), before + 1);
     assert_eq!(disk.open.load(Ordering::SeqCst), before);
@@ -82,7 +82,7 @@ fn a_merge_takes_no_segment_away_that_is_still_to_be_handed_out() {
         rows += file.row_count;
         Ok(())
     };
-    assert_eq!(session.export_segments(&id, each, &control).unwrap(), SEGMENTS as u64);
+    assert_eq!(session.export_segments(&id.as_str().into(), each, &control).unwrap(), SEGMENTS as u64);
     assert_eq!(rows, (SEGMENTS * ROWS) as u64);
     assert!(segment_files(&disk, &id) > files);
     assert_eq!(store.maintain(&control).unwrap().files_removed, files as u64);
@@ -101,7 +101,7 @@ fn a_read_without_a_file_to_open_fails_and_harms_nothing() {
     let session = store.session(Identity::user("ada"));
     let before = disk.open.load(Ordering::SeqCst);
     let scan = || -> Result<usize> {
-        let stream = session.scan(&id, ScanRequest::default(), &Control::default())?;
+        let stream = session.scan(&id.as_str().into(), ScanRequest::default(), &Control::default())?;
         stream.map(|batch| Ok(batch?.num_rows())).sum()
     };
     // The data and the summary of a segment.
@@ -112,7 +112,7 @@ fn a_read_without_a_file_to_open_fails_and_harms_nothing() {
         assert!(error.message().contains("tables/"), "{error}");
         // Nothing of what was opened before the failure stays open.
         assert_eq!(disk.open.load(Ordering::SeqCst), before);
-        let exported = session.export_segments(&id, &mut |_| Ok(()), &Control::default());
+        let exported = session.export_segments(&id.as_str().into(), &mut |_| Ok(()), &Control::default());
         assert_eq!(exported.is_ok(), spare > 0, "{exported:?}");
     }
     // Writing goes on.

@@ -114,13 +114,13 @@ pub trait TableService {
     ///
     /// # Errors
     /// `NotFound`; `InvalidArgument` for a malformed id.
-    fn get_table_metadata(&self, id: &str) -> Result<TableMetadata>;
+    fn get_table_metadata(&self, id: &TableId) -> Result<TableMetadata>;
 
     /// Changes the metadata of a table.
     ///
     /// # Errors
     /// `NotFound`; `Conflict` when the revision is not the current one plus 1; `InvalidArgument` for an unknown column.
-    fn modify_table(&self, id: &str, request: ModifyTableRequest) -> Result<()>;
+    fn modify_table(&self, id: &TableId, request: ModifyTableRequest) -> Result<()>;
 
     /// Changes the metadata of several tables; `None` when all went well.
     ///
@@ -132,33 +132,33 @@ pub trait TableService {
     ///
     /// # Errors
     /// `NotFound`; `InvalidArgument` for a malformed id.
-    fn delete_table(&self, id: &str) -> Result<()>;
+    fn delete_table(&self, id: &TableId) -> Result<()>;
 
     /// Deletes tables; `None` when all went well.
     ///
     /// # Errors
     /// Only what concerns the store as a whole.
-    fn delete_tables(&self, ids: Vec<String>) -> Result<Option<DeleteTablesPartialSuccess>>;
+    fn delete_tables(&self, ids: Vec<TableId>) -> Result<Option<DeleteTablesPartialSuccess>>;
 
     /// A page of rows.
     ///
     /// # Errors
     /// `NotFound`; `InvalidArgument` for an unknown or repeated column, a bad `take` or token.
-    fn get_table_data(&self, id: &str, request: GetTableDataRequest) -> Result<PagedTableRows>;
+    fn get_table_data(&self, id: &TableId, request: GetTableDataRequest) -> Result<PagedTableRows>;
 
     /// Appends rows of text cells, closes the table, or both.
     ///
     /// # Errors
     /// `NotFound`; `Conflict` when the table is closed; `InvalidArgument` naming row and column of a bad cell;
     /// `LimitExceeded` beyond the rows of a table.
-    fn append_table_data(&self, id: &str, request: AppendTableDataRequest) -> Result<()>;
+    fn append_table_data(&self, id: &TableId, request: AppendTableDataRequest) -> Result<()>;
 
     /// Appends the batches of an Arrow IPC stream: all of them or none.
     ///
     /// # Errors
     /// As [`TableService::append_table_data`]; `InvalidArgument` for a damaged stream, and for one without batches when
     /// `end_of_data` is not given.
-    fn append_arrow(&self, id: &str, stream: &mut dyn Read, end_of_data: Option<bool>) -> Result<()>;
+    fn append_arrow(&self, id: &TableId, stream: &mut dyn Read, end_of_data: Option<bool>) -> Result<()>;
 
     /// Appends batches, for example of a `RecordBatchReader`: all of them or none.
     ///
@@ -166,7 +166,7 @@ pub trait TableService {
     /// As [`TableService::append_arrow`].
     fn append_batches(
         &self,
-        id: &str,
+        id: &TableId,
         batches: &mut dyn Iterator<Item = Result<RecordBatch, ArrowError>>,
         end_of_data: Option<bool>,
     ) -> Result<()>;
@@ -206,13 +206,13 @@ pub trait TableService {
     ///
     /// # Errors
     /// As [`TableService::get_table_data`]; `InvalidArgument` for a filter that its column does not have.
-    fn query_table_data(&self, id: &str, request: QueryTableDataRequest) -> Result<PagedTableRows>;
+    fn query_table_data(&self, id: &TableId, request: QueryTableDataRequest) -> Result<PagedTableRows>;
 
     /// How [`TableService::query_table_data`] answers this request, and what it has to look at.
     ///
     /// # Errors
     /// As [`TableService::query_table_data`].
-    fn explain_query_table_data(&self, id: &str, request: QueryTableDataRequest) -> Result<TablePlan>;
+    fn explain_query_table_data(&self, id: &TableId, request: QueryTableDataRequest) -> Result<TablePlan>;
 
     /// Writes rows to `out`, and returns how many.
     ///
@@ -220,7 +220,7 @@ pub trait TableService {
     /// As [`TableService::query_table_data`]; what `out` fails with; what `control` says.
     fn export_table_data(
         &self,
-        id: &str,
+        id: &TableId,
         request: ExportTableDataRequest,
         out: &mut (dyn Write + Send),
         control: &Control,
@@ -233,7 +233,7 @@ pub trait TableService {
     /// `NotFound`; `Unsupported` in a transaction; what `each` fails with; what `control` says.
     fn export_segments(
         &self,
-        id: &str,
+        id: &TableId,
         each: &mut dyn FnMut(SegmentFile<'_>) -> Result<()>,
         control: &Control,
     ) -> Result<u64>;
@@ -242,13 +242,13 @@ pub trait TableService {
     ///
     /// # Errors
     /// As [`TableService::query_table_data`]; `InvalidArgument` for an axis or y column that is not numeric.
-    fn query_decimated_data(&self, id: &str, request: QueryDecimatedDataRequest) -> Result<TableRows>;
+    fn query_decimated_data(&self, id: &TableId, request: QueryDecimatedDataRequest) -> Result<TableRows>;
 
     /// Rows as a stream of batches over one consistent state.
     ///
     /// # Errors
     /// As [`TableService::query_table_data`].
-    fn scan(&self, id: &str, request: ScanRequest, control: &Control) -> Result<RowStream>;
+    fn scan(&self, id: &TableId, request: ScanRequest, control: &Control) -> Result<RowStream>;
 }
 }
 
@@ -283,11 +283,11 @@ impl TableService for Handle<'_, '_> {
         self.read(|view| metadata::query(view, &request).map(|(_, plan)| plan))
     }
 
-    fn get_table_metadata(&self, id: &str) -> Result<TableMetadata> {
+    fn get_table_metadata(&self, id: &TableId) -> Result<TableMetadata> {
         self.read(|view| metadata::found(id, view.get(id)?))
     }
 
-    fn modify_table(&self, id: &str, request: ModifyTableRequest) -> Result<()> {
+    fn modify_table(&self, id: &TableId, request: ModifyTableRequest) -> Result<()> {
         let id = id.to_owned();
         self.write(move |draft| metadata::modify(draft, &id, request))
     }
@@ -296,16 +296,16 @@ impl TableService for Handle<'_, '_> {
         self.write(move |draft| metadata::modify_many(draft, request))
     }
 
-    fn delete_table(&self, id: &str) -> Result<()> {
+    fn delete_table(&self, id: &TableId) -> Result<()> {
         let id = id.to_owned();
         self.write(move |draft| metadata::delete(draft, &id))
     }
 
-    fn delete_tables(&self, ids: Vec<String>) -> Result<Option<DeleteTablesPartialSuccess>> {
+    fn delete_tables(&self, ids: Vec<TableId>) -> Result<Option<DeleteTablesPartialSuccess>> {
         self.write(move |draft| metadata::delete_many(draft, ids))
     }
 
-    fn get_table_data(&self, id: &str, request: GetTableDataRequest) -> Result<PagedTableRows> {
+    fn get_table_data(&self, id: &TableId, request: GetTableDataRequest) -> Result<PagedTableRows> {
         let descending = request.order_by_descending;
         let order_by = request.order_by.map(|columns| read::same_direction(columns, descending));
         let request = QueryTableDataRequest {
@@ -318,7 +318,7 @@ impl TableService for Handle<'_, '_> {
         guarded("reading rows", || read::page(self, id, "get_table_data", &request))
     }
 
-    fn append_table_data(&self, id: &str, request: AppendTableDataRequest) -> Result<()> {
+    fn append_table_data(&self, id: &TableId, request: AppendTableDataRequest) -> Result<()> {
         let end_of_data = request.end_of_data.unwrap_or_default();
         let Some(frame) = request.frame else {
             if !end_of_data {
@@ -332,7 +332,7 @@ impl TableService for Handle<'_, '_> {
         })
     }
 
-    fn append_arrow(&self, id: &str, stream: &mut dyn Read, end_of_data: Option<bool>) -> Result<()> {
+    fn append_arrow(&self, id: &TableId, stream: &mut dyn Read, end_of_data: Option<bool>) -> Result<()> {
         append::append(self, id, end_of_data.unwrap_or_default(), |rest| {
             let mut first_row = 0;
             let count = read_stream(stream, |batch| {
@@ -346,7 +346,7 @@ impl TableService for Handle<'_, '_> {
 
     fn append_batches(
         &self,
-        id: &str,
+        id: &TableId,
         batches: &mut dyn Iterator<Item = Result<RecordBatch, ArrowError>>,
         end_of_data: Option<bool>,
     ) -> Result<()> {
@@ -383,13 +383,13 @@ impl TableService for Handle<'_, '_> {
         import::parquet(self, request, input, control)
     }
 
-    fn query_table_data(&self, id: &str, request: QueryTableDataRequest) -> Result<PagedTableRows> {
+    fn query_table_data(&self, id: &TableId, request: QueryTableDataRequest) -> Result<PagedTableRows> {
         guarded("reading rows", || read::page(self, id, "query_table_data", &request))
     }
 
     fn export_table_data(
         &self,
-        id: &str,
+        id: &TableId,
         request: ExportTableDataRequest,
         out: &mut (dyn Write + Send),
         control: &Control,
@@ -404,24 +404,24 @@ impl TableService for Handle<'_, '_> {
         read::export(read::scan(self, id, scan, control)?, format, out)
     }
 
-    fn explain_query_table_data(&self, id: &str, request: QueryTableDataRequest) -> Result<TablePlan> {
+    fn explain_query_table_data(&self, id: &TableId, request: QueryTableDataRequest) -> Result<TablePlan> {
         guarded("planning to read rows", || read::explain(self, id, &request))
     }
 
     fn export_segments(
         &self,
-        id: &str,
+        id: &TableId,
         each: &mut dyn FnMut(SegmentFile<'_>) -> Result<()>,
         control: &Control,
     ) -> Result<u64> {
         segments::export(self, id, each, control)
     }
 
-    fn query_decimated_data(&self, id: &str, request: QueryDecimatedDataRequest) -> Result<TableRows> {
+    fn query_decimated_data(&self, id: &TableId, request: QueryDecimatedDataRequest) -> Result<TableRows> {
         guarded("thinning out rows", || read::decimated(self, id, &request))
     }
 
-    fn scan(&self, id: &str, request: ScanRequest, control: &Control) -> Result<RowStream> {
+    fn scan(&self, id: &TableId, request: ScanRequest, control: &Control) -> Result<RowStream> {
         read::scan(self, id, request, control)
     }
 }

@@ -11,13 +11,13 @@ use crate::model::test_plans::requests::{
     PagedTestPlans, QueryTestPlansRequest, ScheduleTestPlansRequest, ScheduleTestPlansResponse, TestPlanOrderBy,
     UpdateTestPlansRequest, UpdateTestPlansResponse, project_test_plan,
 };
-use crate::model::test_plans::template::TestPlanTemplate;
+use crate::model::test_plans::template::{TestPlanTemplate, TestPlanTemplateId};
 use crate::model::test_plans::template_requests::{
     CreateTestPlanTemplatePartialSuccessResponse, CreateTestPlanTemplateRequest,
     DeleteTestPlanTemplatesPartialSuccessResponse, PagedTestPlanTemplates, QueryTestPlanTemplatesRequest,
     TestPlanTemplateOrderBy, project_test_plan_template,
 };
-use crate::model::test_plans::test_plan::TestPlan;
+use crate::model::test_plans::test_plan::{TestPlan, TestPlanId};
 use crate::services::declare::service;
 use crate::services::lab::batch;
 use crate::services::lab::query::{self, Ask};
@@ -61,7 +61,7 @@ pub trait TestPlanService {
     ///
     /// # Errors
     /// An id fails when it names nothing, or nothing that the caller may see.
-    fn delete_test_plans(&self, ids: Vec<String>) -> Result<Option<DeleteTestPlansPartialSuccessResponse>>;
+    fn delete_test_plans(&self, ids: Vec<TestPlanId>) -> Result<Option<DeleteTestPlansPartialSuccessResponse>>;
 
     /// A page of the test plans that match a filter.
     ///
@@ -94,7 +94,7 @@ pub trait TestPlanService {
     ///
     /// # Errors
     /// `NotFound` for an id that names nothing, or nothing that the caller may see.
-    fn get_test_plan(&self, test_plan_id: &str) -> Result<TestPlan>;
+    fn get_test_plan(&self, test_plan_id: &TestPlanId) -> Result<TestPlan>;
 
     /// Makes templates.
     ///
@@ -124,7 +124,7 @@ pub trait TestPlanService {
     /// An id fails when it names nothing, or nothing that the caller may see.
     fn delete_test_plan_templates(
         &self,
-        ids: Vec<String>,
+        ids: Vec<TestPlanTemplateId>,
     ) -> Result<Option<DeleteTestPlanTemplatesPartialSuccessResponse>>;
 }
 }
@@ -142,7 +142,7 @@ impl TestPlanService for Handle<'_, '_> {
         })
     }
 
-    fn delete_test_plans(&self, ids: Vec<String>) -> Result<Option<DeleteTestPlansPartialSuccessResponse>> {
+    fn delete_test_plans(&self, ids: Vec<TestPlanId>) -> Result<Option<DeleteTestPlansPartialSuccessResponse>> {
         let outcome = batch::delete::<TestPlan>(self, ids)?;
         Ok(batch::unless_all_went(outcome, |deleted, failed, error| DeleteTestPlansPartialSuccessResponse {
             deleted_test_plan_ids: Some(deleted),
@@ -182,7 +182,7 @@ impl TestPlanService for Handle<'_, '_> {
         })
     }
 
-    fn get_test_plan(&self, test_plan_id: &str) -> Result<TestPlan> {
+    fn get_test_plan(&self, test_plan_id: &TestPlanId) -> Result<TestPlan> {
         batch::get(self, test_plan_id)
     }
 
@@ -213,7 +213,7 @@ impl TestPlanService for Handle<'_, '_> {
 
     fn delete_test_plan_templates(
         &self,
-        ids: Vec<String>,
+        ids: Vec<TestPlanTemplateId>,
     ) -> Result<Option<DeleteTestPlanTemplatesPartialSuccessResponse>> {
         let outcome = batch::delete::<TestPlanTemplate>(self, ids)?;
         Ok(batch::unless_all_went(outcome, |deleted, failed, error| DeleteTestPlanTemplatesPartialSuccessResponse {

@@ -18,14 +18,14 @@ use crate::model::work_items::requests::{
     PagedWorkItems, QueryWorkItemsRequest, ScheduleWorkItemsPartialSuccessResponse, ScheduleWorkItemsRequest,
     UpdateWorkItemsPartialSuccessResponse, UpdateWorkItemsRequest, WorkItemOrderBy,
 };
-use crate::model::work_items::template::WorkItemTemplate;
+use crate::model::work_items::template::{WorkItemTemplate, WorkItemTemplateId};
 use crate::model::work_items::template_requests::{
     CreateWorkItemTemplateRequest, CreateWorkItemTemplatesPartialSuccessResponse,
     DeleteWorkItemTemplatesPartialSuccessResponse, PagedWorkItemTemplates, QueryWorkItemTemplatesRequest,
     UpdateWorkItemTemplatesPartialSuccessResponse, UpdateWorkItemTemplatesRequest, WorkItemTemplateOrderBy,
     project_template,
 };
-use crate::model::work_items::work_item::WorkItem;
+use crate::model::work_items::work_item::{WorkItem, WorkItemId};
 use crate::services::declare::service;
 use crate::services::lab::batch;
 use crate::services::lab::query::{self, Ask};
@@ -89,7 +89,7 @@ pub trait WorkItemService {
     ///
     /// # Errors
     /// `NotFound` for an id that names nothing, or nothing that the caller may see.
-    fn get_work_item(&self, work_item_id: &str) -> Result<WorkItem>;
+    fn get_work_item(&self, work_item_id: &WorkItemId) -> Result<WorkItem>;
 
     /// Changes work items, in order. Absent members keep, null members clear; arrays are appended to and maps merged
     /// unless `replace` is set.
@@ -112,7 +112,7 @@ pub trait WorkItemService {
     ///
     /// # Errors
     /// An id fails when it names nothing, or nothing that the caller may see.
-    fn delete_work_items(&self, ids: Vec<String>) -> Result<Option<DeleteWorkItemsPartialSuccessResponse>>;
+    fn delete_work_items(&self, ids: Vec<WorkItemId>) -> Result<Option<DeleteWorkItemsPartialSuccessResponse>>;
 
     /// Executes an action of a work item: what its definition runs, and the move of the state that
     /// `docs/states-and-actions.md` lists. JOB and NOTEBOOK actions call the [`crate::lab::JobRunner`] of the store.
@@ -124,7 +124,7 @@ pub trait WorkItemService {
     /// Before anything ran: `NotFound` for an unknown id, and for an action that is neither defined nor built in;
     /// `Conflict` when the state forbids the action, or jobs have no system to run on; `InvalidArgument` for a blank
     /// action; `PermissionDenied`; `Unsupported` for JOB and NOTEBOOK actions inside a transaction.
-    fn execute_work_item(&self, work_item_id: &str, action: &str) -> Result<ExecuteWorkItemResponse>;
+    fn execute_work_item(&self, work_item_id: &WorkItemId, action: &str) -> Result<ExecuteWorkItemResponse>;
 
     /// Makes templates.
     ///
@@ -164,7 +164,7 @@ pub trait WorkItemService {
     /// An id fails when it names nothing, or nothing that the caller may see.
     fn delete_work_item_templates(
         &self,
-        ids: Vec<String>,
+        ids: Vec<WorkItemTemplateId>,
     ) -> Result<Option<DeleteWorkItemTemplatesPartialSuccessResponse>>;
 }
 }
@@ -195,7 +195,7 @@ impl WorkItemService for Handle<'_, '_> {
         query::explain::<WorkItem>(self, &item_ask(&request))
     }
 
-    fn get_work_item(&self, work_item_id: &str) -> Result<WorkItem> {
+    fn get_work_item(&self, work_item_id: &WorkItemId) -> Result<WorkItem> {
         batch::get(self, work_item_id)
     }
 
@@ -220,7 +220,7 @@ impl WorkItemService for Handle<'_, '_> {
         })
     }
 
-    fn delete_work_items(&self, ids: Vec<String>) -> Result<Option<DeleteWorkItemsPartialSuccessResponse>> {
+    fn delete_work_items(&self, ids: Vec<WorkItemId>) -> Result<Option<DeleteWorkItemsPartialSuccessResponse>> {
         let outcome = batch::delete::<WorkItem>(self, ids)?;
         Ok(batch::unless_all_went(outcome, |deleted, failed, error| DeleteWorkItemsPartialSuccessResponse {
             deleted_ids: Some(deleted),
@@ -229,7 +229,7 @@ impl WorkItemService for Handle<'_, '_> {
         }))
     }
 
-    fn execute_work_item(&self, work_item_id: &str, action: &str) -> Result<ExecuteWorkItemResponse> {
+    fn execute_work_item(&self, work_item_id: &WorkItemId, action: &str) -> Result<ExecuteWorkItemResponse> {
         execute::execute(self, work_item_id, action)
     }
 
@@ -272,7 +272,7 @@ impl WorkItemService for Handle<'_, '_> {
 
     fn delete_work_item_templates(
         &self,
-        ids: Vec<String>,
+        ids: Vec<WorkItemTemplateId>,
     ) -> Result<Option<DeleteWorkItemTemplatesPartialSuccessResponse>> {
         let outcome = batch::delete::<WorkItemTemplate>(self, ids)?;
         Ok(batch::unless_all_went(outcome, |deleted, failed, error| DeleteWorkItemTemplatesPartialSuccessResponse {

@@ -152,8 +152,13 @@ mod tests {
         for _ in 0..2 {
             let index = arrow::array::Int64Array::from_iter_values(0..10);
             let batch = arrow::array::RecordBatch::try_from_iter([("t", Arc::new(index) as _)]).unwrap();
-            crate::tables::TableService::append_batches(&session, &sound, &mut std::iter::once(Ok(batch)), None)
-                .unwrap();
+            crate::tables::TableService::append_batches(
+                &session,
+                &sound.as_str().into(),
+                &mut std::iter::once(Ok(batch)),
+                None,
+            )
+            .unwrap();
         }
         let key = key_of(&sound).unwrap();
         let segments = || session.read(|view| view.raw_prefix(Space::Segments, key.as_bytes())).unwrap().len();

@@ -65,7 +65,7 @@ fn filled() -> Arc<MemoryDisk> {
         session.update_products(vec![request(update)], false).unwrap();
     }
     for id in ids.iter().skip(2).step_by(15) {
-        session.delete_product(id).unwrap();
+        session.delete_product(&id.into()).unwrap();
     }
     let columns = serde_json::json!({ "name": "large", "columns": [
         { "name": "t", "dataType": "INT64", "columnType": "INDEX" },
