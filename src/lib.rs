@@ -3,17 +3,17 @@
 //!
 //! ```
 //! # fn main() -> stationdb::Result<()> {
-//! # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
+//! # let dir = tempfile::tempdir()?;
 //! use stationdb::prelude::*;
 //! use stationdb::{Identity, Store};
 //! use stationdb::work_items::{CreateWorkItemRequest, QueryWorkItemsRequest};
 //!
 //! let store = Store::open(dir.path())?;
 //! let session = store.session(Identity::user("ada"));
-//! let request = CreateWorkItemRequest { name: Some("Burn-in".into()), ..Default::default() };
+//! let request = CreateWorkItemRequest::new().name("Burn-in");
 //! session.create_work_items(vec![request])?;
 //!
-//! let query = QueryWorkItemsRequest { filter: Some("name.StartsWith(\"Burn\")".into()), ..Default::default() };
+//! let query = QueryWorkItemsRequest::new().filter("name.StartsWith(\"Burn\")");
 //! let page = session.query_work_items(query)?;
 //! assert_eq!(page.work_items[0].created_by.as_deref(), Some("ada"));
 //! # Ok(())
@@ -21,8 +21,8 @@
 //! ```
 //!
 //! Start at [`Store`], which opens a directory, and [`Session`], which acts for somebody. Sessions and [`Transaction`]s
-//! implement the service traits of the [`prelude`]; the records, requests and answers are plain structs whose serde form is
-//! the wire form of the service. [`Error`] tells by its [`ErrorKind`] what went wrong, and by its place where.
+//! implement the service traits of the [`prelude`]; each service has a module with its records, requests and answers
+//! ([`products`], [`tables`], …): plain structs whose serde form is the wire form of the service. [`Error`] tells by its [`ErrorKind`] what went wrong, and by its place where.
 //!
 //! Calls block. Handles are cheap to clone and safe to share; a server runs them on its threads for blocking work.
 //!

@@ -86,6 +86,12 @@ pub trait AssetService {
     ///
     /// # Errors
     /// `NotFound` when there is none, or none that the caller may see.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.get_asset(&id)?.model_name.as_deref(), Some("PXI-4071"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn get_asset(&self, id: &AssetId) -> Result<Asset>;
 
     /// One page of the assets that match; in order of creation unless another is asked for.
@@ -93,12 +99,25 @@ pub trait AssetService {
     /// # Errors
     /// `InvalidArgument` for a fault in the filter, with its position, for a negative skip, and for a take below -1 or
     /// above 1000.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let page = session.query_assets(QueryAssetsRequest::new().filter("ModelName == \"PXI-4071\""))?;
+    /// assert_eq!(page.assets.unwrap_or_default().len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_assets(&self, query: QueryAssetsRequest) -> Result<QueryAssetsResponse>;
 
     /// How a query is answered, and what it touched.
     ///
     /// # Errors
     /// As [`AssetService::query_assets`].
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// println!("{}", session.explain_query_assets(QueryAssetsRequest::new())?);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn explain_query_assets(&self, query: QueryAssetsRequest) -> Result<Plan>;
 
     /// Updates up to 1000 assets, each found by its id, or by its identity when there is no id; none is created.
@@ -108,6 +127,13 @@ pub trait AssetService {
     /// In the answer, for each item: `NotFound`, `PermissionDenied`, `Conflict` when the asset is said to have left a
     /// place that it is not in, and as in [`AssetService::create_assets`]. For the call: `LimitExceeded` above 1000
     /// items, and what the disk answers.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let change = UpdateAssetRequest::new().id(id).name("DMM 1");
+    /// assert_eq!(session.update_assets(vec![change])?.failed, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn update_assets(&self, assets: Vec<UpdateAssetRequest>) -> Result<UpdateAssetsPartialSuccess>;
 
     /// Deletes up to 1000 assets with their utilization history.
@@ -115,6 +141,12 @@ pub trait AssetService {
     /// # Errors
     /// In the answer, for each id: `NotFound`, `PermissionDenied`. For the call: `LimitExceeded` above 1000 ids, and what
     /// the disk answers.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.delete_assets(vec![id])?.failed, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn delete_assets(&self, ids: Vec<AssetId>) -> Result<DeleteAssetsResponse>;
 
     /// Links up to 1000 files to an asset; `None` when all are linked. The files need not exist, and a file that is
@@ -123,12 +155,24 @@ pub trait AssetService {
     /// # Errors
     /// In the answer, for each file: `InvalidArgument` for a blank id, `LimitExceeded` when the asset would have more than
     /// 1000 files. For the call: `NotFound` for an unknown asset, `PermissionDenied`, `LimitExceeded` above 1000 ids.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.link_files(&id, vec!["report".into()])?, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn link_files(&self, asset_id: &AssetId, file_ids: Vec<FileId>) -> Result<Option<LinkFilesPartialSuccessResponse>>;
 
     /// Takes the link to a file from an asset; one that is not linked is no error.
     ///
     /// # Errors
     /// `NotFound` for an unknown asset, `PermissionDenied`.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.unlink_file(&id, &"report".into())?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn unlink_file(&self, asset_id: &AssetId, file_id: &FileId) -> Result<()>;
 
     /// Starts the use of up to 100 assets under one utilization identifier.
@@ -137,12 +181,25 @@ pub trait AssetService {
     /// In the answer, for each asset: `NotFound` for an identity that no asset has, `InvalidArgument` for an incomplete
     /// one, `Conflict` when the asset already has a record under this identifier. For the call: `LimitExceeded` above 100
     /// assets, and what the disk answers.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.start_utilization(start)?.failed, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn start_utilization(&self, request: StartUtilizationRequest) -> Result<StartUtilizationPartialSuccess>;
 
     /// Gives a sign of life for all running records of these utilization identifiers; `timestamp` replaces the clock.
     ///
     /// # Errors
     /// In the answer, for each identifier: `NotFound`, `Conflict` when all its records have ended.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.start_utilization(start)?;
+    /// assert_eq!(session.utilization_heartbeat(vec!["run-1".to_owned()], None)?.failed, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn utilization_heartbeat(
         &self,
         ids: Vec<String>,
@@ -154,6 +211,13 @@ pub trait AssetService {
     /// # Errors
     /// In the answer, for each identifier: `NotFound`, `Conflict` when all its records have ended, `InvalidArgument` when
     /// the end lies before the start.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.start_utilization(start)?;
+    /// assert_eq!(session.end_utilization(vec!["run-1".to_owned()], None)?.failed, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn end_utilization(
         &self,
         ids: Vec<String>,
@@ -166,6 +230,14 @@ pub trait AssetService {
     /// # Errors
     /// `InvalidArgument` for a fault in one of the filters, a range that ends before it starts, a negative take, or a
     /// faulty token.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.start_utilization(start)?;
+    /// let history = session.query_asset_utilization_history(QueryAssetUtilizationHistoryRequest::new())?;
+    /// assert_eq!(history.asset_utilizations.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_asset_utilization_history(
         &self,
         query: QueryAssetUtilizationHistoryRequest,
@@ -175,6 +247,12 @@ pub trait AssetService {
     ///
     /// # Errors
     /// As [`AssetService::query_asset_utilization_history`].
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// println!("{}", session.explain_query_asset_utilization_history(QueryAssetUtilizationHistoryRequest::new())?);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn explain_query_asset_utilization_history(&self, query: QueryAssetUtilizationHistoryRequest) -> Result<Plan>;
 
     /// The ids of the assets in use now: with a running record whose last sign of life, start included, is younger than
@@ -182,12 +260,25 @@ pub trait AssetService {
     ///
     /// # Errors
     /// What the disk answers.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.start_utilization(start)?;
+    /// assert_eq!(session.assets_in_use()?, [id.as_str()]);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn assets_in_use(&self) -> Result<Vec<String>>;
 
     /// Counts over all visible assets at this moment.
     ///
     /// # Errors
     /// What the disk answers.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.asset_summary()?.total, 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn asset_summary(&self) -> Result<AssetSummary>;
 
     /// For the host: reports the connection of a system, which all assets in it show from now on; `None` for unknown.
@@ -196,6 +287,12 @@ pub trait AssetService {
     /// # Errors
     /// `InvalidArgument` for a blank system; `PermissionDenied` unless the caller may update assets in every workspace,
     /// since the system may have assets in any.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.set_system_connection("station-1", Some(SystemConnection::Connected))?, 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn set_system_connection(&self, minion_id: &str, connection: Option<SystemConnection>) -> Result<u64>;
 }
 }

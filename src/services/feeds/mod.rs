@@ -51,6 +51,13 @@ pub trait FeedService {
     ///
     /// # Errors
     /// `InvalidArgument` for a blank name or an unknown or missing platform.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let feed = session.create_feed(CreateFeedRequest::new("nightly").platform(Platform::ni_linux_rt()))?;
+    /// assert_eq!(feed.name, "nightly");
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn create_feed(&self, request: CreateFeedRequest) -> Result<Feed>;
 
     /// The feeds of a platform, of a workspace, or all, in the order of their creation.
@@ -58,30 +65,62 @@ pub trait FeedService {
     /// # Errors
     /// `InvalidArgument` for an unknown platform; `PermissionDenied` for a workspace whose feeds the caller may not read,
     /// whether or not it has any.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.query_feeds(QueryFeedsRequest::new().platform(Platform::windows()))?.feeds.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_feeds(&self, request: QueryFeedsRequest) -> Result<QueryFeedsResponse>;
 
     /// One feed.
     ///
     /// # Errors
     /// `NotFound`.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.get_feed(&feed.id)?.name, "stable");
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn get_feed(&self, feed_id: &FeedId) -> Result<Feed>;
 
     /// Changes name, description or workspace of a feed; its packages move along.
     ///
     /// # Errors
     /// `NotFound`; `InvalidArgument` for a blank name.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.update_feed(&feed.id, UpdateFeedRequest::new().name("released"))?.name, "released");
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn update_feed(&self, feed_id: &FeedId, request: UpdateFeedRequest) -> Result<Feed>;
 
     /// Deletes a feed and all its packages.
     ///
     /// # Errors
     /// `NotFound`.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.delete_feed(&feed.id)?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn delete_feed(&self, feed_id: &FeedId) -> Result<()>;
 
     /// Uploads the package file at `path` under its own name.
     ///
     /// # Errors
     /// `Io` when the file cannot be read, and as [`FeedService::upload_package_content`].
+    ///
+    /// ```no_run
+    #[doc = include_str!("example.txt")]
+    /// let path = std::path::Path::new("setup_1.0_windows_x64.nipkg");
+    /// let package = session.upload_package(&feed.id, path, false, &Control::default())?;
+    /// println!("{}", package.file_name);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn upload_package(&self, feed_id: &FeedId, path: &Path, overwrite: bool, control: &Control) -> Result<Package>;
 
     /// Uploads a package. Without a name it gets `<package>_<version>_<architecture>` and the extension of its container.
@@ -90,6 +129,13 @@ pub trait FeedService {
     /// `NotFound` for the feed; `InvalidArgument` for a name that does not fit the platform, and for content that is no
     /// package; `LimitExceeded` for a package beyond the bounds of reading one; `Conflict` when the feed has it and
     /// `overwrite` is off; `Unsupported` without the feature `packages`.
+    ///
+    /// ```no_run
+    #[doc = include_str!("example.txt")]
+    /// let mut content = std::fs::File::open("setup.nipkg")?;
+    /// session.upload_package_content(&feed.id, &mut content, None, false, &Control::default())?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn upload_package_content(
         &self,
         feed_id: &FeedId,
@@ -103,36 +149,79 @@ pub trait FeedService {
     ///
     /// # Errors
     /// `NotFound` for the feed.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert!(session.query_packages(&feed.id)?.packages.is_empty());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_packages(&self, feed_id: &FeedId) -> Result<QueryPackagesResponse>;
 
     /// One package.
     ///
     /// # Errors
     /// `NotFound`.
+    ///
+    /// ```no_run
+    #[doc = include_str!("example.txt")]
+    /// for package in session.query_packages(&feed.id)?.packages {
+    ///     assert_eq!(session.get_package(&package.id)?, package);
+    /// }
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn get_package(&self, package_id: &PackageId) -> Result<Package>;
 
     /// Deletes a package.
     ///
     /// # Errors
     /// `NotFound`.
+    ///
+    /// ```no_run
+    #[doc = include_str!("example.txt")]
+    /// for package in session.query_packages(&feed.id)?.packages {
+    ///     session.delete_package(&package.id)?;
+    /// }
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn delete_package(&self, package_id: &PackageId) -> Result<()>;
 
     /// Deletes packages; those that exist are deleted although others are missing.
     ///
     /// # Errors
     /// `PartialFailure` with one inner error for each id that is missing.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let ids = session.query_packages(&feed.id)?.packages.into_iter().map(|package| package.id);
+    /// session.delete_packages(ids.collect())?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn delete_packages(&self, package_ids: Vec<PackageId>) -> Result<()>;
 
     /// Writes a package to `target`, verified; answers its length.
     ///
     /// # Errors
     /// `NotFound`; `Corrupt` when a byte is not what was uploaded; what `target` fails with; what `control` says.
+    ///
+    /// ```no_run
+    #[doc = include_str!("example.txt")]
+    /// let package = &session.query_packages(&feed.id)?.packages[0];
+    /// session.download_package(&package.id, &mut std::io::sink(), &Control::default())?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn download_package(&self, package_id: &PackageId, target: &mut dyn Write, control: &Control) -> Result<u64>;
 
     /// Writes the package with this file name to `target`, verified; answers its length.
     ///
     /// # Errors
     /// As [`FeedService::download_package`].
+    ///
+    /// ```no_run
+    #[doc = include_str!("example.txt")]
+    /// let mut file = std::fs::File::create("setup.nipkg")?;
+    /// session.download_package_file(&feed.id, "setup_1.0_windows_x64.nipkg", &mut file, &Control::default())?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn download_package_file(
         &self,
         feed_id: &FeedId,
@@ -145,18 +234,38 @@ pub trait FeedService {
     ///
     /// # Errors
     /// `NotFound`; `Corrupt` when the content is not there.
+    ///
+    /// ```no_run
+    #[doc = include_str!("example.txt")]
+    /// let package = &session.query_packages(&feed.id)?.packages[0];
+    /// println!("{} bytes", session.open_package(&package.id)?.len());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn open_package(&self, package_id: &PackageId) -> Result<ContentReader>;
 
     /// The index of a feed as package managers read it: the text of its `Packages` file.
     ///
     /// # Errors
     /// `NotFound` for the feed.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.packages_index(&feed.id)?, "");
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn packages_index(&self, feed_id: &FeedId) -> Result<String>;
 
     /// The index of a feed, compressed: its `Packages.gz` file.
     ///
     /// # Errors
     /// `NotFound` for the feed; `Unsupported` without the feature `packages`.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// # #[cfg(feature = "packages")]
+    /// assert!(!session.packages_index_gz(&feed.id)?.is_empty());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn packages_index_gz(&self, feed_id: &FeedId) -> Result<Vec<u8>>;
 
     /// Writes the feed into a directory that is missing or empty, as one that `apt`, `opkg` and the vendor's package
@@ -167,6 +276,13 @@ pub trait FeedService {
     ///
     /// # Errors
     /// `NotFound` for the feed; `Conflict` when the directory is not empty; what its disk fails with.
+    ///
+    /// ```no_run
+    #[doc = include_str!("example.txt")]
+    /// let target = directory.path().join("export");
+    /// session.export_feed(&feed.id, &target, &Control::default())?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn export_feed(&self, feed_id: &FeedId, directory: &Path, control: &Control) -> Result<u64>;
 }
 }

@@ -55,36 +55,75 @@ pub trait FileService {
     ///
     /// # Errors
     /// None of its own.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert!(session.file_api_info()?.operations["uploadFiles"].available);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn file_api_info(&self) -> Result<FileOperations>;
 
     /// A page of files, all or some ids.
     ///
     /// # Errors
     /// `InvalidArgument` for a negative `skip` or `take`, or a `take` above 10,000.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.get_files(GetFilesRequest::new().take(10))?.total_count, 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn get_files(&self, request: GetFilesRequest) -> Result<FileQueryResponse>;
 
     /// A page of the files that match a structured query.
     ///
     /// # Errors
     /// `InvalidArgument` as [`FileService::get_files`] (with at most 1,000), and for an operation that a part does not know.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let query = QueryFilesRequest::new().extension_query(StringQuery::new(FileQueryOperation::Equal, "txt"));
+    /// assert_eq!(session.query_files(query)?.total_count, 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_files(&self, request: QueryFilesRequest) -> Result<FileQueryResponse>;
 
     /// A page of the files that match a filter expression.
     ///
     /// # Errors
     /// `InvalidArgument` for a faulty filter, with its position.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let query = FileLinqQueryRequest::new().filter("size > 3");
+    /// assert_eq!(session.query_files_linq(query)?.available_files.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_files_linq(&self, request: FileLinqQueryRequest) -> Result<FileLinqQueryResponse>;
 
     /// How [`FileService::query_files_linq`] answers a request.
     ///
     /// # Errors
     /// As the query itself.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// println!("{}", session.explain_query_files_linq(FileLinqQueryRequest::new())?);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn explain_query_files_linq(&self, request: FileLinqQueryRequest) -> Result<Plan>;
 
     /// A page of the files that a search finds: `name:("*.tdms") AND NOT size:[0 TO 1000]`. Without letter case.
     ///
     /// # Errors
     /// `InvalidArgument` for a faulty expression, with its position; `LimitExceeded` beyond its bounds.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let query = SearchFilesRequest::new().filter("name:(\"*.txt\")");
+    /// assert_eq!(session.search_files(query)?.available_files.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn search_files(&self, request: SearchFilesRequest) -> Result<FileLinqQueryResponse>;
 
     /// Stores content as a new file. It is durable when this returns; on an error nothing is left.
@@ -92,12 +131,28 @@ pub trait FileService {
     /// # Errors
     /// `InvalidArgument` for an id of the wrong form or an empty key; `Conflict` when the id is taken; `LimitExceeded`
     /// above the size that the store allows; `Unsupported` inside a transaction above 64 MiB; what `control` says.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let request = UploadFileRequest::new().name("log.txt").metadata([("station", "3")]);
+    /// let file = session.upload_file(&mut &b"passed"[..], request, &Control::default())?;
+    /// assert_eq!(session.open_file(&file)?.len(), 6);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn upload_file(&self, content: &mut dyn Read, request: UploadFileRequest, control: &Control) -> Result<FileId>;
 
     /// Writes the content of a file to `target`, verified; answers its length.
     ///
     /// # Errors
     /// `NotFound`; `Corrupt` when a byte is not what was uploaded; what `target` fails with; what `control` says.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let mut bytes = Vec::new();
+    /// session.download_file(&id, &mut bytes, &Control::default())?;
+    /// assert_eq!(bytes, b"passed");
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn download_file(&self, id: &FileId, target: &mut dyn Write, control: &Control) -> Result<u64>;
 
     /// Opens the content of a file for ranged reads. The handle reads on when the file is deleted, as long as the store is
@@ -105,30 +160,68 @@ pub trait FileService {
     ///
     /// # Errors
     /// `NotFound`; `Corrupt` when the content is not there.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// use std::io::{Read, Seek, SeekFrom};
+    ///
+    /// let mut reader = session.open_file(&id)?;
+    /// reader.seek(SeekFrom::Start(4))?;
+    /// let mut rest = String::new();
+    /// reader.read_to_string(&mut rest)?;
+    /// assert_eq!(rest, "ed");
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn open_file(&self, id: &FileId) -> Result<ContentReader>;
 
     /// Changes properties or workspace of a file.
     ///
     /// # Errors
     /// `NotFound`; `Conflict` when the file does not have the expected revision; `InvalidArgument` for an empty key or name.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.update_metadata(&id, UpdateMetadataRequest::new().properties([("station", "3")]))?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn update_metadata(&self, id: &FileId, request: UpdateMetadataRequest) -> Result<()>;
 
     /// Deletes a file.
     ///
     /// # Errors
     /// `NotFound`.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.delete_file(&id)?;
+    /// assert!(session.open_file(&id).is_err());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn delete_file(&self, id: &FileId) -> Result<()>;
 
     /// Deletes files; those that exist are deleted although others are missing.
     ///
     /// # Errors
     /// `PartialFailure` with one inner error for each id that is missing.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.delete_files(vec![id])?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn delete_files(&self, ids: Vec<FileId>) -> Result<()>;
 
     /// Starts an upload in chunks, which survives a restart of the store.
     ///
     /// # Errors
     /// `Unsupported` inside a transaction.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let upload = session.start_upload_session(None)?;
+    /// assert_eq!(session.query_upload_sessions()?[0].id, upload.id);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn start_upload_session(&self, workspace: Option<String>) -> Result<UploadSession>;
 
     /// Stores one chunk, durable when this returns. Indexes start at 1, chunks may come in any order and at once, each
@@ -137,6 +230,14 @@ pub trait FileService {
     ///
     /// # Errors
     /// `NotFound`; `InvalidArgument` for a wrong index or length; `Unsupported` inside a transaction.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let upload = session.start_upload_session(None)?;
+    /// // The last chunk may be shorter than the others.
+    /// session.append_to_upload_session(&upload.id.into(), 1, &mut &b"passed"[..], true, &Control::default())?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn append_to_upload_session(
         &self,
         session_id: &UploadSessionId,
@@ -150,12 +251,27 @@ pub trait FileService {
     ///
     /// # Errors
     /// None of its own.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert!(session.query_upload_sessions()?.is_empty());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_upload_sessions(&self) -> Result<Vec<UploadSessionState>>;
 
     /// Makes a file of the chunks. `name` wins over a `Name` among the properties.
     ///
     /// # Errors
     /// `NotFound`; `InvalidArgument` when a chunk is missing; `Unsupported` inside a transaction.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let upload = UploadSessionId::from(session.start_upload_session(None)?.id);
+    /// session.append_to_upload_session(&upload, 1, &mut &b"passed"[..], true, &Control::default())?;
+    /// let file = session.finish_upload_session(&upload, "log.txt", Default::default())?;
+    /// assert_eq!(session.open_file(&file)?.len(), 6);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn finish_upload_session(
         &self,
         session_id: &UploadSessionId,
@@ -167,6 +283,13 @@ pub trait FileService {
     ///
     /// # Errors
     /// `NotFound`; `Unsupported` inside a transaction.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let upload = UploadSessionId::from(session.start_upload_session(None)?.id);
+    /// session.cancel_upload_session(&upload)?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn cancel_upload_session(&self, session_id: &UploadSessionId) -> Result<()>;
 }
 }

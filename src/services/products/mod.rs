@@ -33,6 +33,12 @@ pub trait ProductService {
     ///
     /// # Errors
     /// None.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert!(session.product_api_info()?.create_products.available);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn product_api_info(&self) -> Result<ProductOperations>;
 
     /// Creates products.
@@ -77,12 +83,25 @@ pub trait ProductService {
     ///
     /// # Errors
     /// `NotFound` when there is none, or none that the caller may see.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.get_product(&id)?.family.as_deref(), Some("Analog"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn get_product(&self, id: &ProductId) -> Result<Product>;
 
     /// One page of all products, in order of creation.
     ///
     /// # Errors
     /// `InvalidArgument` for a token that is malformed or belongs to another query.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let page = session.get_products(None, Some(100), true)?;
+    /// assert_eq!(page.total_count, Some(1));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn get_products(
         &self,
         continuation_token: Option<String>,
@@ -94,12 +113,25 @@ pub trait ProductService {
     ///
     /// # Errors
     /// `InvalidArgument` for a fault in the filter, with its position, and for a faulty substitution or token.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let query = QueryProductsRequest::new().filter("family == @0").substitutions(["Analog"]).take(100);
+    /// assert_eq!(session.query_products(query)?.products.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_products(&self, query: QueryProductsRequest) -> Result<PagedProducts>;
 
     /// How a query is answered, and what it touched.
     ///
     /// # Errors
     /// As [`ProductService::query_products`].
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// println!("{}", session.explain_query_products(QueryProductsRequest::new().filter("family == \"Analog\""))?);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn explain_query_products(&self, query: QueryProductsRequest) -> Result<Plan>;
 
     /// The distinct values of a field over the products that match, in ascending text order, without nulls.
@@ -108,6 +140,13 @@ pub trait ProductService {
     ///
     /// # Errors
     /// `InvalidArgument` without a field, and for a fault in the filter.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let query = QueryProductValuesRequest::new().field(ProductField::Family);
+    /// assert_eq!(session.query_product_values(query)?, ["Analog"]);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_product_values(&self, query: QueryProductValuesRequest) -> Result<Vec<String>>;
 
     /// Updates products. Scalars are replaced; keywords, properties and files are merged, or replaced when `replace` is
@@ -115,6 +154,13 @@ pub trait ProductService {
     ///
     /// # Errors
     /// In the answer, for each item: `NotFound`, `PermissionDenied`. For the call: what the disk answers.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let change = UpdateProductRequest::new(id.clone()).name("Amplifier");
+    /// assert_eq!(session.update_products(vec![change], false)?.products[0].name.as_deref(), Some("Amplifier"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn update_products(
         &self,
         products: Vec<UpdateProductRequest>,
@@ -125,12 +171,25 @@ pub trait ProductService {
     ///
     /// # Errors
     /// `PermissionDenied`.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.delete_product(&id)?;
+    /// assert!(session.get_product(&id).is_err());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn delete_product(&self, id: &ProductId) -> Result<()>;
 
     /// Deletes products; `None` when all could be deleted.
     ///
     /// # Errors
     /// In the answer, for each id: `NotFound`, `PermissionDenied`. For the call: what the disk answers.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.delete_products(vec![id])?, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn delete_products(&self, ids: Vec<ProductId>) -> Result<Option<DeleteProductsPartialSuccess>>;
 }
 }

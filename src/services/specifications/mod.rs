@@ -31,6 +31,12 @@ pub trait SpecificationService {
     ///
     /// # Errors
     /// None.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert!(session.specification_api_info()?.query_specifications.available);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn specification_api_info(&self) -> Result<V1Operations>;
 
     /// Creates specifications, at version 0.
@@ -80,18 +86,38 @@ pub trait SpecificationService {
     ///
     /// # Errors
     /// `InvalidArgument` without products, for a fault in the filter, with its position, and for a faulty token.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let query = QuerySpecificationsRequest::new().product_ids(["156502A-11L"]);
+    /// assert_eq!(session.query_specs(query)?.specs.unwrap_or_default().len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_specs(&self, query: QuerySpecificationsRequest) -> Result<PagedSpecifications>;
 
     /// How a query is answered, and what it touched.
     ///
     /// # Errors
     /// As [`SpecificationService::query_specs`].
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let query = QuerySpecificationsRequest::new().product_ids(["156502A-11L"]);
+    /// println!("{}", session.explain_query_specs(query)?);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn explain_query_specs(&self, query: QuerySpecificationsRequest) -> Result<Plan>;
 
     /// The specification with this global id.
     ///
     /// # Errors
     /// `NotFound` when there is none, or none that the caller may see.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.get_spec(&id)?.spec_id.as_deref(), Some("GAIN"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn get_spec(&self, id: &SpecificationId) -> Result<Specification>;
 
     /// Updates specifications; `None` when there was nothing to update.
@@ -100,12 +126,26 @@ pub trait SpecificationService {
     /// In the answer, for each item: `NotFound`, `Conflict` for another version or an id that is taken,
     /// `InvalidArgument` as in [`SpecificationService::create_specs`], `PermissionDenied`. For the call: what the disk
     /// answers.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let change = stationdb::from_json(br#"{"specs": [{"id": "1", "productId": "156502A-11L", "specId": "GAIN", "version": 0,
+    ///     "type": "FUNCTIONAL", "workspace": "default", "name": "Gain"}]}"#)?;
+    /// assert!(session.update_specs(change)?.is_some());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn update_specs(&self, request: UpdateSpecificationsRequest) -> Result<Option<UpdateSpecificationsPartialSuccess>>;
 
     /// Deletes specifications by global id; `None` when all could be deleted.
     ///
     /// # Errors
     /// In the answer, for each id: `NotFound`, `PermissionDenied`. For the call: what the disk answers.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.delete_specs(vec![id])?, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn delete_specs(&self, ids: Vec<SpecificationId>) -> Result<Option<DeleteSpecificationsPartialSuccess>>;
 }
 }

@@ -83,12 +83,24 @@ pub trait TableService {
     ///
     /// # Errors
     /// None of its own.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert!(session.table_api_info()?.operations.read_data.available);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn table_api_info(&self) -> Result<TableApiInfo>;
 
     /// A page of tables, all or by id and workspace.
     ///
     /// # Errors
     /// `InvalidArgument` for a bad `take` or token.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.list_tables(ListTablesRequest::new().take(10))?.tables.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn list_tables(&self, request: ListTablesRequest) -> Result<PagedTables>;
 
     /// Creates a table.
@@ -96,54 +108,114 @@ pub trait TableService {
     /// # Errors
     /// `InvalidArgument` for columns without exactly one index, or with empty or repeated names; `LimitExceeded` for too
     /// many columns.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let columns = [Column::new("t", DataType::Int64).column_type(ColumnType::Index)];
+    /// let table = session.create_table(CreateTableRequest::new(columns).name("Ramp"))?;
+    /// assert_eq!(session.get_table_metadata(&table)?.name.as_deref(), Some("Ramp"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn create_table(&self, request: CreateTableRequest) -> Result<TableId>;
 
     /// A page of the tables that match a filter.
     ///
     /// # Errors
     /// `InvalidArgument` for a bad filter, with its position, a bad `take` or token.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let page = session.query_tables(QueryTablesRequest::new().filter("name == \"Loop\""))?;
+    /// assert_eq!(page.tables.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_tables(&self, request: QueryTablesRequest) -> Result<PagedTables>;
 
     /// How a query is answered, and what it touched.
     ///
     /// # Errors
     /// As [`TableService::query_tables`].
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// println!("{}", session.explain_query_tables(QueryTablesRequest::new())?);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn explain_query_tables(&self, request: QueryTablesRequest) -> Result<Plan>;
 
     /// What is known of a table.
     ///
     /// # Errors
     /// `NotFound`; `InvalidArgument` for a malformed id.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.get_table_metadata(&id)?.row_count, Some(1));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn get_table_metadata(&self, id: &TableId) -> Result<TableMetadata>;
 
     /// Changes the metadata of a table.
     ///
     /// # Errors
     /// `NotFound`; `Conflict` when the revision is not the current one plus 1; `InvalidArgument` for an unknown column.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.modify_table(&id, ModifyTableRequest::new().name("Loop 1"))?;
+    /// assert_eq!(session.get_table_metadata(&id)?.name.as_deref(), Some("Loop 1"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn modify_table(&self, id: &TableId, request: ModifyTableRequest) -> Result<()>;
 
     /// Changes the metadata of several tables; `None` when all went well.
     ///
     /// # Errors
     /// `InvalidArgument` when a table is listed twice.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let change = TableMetadataModification::new(id).name("Loop 1");
+    /// assert_eq!(session.modify_tables(ModifyTablesRequest::new([change]))?, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn modify_tables(&self, request: ModifyTablesRequest) -> Result<Option<ModifyTablesPartialSuccess>>;
 
     /// Deletes a table with its rows.
     ///
     /// # Errors
     /// `NotFound`; `InvalidArgument` for a malformed id.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.delete_table(&id)?;
+    /// assert!(session.get_table_metadata(&id).is_err());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn delete_table(&self, id: &TableId) -> Result<()>;
 
     /// Deletes tables; `None` when all went well.
     ///
     /// # Errors
     /// Only what concerns the store as a whole.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.delete_tables(vec![id])?, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn delete_tables(&self, ids: Vec<TableId>) -> Result<Option<DeleteTablesPartialSuccess>>;
 
     /// A page of rows.
     ///
     /// # Errors
     /// `NotFound`; `InvalidArgument` for an unknown or repeated column, a bad `take` or token.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.get_table_data(&id, GetTableDataRequest::new().take(100))?.total_row_count, 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn get_table_data(&self, id: &TableId, request: GetTableDataRequest) -> Result<PagedTableRows>;
 
     /// Appends rows of text cells, closes the table, or both.
@@ -151,6 +223,14 @@ pub trait TableService {
     /// # Errors
     /// `NotFound`; `Conflict` when the table is closed; `InvalidArgument` naming row and column of a bad cell;
     /// `LimitExceeded` beyond the rows of a table.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// // Closes the table: no rows come after these.
+    /// session.append_table_data(&id, AppendTableDataRequest::new().frame(rows).end_of_data(true))?;
+    /// assert_eq!(session.get_table_metadata(&id)?.row_count, Some(2));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn append_table_data(&self, id: &TableId, request: AppendTableDataRequest) -> Result<()>;
 
     /// Appends the batches of an Arrow IPC stream: all of them or none.
@@ -158,12 +238,31 @@ pub trait TableService {
     /// # Errors
     /// As [`TableService::append_table_data`]; `InvalidArgument` for a damaged stream, and for one without batches when
     /// `end_of_data` is not given.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let mut stream = Vec::new();
+    /// let format = ExportTableDataRequest::new(ExportFormat::ArrowStream);
+    /// session.export_table_data(&id, format, &mut stream, &Control::default())?;
+    /// session.append_arrow(&id, &mut stream.as_slice(), None)?;
+    /// assert_eq!(session.get_table_metadata(&id)?.row_count, Some(2));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn append_arrow(&self, id: &TableId, stream: &mut dyn Read, end_of_data: Option<bool>) -> Result<()>;
 
     /// Appends batches, for example of a `RecordBatchReader`: all of them or none.
     ///
     /// # Errors
     /// As [`TableService::append_arrow`].
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let rows = session.scan(&id, ScanRequest::new(), &Control::default())?;
+    /// let batches = rows.collect::<stationdb::Result<Vec<_>>>()?;
+    /// session.append_batches(&id, &mut batches.into_iter().map(Ok), None)?;
+    /// assert_eq!(session.get_table_metadata(&id)?.row_count, Some(2));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn append_batches(
         &self,
         id: &TableId,
@@ -179,6 +278,14 @@ pub trait TableService {
     /// # Errors
     /// As [`TableService::append_table_data`] and [`TableService::create_table`]; `InvalidArgument` for text that is no CSV and
     /// for a value that does not fit, with line and column; `Unsupported` in a transaction; what `control` says.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let request = ImportTableRequest::new().index_column("t");
+    /// let answer = session.import_csv(request, &mut &b"t,volts\n1,0.5\n2,0.75\n"[..], &Control::default())?;
+    /// assert_eq!(answer.row_count, 2);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn import_csv(
         &self,
         request: ImportTableRequest,
@@ -195,6 +302,14 @@ pub trait TableService {
     /// As [`TableService::append_table_data`] and [`TableService::create_table`]; `InvalidArgument` for a damaged file and for
     /// a value that does not fit, with row group, row and column; `LimitExceeded` beyond the bounds of an import;
     /// `Unsupported` for nested columns and in a transaction; what `control` says.
+    ///
+    /// ```no_run
+    #[doc = include_str!("example.txt")]
+    /// let file = std::fs::File::open("loop.parquet")?;
+    /// let request = ImportTableRequest::new().index_column("t");
+    /// session.import_parquet(request, Box::new(file), &Control::default())?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn import_parquet(
         &self,
         request: ImportTableRequest,
@@ -206,18 +321,40 @@ pub trait TableService {
     ///
     /// # Errors
     /// As [`TableService::get_table_data`]; `InvalidArgument` for a filter that its column does not have.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let filter = ColumnFilter::new("volts", FilterOperation::GreaterThan).value("0.25");
+    /// let page = session.query_table_data(&id, QueryTableDataRequest::new().filters([filter]))?;
+    /// assert_eq!(page.total_row_count, 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_table_data(&self, id: &TableId, request: QueryTableDataRequest) -> Result<PagedTableRows>;
 
     /// How [`TableService::query_table_data`] answers this request, and what it has to look at.
     ///
     /// # Errors
     /// As [`TableService::query_table_data`].
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// println!("{:?}", session.explain_query_table_data(&id, QueryTableDataRequest::new())?);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn explain_query_table_data(&self, id: &TableId, request: QueryTableDataRequest) -> Result<TablePlan>;
 
     /// Writes rows to `out`, and returns how many.
     ///
     /// # Errors
     /// As [`TableService::query_table_data`]; what `out` fails with; what `control` says.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let mut csv = Vec::new();
+    /// let format = ExportTableDataRequest::new(ExportFormat::Csv);
+    /// assert_eq!(session.export_table_data(&id, format, &mut csv, &Control::default())?, 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn export_table_data(
         &self,
         id: &TableId,
@@ -231,6 +368,14 @@ pub trait TableService {
     ///
     /// # Errors
     /// `NotFound`; `Unsupported` in a transaction; what `each` fails with; what `control` says.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let mut rows = 0;
+    /// session.export_segments(&id, &mut |segment| { rows += segment.row_count; Ok(()) }, &Control::default())?;
+    /// assert_eq!(rows, 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn export_segments(
         &self,
         id: &TableId,
@@ -242,12 +387,30 @@ pub trait TableService {
     ///
     /// # Errors
     /// As [`TableService::query_table_data`]; `InvalidArgument` for an axis or y column that is not numeric.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let decimation = DecimationOptions::new(DecimationMethod::MaxMin).y_columns(["volts"]).intervals(100);
+    /// let plot = session.query_decimated_data(&id, QueryDecimatedDataRequest::new().decimation(decimation))?;
+    /// assert_eq!(plot.frame.row_count(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_decimated_data(&self, id: &TableId, request: QueryDecimatedDataRequest) -> Result<TableRows>;
 
     /// Rows as a stream of batches over one consistent state.
     ///
     /// # Errors
     /// As [`TableService::query_table_data`].
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let mut rows = 0;
+    /// for batch in session.scan(&id, ScanRequest::new().columns(["volts"]), &Control::default())? {
+    ///     rows += batch?.num_rows();
+    /// }
+    /// assert_eq!(rows, 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn scan(&self, id: &TableId, request: ScanRequest, control: &Control) -> Result<RowStream>;
 }
 }

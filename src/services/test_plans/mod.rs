@@ -52,6 +52,13 @@ pub trait TestPlanService {
     /// # Errors
     /// An entry fails for an unknown state or template, a negative duration, and for actions without a name, with the
     /// same name, or with nothing to run.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let made = session.create_test_plans(vec![CreateTestPlanRequest::new().name("Outgoing")])?;
+    /// assert_eq!(made.failed_test_plans, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn create_test_plans(
         &self,
         test_plans: Vec<CreateTestPlanRequest>,
@@ -61,18 +68,37 @@ pub trait TestPlanService {
     ///
     /// # Errors
     /// An id fails when it names nothing, or nothing that the caller may see.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.delete_test_plans(vec![id])?, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn delete_test_plans(&self, ids: Vec<TestPlanId>) -> Result<Option<DeleteTestPlansPartialSuccessResponse>>;
 
     /// A page of the test plans that match a filter.
     ///
     /// # Errors
     /// `InvalidArgument` for a faulty filter, substitution, negative take or unreadable token.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let query = QueryTestPlansRequest::new().filter("state == \"NEW\"").take(100);
+    /// assert_eq!(session.query_test_plans(query)?.test_plans.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_test_plans(&self, request: QueryTestPlansRequest) -> Result<PagedTestPlans>;
 
     /// How [`TestPlanService::query_test_plans`] answers this request, and what that costs; the query is run.
     ///
     /// # Errors
     /// As the query.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// println!("{}", session.explain_query_test_plans(QueryTestPlansRequest::new())?);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn explain_query_test_plans(&self, request: QueryTestPlansRequest) -> Result<Plan>;
 
     /// Plans test plans and reserves system and fixtures. What is NEW, DEFINED or REVIEWED becomes SCHEDULED once it has
@@ -81,6 +107,13 @@ pub trait TestPlanService {
     /// # Errors
     /// An entry fails for a missing or unknown id, for a CLOSED or CANCELED plan, for fixtures without a system, for a
     /// negative duration and for an end before the start.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let change = ScheduleTestPlanRequest::new().id(id).assigned_to("bob");
+    /// assert_eq!(session.schedule_test_plans(ScheduleTestPlansRequest::new([change]))?.failed_test_plans, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn schedule_test_plans(&self, request: ScheduleTestPlansRequest) -> Result<ScheduleTestPlansResponse>;
 
     /// Changes test plans, in order. Absent members keep, null members clear; arrays are appended to and maps merged
@@ -88,12 +121,25 @@ pub trait TestPlanService {
     ///
     /// # Errors
     /// An entry fails for a missing or unknown id, and for what would make the whole record one that cannot be created.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let change = UpdateTestPlanRequest::new().id(id).description("weekly");
+    /// assert_eq!(session.update_test_plans(UpdateTestPlansRequest::new([change]))?.failed_test_plans, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn update_test_plans(&self, request: UpdateTestPlansRequest) -> Result<UpdateTestPlansResponse>;
 
     /// One test plan with its actions and its history.
     ///
     /// # Errors
     /// `NotFound` for an id that names nothing, or nothing that the caller may see.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.get_test_plan(&id)?.name.as_deref(), Some("Incoming"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn get_test_plan(&self, test_plan_id: &TestPlanId) -> Result<TestPlan>;
 
     /// Makes templates.
@@ -101,6 +147,13 @@ pub trait TestPlanService {
     /// # Errors
     /// An entry fails for a missing or blank name or group, a negative duration, and for actions as in
     /// [`TestPlanService::create_test_plans`].
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let template = CreateTestPlanTemplateRequest::new().name("Outgoing").template_group("Daily");
+    /// assert_eq!(session.create_test_plan_templates(vec![template])?.failed_test_plan_templates, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn create_test_plan_templates(
         &self,
         test_plan_templates: Vec<CreateTestPlanTemplateRequest>,
@@ -110,18 +163,37 @@ pub trait TestPlanService {
     ///
     /// # Errors
     /// As [`TestPlanService::query_test_plans`].
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let page = session.query_test_plan_templates(QueryTestPlanTemplatesRequest::new())?;
+    /// assert_eq!(page.test_plan_templates.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_test_plan_templates(&self, request: QueryTestPlanTemplatesRequest) -> Result<PagedTestPlanTemplates>;
 
     /// How [`TestPlanService::query_test_plan_templates`] answers this request, and what that costs; the query is run.
     ///
     /// # Errors
     /// As the query.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// println!("{}", session.explain_query_test_plan_templates(QueryTestPlanTemplatesRequest::new())?);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn explain_query_test_plan_templates(&self, request: QueryTestPlanTemplatesRequest) -> Result<Plan>;
 
     /// Deletes templates; plans made from them stay. Nothing is returned when all went.
     ///
     /// # Errors
     /// An id fails when it names nothing, or nothing that the caller may see.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.delete_test_plan_templates(vec![template_id])?, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn delete_test_plan_templates(
         &self,
         ids: Vec<TestPlanTemplateId>,
