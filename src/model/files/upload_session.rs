@@ -28,7 +28,7 @@ record! {
     /// One chunk of an upload session that has arrived.
     pub struct UploadChunk {
         /// Where its bytes are.
-        pub content: crate::model::files::content::StoredContent,
+        pub content: super::content::StoredContent,
         /// Whether it was sent as the last one.
         pub close: bool,
         /// When it arrived.

@@ -92,6 +92,14 @@ pub trait AssetService {
     /// assert_eq!(session.get_asset(&id)?.model_name.as_deref(), Some("PXI-4071"));
     /// # Ok::<(), stationdb::Error>(())
     /// ```
+    ///
+    /// An id of another kind is refused by the compiler:
+    ///
+    /// ```compile_fail,E0308
+    #[doc = include_str!("example.txt")]
+    /// session.get_asset(&stationdb::products::ProductId::from("1"))?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn get_asset(&self, id: &AssetId) -> Result<Asset>;
 
     /// One page of the assets that match; in order of creation unless another is asked for.

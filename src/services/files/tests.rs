@@ -338,7 +338,12 @@ fn deleting_many_deletes_what_is_there_and_names_what_is_not() {
     session.delete_files(vec![ids[0].to_string().into(), ids[0].to_uppercase().into()]).unwrap();
     let missing = "0123456789abcdef01234567".to_owned();
     let error = session
-        .delete_files(vec![missing.clone().into(), ids[1].to_string().into(), "x".to_owned().into(), missing.clone()])
+        .delete_files(vec![
+            missing.clone().into(),
+            ids[1].to_string().into(),
+            "x".to_owned().into(),
+            missing.clone().into(),
+        ])
         .unwrap_err();
     let api = error.api_error();
     assert_eq!((error.kind(), api.code), (ErrorKind::PartialFailure, Some(-251_040)));
