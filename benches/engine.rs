@@ -9,11 +9,12 @@ use arrow::array::{Float64Array, Int64Array, RecordBatch};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use serde_json::json;
 use stationdb::prelude::*;
-use stationdb::{
-    Column, ColumnFilter, ColumnType, Control, CreateTableRequest, CreateWorkItemRequest, DataType, DecimationMethod,
-    DecimationOptions, FilterOperation, Identity, QueryDecimatedDataRequest, QueryTableDataRequest,
-    QueryWorkItemsRequest, ScanRequest, Session, Store,
+use stationdb::tables::{
+    Column, ColumnFilter, ColumnType, CreateTableRequest, DataType, DecimationMethod, DecimationOptions,
+    FilterOperation, QueryDecimatedDataRequest, QueryTableDataRequest, ScanRequest,
 };
+use stationdb::work_items::{CreateWorkItemRequest, QueryWorkItemsRequest};
+use stationdb::{Control, Identity, Session, Store};
 
 const ROWS: usize = 200_000;
 const ITEMS: usize = 1_000;
@@ -55,7 +56,7 @@ fn create_table(session: &Session) -> String {
 }
 
 fn append_batch(session: &Session, id: &str, batch: RecordBatch, end_of_data: Option<bool>) {
-    session.append_batches(id, &mut std::iter::once(Ok(batch)), end_of_data).unwrap();
+    session.append_batches(&id.into(), &mut std::iter::once(Ok(batch)), end_of_data).unwrap();
 }
 
 fn filled_table(session: &Session) -> String {
@@ -82,7 +83,7 @@ fn append(c: &mut Criterion) {
                 BatchSize::PerIteration,
             );
         });
-        assert_eq!(place.session.get_table_metadata(&id).unwrap().row_count, Some(appended as i64));
+        assert_eq!(place.session.get_table_metadata(&id.as_str().into()).unwrap().row_count, Some(appended as i64));
     }
 }
 
@@ -94,7 +95,7 @@ fn scan(c: &mut Criterion) {
     group.throughput(Throughput::Elements(ROWS as u64));
     group.bench_function("all rows", |b| {
         b.iter(|| {
-            let stream = place.session.scan(&id, ScanRequest::default(), &Control::default()).unwrap();
+            let stream = place.session.scan(&id.as_str().into(), ScanRequest::default(), &Control::default()).unwrap();
             let rows: usize = stream.map(|batch| batch.unwrap().num_rows()).sum();
             assert_eq!(black_box(rows), ROWS);
         });
@@ -108,7 +109,7 @@ fn scan(c: &mut Criterion) {
                 value: Some("10".to_owned()),
             };
             let request = QueryTableDataRequest { filters: Some(vec![filter]), take: Some(500), ..Default::default() };
-            assert_eq!(place.session.query_table_data(&id, request).unwrap().total_row_count, expected);
+            assert_eq!(place.session.query_table_data(&id.as_str().into(), request).unwrap().total_row_count, expected);
         });
     });
 }
@@ -129,7 +130,8 @@ fn decimate(c: &mut Criterion) {
                     ..Default::default()
                 };
                 let request = QueryDecimatedDataRequest { decimation: Some(options), ..Default::default() };
-                let frame = place.session.query_decimated_data(&id, request).unwrap().frame.to_data_frame();
+                let frame =
+                    place.session.query_decimated_data(&id.as_str().into(), request).unwrap().frame.to_data_frame();
                 let has_max =
                     frame.data.iter().any(|row| row[1].as_deref().and_then(|cell| cell.parse().ok()) == Some(max));
                 assert_eq!(has_max, method != DecimationMethod::Lossy || has_max);
@@ -173,7 +175,7 @@ fn records(c: &mut Criterion) {
         let mut at = 0;
         b.iter(|| {
             at = (at + 7) % ids.len();
-            let found = session.get_work_item(&ids[at]).unwrap();
+            let found = session.get_work_item(&ids[at].as_str().into()).unwrap();
             assert_eq!(found.id.as_deref(), Some(ids[at].as_str()));
         });
     });
@@ -225,7 +227,7 @@ fn filters(c: &mut Criterion) {
 
 #[cfg(feature = "search")]
 fn search(c: &mut Criterion) {
-    use stationdb::SearchRequest;
+    use stationdb::search::SearchRequest;
     let place = place();
     filled_items(&place.session);
     let mut group = c.benchmark_group("search");

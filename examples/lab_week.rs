@@ -9,13 +9,16 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use chrono::{DateTime, Duration, Utc};
-use stationdb::prelude::*;
-use stationdb::{
-    CreateWorkItemRequest, CreateWorkItemTemplateRequest, Error, ExecutionDefinition, Identity, Job, JobExecution,
-    JobRequest, JobRunner, ManualExecution, NotebookRequest, Patch, QueryWorkItemsRequest, QueueFailure, Result,
-    SchedulePatch, ScheduleResourcesDefinition, ScheduleSystemResourceDefinition, ScheduleWorkItemRequest,
-    ScheduleWorkItemsRequest, Session, State, Store, TemplateTimelineDefinition, WorkItem, WorkItemField,
+use stationdb::lab::{
+    ExecutionDefinition, Job, JobExecution, JobRequest, JobRunner, ManualExecution, NotebookRequest, QueueFailure,
+    SchedulePatch, ScheduleResourcesDefinition, ScheduleSystemResourceDefinition, State, TemplateTimelineDefinition,
 };
+use stationdb::prelude::*;
+use stationdb::work_items::{
+    CreateWorkItemRequest, CreateWorkItemTemplateRequest, QueryWorkItemsRequest, ScheduleWorkItemRequest,
+    ScheduleWorkItemsRequest, WorkItem, WorkItemField,
+};
+use stationdb::{Error, Identity, Patch, Result, Session, Store};
 
 const ITEMS: usize = 200;
 const SYSTEMS: [&str; 5] = ["bench-1", "bench-2", "bench-3", "bench-4", "chamber"];

@@ -430,6 +430,13 @@ impl fmt::Debug for Error {
     }
 }
 
+impl From<std::io::Error> for Error {
+    /// `NoSpace` when the disk is full, else `Io`. [`Error::io`] also says what was attempted.
+    fn from(source: std::io::Error) -> Self {
+        Self::io("an operation of the operating system failed", source)
+    }
+}
+
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.0.source.as_ref().map(|source| &**source as &(dyn std::error::Error + 'static))

@@ -3,7 +3,6 @@
 //! Each takes any bytes and panics when a promise is broken. The binaries in `fuzz/` call them; an ordinary test replays
 //! the corpora that are kept there.
 
-use crate::WorkItem;
 use crate::columnar::{
     CsvImport, ParquetImport, TableSchema, coerce_batch, decode_batch, encode_batch, is_guarded, read_stream, unguarded,
 };
@@ -12,10 +11,11 @@ use crate::model::tables::data::{Column, ColumnType, DataType};
 use crate::model::{Product, REGISTRY, Resource, Specification};
 use crate::packages;
 use crate::records::envelope;
-use crate::search::{self, Shape};
 use crate::session::{LogEntry, token};
+use crate::text::{self, Shape};
 use crate::value::stored::{Format, Payload};
 use crate::value::{FieldDecl, RecordKey, Val, key, stored, time, wire};
+use crate::work_items::WorkItem;
 
 /// Every target: its name, as the directory of its corpus has it, and its body.
 pub const TARGETS: &[(&str, fn(&[u8]))] = &[
@@ -68,7 +68,7 @@ pub fn fuzz_text_query(data: &[u8]) {
     let mut shape = Shape { kinds: REGISTRY.iter().map(|registered| registered.kind).collect(), ..Shape::default() };
     shape.add_field("name", 2.0);
     shape.add_field("description", 1.0);
-    let _ = search::parse(text, &shape);
+    let _ = text::parse(text, &shape);
 }
 
 /// An index of INT32, and a nullable column of each type: `c0`, `c1`, …
@@ -241,12 +241,12 @@ pub fn fuzz_key_order(data: &[u8]) {
 pub fn fuzz_wire_json(data: &[u8]) {
     fuzz_wire::<Product>(data);
     fuzz_wire::<Specification>(data);
-    fuzz_wire::<crate::CreateProductRequest>(data);
-    fuzz_wire::<crate::CreateSpecificationsRequest>(data);
+    fuzz_wire::<crate::products::CreateProductRequest>(data);
+    fuzz_wire::<crate::specifications::CreateSpecificationsRequest>(data);
     fuzz_wire::<WorkItem>(data);
-    fuzz_wire::<crate::UpdateProductRequest>(data);
-    fuzz_wire::<crate::UpdateWorkItemsRequest>(data);
-    fuzz_wire::<crate::UpdateMetadataRequest>(data);
+    fuzz_wire::<crate::products::UpdateProductRequest>(data);
+    fuzz_wire::<crate::work_items::UpdateWorkItemsRequest>(data);
+    fuzz_wire::<crate::files::UpdateMetadataRequest>(data);
     fuzz_wire::<crate::ApiError>(data);
 }
 

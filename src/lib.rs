@@ -3,16 +3,17 @@
 //!
 //! ```
 //! # fn main() -> stationdb::Result<()> {
-//! # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
+//! # let dir = tempfile::tempdir()?;
 //! use stationdb::prelude::*;
-//! use stationdb::{CreateWorkItemRequest, Identity, QueryWorkItemsRequest, Store};
+//! use stationdb::{Identity, Store};
+//! use stationdb::work_items::{CreateWorkItemRequest, QueryWorkItemsRequest};
 //!
 //! let store = Store::open(dir.path())?;
 //! let session = store.session(Identity::user("ada"));
-//! let request = CreateWorkItemRequest { name: Some("Burn-in".into()), ..Default::default() };
+//! let request = CreateWorkItemRequest::new().name("Burn-in");
 //! session.create_work_items(vec![request])?;
 //!
-//! let query = QueryWorkItemsRequest { filter: Some("name.StartsWith(\"Burn\")".into()), ..Default::default() };
+//! let query = QueryWorkItemsRequest::new().filter("name.StartsWith(\"Burn\")");
 //! let page = session.query_work_items(query)?;
 //! assert_eq!(page.work_items[0].created_by.as_deref(), Some("ada"));
 //! # Ok(())
@@ -20,8 +21,8 @@
 //! ```
 //!
 //! Start at [`Store`], which opens a directory, and [`Session`], which acts for somebody. Sessions and [`Transaction`]s
-//! implement the service traits of the [`prelude`]; the records, requests and answers are plain structs whose serde form is
-//! the wire form of the service. [`Error`] tells by its [`ErrorKind`] what went wrong, and by its place where.
+//! implement the service traits of the [`prelude`]; each service has a module with its records, requests and answers
+//! ([`products`], [`tables`], …): plain structs whose serde form is the wire form of the service. [`Error`] tells by its [`ErrorKind`] what went wrong, and by its place where.
 //!
 //! Calls block. Handles are cheap to clone and safe to share; a server runs them on its threads for blocking work.
 //!
@@ -29,6 +30,7 @@
 //! disk that fails as told and loses what power cuts lose.
 // docs.rs builds with a nightly compiler, and shows which feature an item needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![recursion_limit = "512"]
 #![deny(missing_docs)]
 // Nothing that a caller, a file or a disk can do panics; tests may.
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
@@ -50,10 +52,10 @@ mod filter;
 mod model;
 mod packages;
 mod records;
-mod search;
 mod services;
 mod session;
 mod store;
+mod text;
 mod value;
 
 /// Disks for tests: a simulator that loses what power cuts lose and fails where told, and the contract of every disk.
@@ -85,70 +87,166 @@ pub mod prelude {
     };
 }
 
-pub use columnar::{ReadSeek, RowStream, Touched, kernels};
+/// Products: part numbers that are unique in the whole store.
+pub mod products {
+    pub use crate::model::products::{
+        CreateProductRequest, CreateProductsPartialSuccess, DeleteProductsPartialSuccess, PagedProducts, Product,
+        ProductField, ProductId, ProductOperations, ProductOrderBy, ProductProjection, QueryProductValuesRequest,
+        QueryProductsRequest, UpdateProductRequest, UpdateProductsPartialSuccess,
+    };
+    pub use crate::services::ProductService;
+}
+
+/// Specifications of products: limits, conditions, and the check of measured values against them.
+pub mod specifications {
+    pub use crate::model::specifications::{
+        CheckSummary, Condition, ConditionPoint, ConditionRange, ConditionType, ConditionValue,
+        CreateSpecificationRequest, CreateSpecificationsPartialSuccess, CreateSpecificationsRequest,
+        CreatedSpecification, DeleteSpecificationsPartialSuccess, LimitSide, NumericConditionValue,
+        PagedSpecifications, QuerySpecificationsRequest, Specification, SpecificationId, SpecificationLimit,
+        SpecificationOrderBy, SpecificationProjection, SpecificationType, StringConditionValue,
+        UpdateSpecificationRequest, UpdateSpecificationsPartialSuccess, UpdateSpecificationsRequest,
+        UpdatedSpecification, V1Operations, Verdict, WorstRow, condition_summary,
+    };
+    pub use crate::services::SpecificationService;
+    pub use crate::value::Number;
+}
+
+/// Assets: identity, location, calibration and utilization.
+pub mod assets {
+    pub use crate::model::assets::utilization::UtilizationId;
+    pub use crate::model::assets::{
+        Asset, AssetBusType, AssetDiscoveryType, AssetField, AssetId, AssetIdentification, AssetLocation,
+        AssetLocationForCreate, AssetLocationForUpdate, AssetOrderBy, AssetPresence, AssetPresenceForUpdate,
+        AssetPresenceStatus, AssetPresenceUpdate, AssetPresenceWithSystemConnection, AssetSummary, AssetType,
+        AssetUtilizationHistoryItem, AssetUtilizationHistoryResponse, CalibrationMode, CalibrationStatus,
+        CreateAssetRequest, CreateAssetsPartialSuccess, DeleteAssetsResponse, ExternalCalibration,
+        LinkFilesPartialSuccessResponse, QueryAssetUtilizationHistoryRequest, QueryAssetsRequest, QueryAssetsResponse,
+        SelfCalibration, StartUtilizationPartialSuccess, StartUtilizationRequest, SystemConnection, TemperatureSensor,
+        UpdateAssetRequest, UpdateAssetsPartialSuccess, UpdateUtilizationPartialSuccess, UtilizationOrderBy,
+        VendorPrefix,
+    };
+    pub use crate::services::AssetService;
+}
+
+/// Work items and the templates they are made from.
+pub mod work_items {
+    pub use crate::model::work_items::{
+        CreateWorkItemRequest, CreateWorkItemTemplateRequest, CreateWorkItemTemplatesPartialSuccessResponse,
+        CreateWorkItemsPartialSuccessResponse, DeleteWorkItemTemplatesPartialSuccessResponse,
+        DeleteWorkItemsPartialSuccessResponse, PagedWorkItemTemplates, PagedWorkItems, QueryWorkItemTemplatesRequest,
+        QueryWorkItemsRequest, ScheduleWorkItemRequest, ScheduleWorkItemsPartialSuccessResponse,
+        ScheduleWorkItemsRequest, UpdateWorkItemRequest, UpdateWorkItemTemplateRequest,
+        UpdateWorkItemTemplatesPartialSuccessResponse, UpdateWorkItemTemplatesRequest,
+        UpdateWorkItemsPartialSuccessResponse, UpdateWorkItemsRequest, WorkItem, WorkItemField, WorkItemId,
+        WorkItemOrderBy, WorkItemTemplate, WorkItemTemplateField, WorkItemTemplateId, WorkItemTemplateOrderBy,
+    };
+    pub use crate::services::WorkItemService;
+}
+
+/// Legacy test plans and their templates.
+pub mod test_plans {
+    pub use crate::model::test_plans::{
+        CreateTestPlanRequest, CreateTestPlanTemplatePartialSuccessResponse, CreateTestPlanTemplateRequest,
+        CreateTestPlansPartialSuccessResponse, DeleteTestPlanTemplatesPartialSuccessResponse,
+        DeleteTestPlansPartialSuccessResponse, PagedTestPlanTemplates, PagedTestPlans, QueryTestPlanTemplatesRequest,
+        QueryTestPlansRequest, ScheduleTestPlanRequest, ScheduleTestPlansRequest, ScheduleTestPlansResponse, TestPlan,
+        TestPlanField, TestPlanId, TestPlanOrderBy, TestPlanTemplate, TestPlanTemplateField, TestPlanTemplateId,
+        TestPlanTemplateOrderBy, UpdateTestPlanRequest, UpdateTestPlansRequest, UpdateTestPlansResponse,
+    };
+    pub use crate::services::TestPlanService;
+}
+
+/// What work items and test plans share: states, actions and their execution, resources, times and dashboards.
+pub mod lab {
+    pub use crate::model::lab::dashboard::{Dashboard, DashboardPatch};
+    pub use crate::model::lab::execution::{
+        ExecuteWorkItemResponse, ExecutionDefinition, ExecutionResult, Job, JobExecution, JobExecutionResult,
+        ManualExecution, ManualExecutionResult, NoneExecution, NoneExecutionResult, NotebookExecution,
+        NotebookExecutionResult, ScheduleExecutionResult, UnscheduleExecutionResult,
+    };
+    pub use crate::model::lab::execution_event::{ExecutionEvent, ExecutionEventBase, ExecutionEventDetail};
+    pub use crate::model::lab::resources::{
+        ResourceDefinition, ResourcePatch, ResourceSelectionDefinition, ResourcesDefinition, ResourcesPatch,
+        ScheduleResourceDefinition, ScheduleResourcesDefinition, ScheduleSystemResourceDefinition,
+        SystemResourceDefinition, SystemResourcePatch, SystemResourceSelectionDefinition, TemplateResourceDefinition,
+        TemplateResourcePatch, TemplateResourcesDefinition, TemplateResourcesPatch,
+    };
+    pub use crate::model::lab::state::State;
+    pub use crate::model::lab::timeline::{
+        ScheduleDefinition, SchedulePatch, TemplateTimelineDefinition, TemplateTimelinePatch, TimelineDefinition,
+        TimelinePatch,
+    };
+    pub use crate::session::{FreshIdRunner, JobRequest, JobRunner, NotebookRequest, QueueFailure};
+}
+
+/// Tables of measured rows: metadata, rows, import and export.
+pub mod tables {
+    pub use crate::columnar::{ReadSeek, RowStream, Touched, kernels};
+    pub use crate::model::tables::data::{
+        AppendTableDataRequest, Column, ColumnFilter, ColumnOrderBy, ColumnProjection, ColumnType, DataFrame, DataType,
+        DecimationDistribution, DecimationMethod, DecimationOptions, ExportDestination, ExportFormat,
+        ExportTableDataRequest, FilterOperation, GetTableDataRequest, QueryDecimatedDataRequest, QueryTableDataRequest,
+        ScanRequest,
+    };
+    pub use crate::model::tables::import::{ImportTableRequest, ImportTableResponse};
+    pub use crate::model::tables::table::{
+        ColumnMetadataPatch, CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest, ModifyTableRequest,
+        ModifyTablesPartialSuccess, ModifyTablesRequest, PagedTables, QueryTablesRequest, TableApiInfo, TableId,
+        TableMetadata, TableMetadataModification, TableOperations, TableOrderBy, TableProjection,
+    };
+    pub use crate::services::{PagedTableRows, Rows, SegmentFile, TablePlan, TableRows, TableService};
+}
+
+/// Files: any bytes with a name, properties and a workspace.
+pub mod files {
+    pub use crate::model::files::{
+        CreatedQuery, FileId, FileLinqMetadata, FileLinqQueryOrderBy, FileLinqQueryRequest, FileLinqQueryResponse,
+        FileMetadata, FileOperation, FileOperations, FileQueryOperation, FileQueryOrderBy, FileQueryResponse,
+        FileTotalCount, GetFilesRequest, IdsQuery, Link, PropertyQuery, QueryFilesRequest, SearchFilesRequest,
+        SizeQuery, StringQuery, TotalCountRelation, UpdateMetadataRequest, UploadFileRequest, UploadSession,
+        UploadSessionId, UploadSessionState, UploadedChunk,
+    };
+    pub use crate::services::FileService;
+}
+
+/// Package feeds and the packages in them.
+pub mod feeds {
+    pub use crate::model::feeds::{
+        CreateFeedRequest, Feed, FeedId, Package, PackageId, PackageMetadata, Platform, QueryFeedsRequest,
+        QueryFeedsResponse, QueryPackagesResponse, UpdateFeedRequest,
+    };
+    pub use crate::services::FeedService;
+}
+
+/// Full-text search over every kind of resource.
+pub mod search {
+    pub use crate::services::{
+        SearchFacet, SearchFacets, SearchHighlight, SearchHit, SearchRequest, SearchResponse, SearchService,
+        SearchSnippet,
+    };
+}
+
+/// Bodies of requests on the wire that hold the arguments of a call: for servers, which read them by [`from_json`].
+pub mod bodies {
+    pub use crate::model::assets::UpdateUtilizationRequest;
+    pub use crate::model::lab::execution::ExecuteWorkItemRequest;
+    pub use crate::model::test_plans::{CreateTestPlanTemplatesRequest, DeleteTestPlanTemplatesRequest};
+    pub use crate::model::test_plans::{CreateTestPlansRequest, DeleteTestPlansRequest};
+    pub use crate::model::work_items::{CreateWorkItemTemplatesRequest, DeleteWorkItemTemplatesRequest};
+    pub use crate::model::work_items::{CreateWorkItemsRequest, DeleteWorkItemsRequest};
+}
+
 pub use error::{ApiError, Error, ErrorKind, Place, Result};
-pub use model::lab::dashboard::*;
-pub use model::lab::execution::*;
-pub use model::lab::execution_event::*;
-pub use model::lab::resources::*;
-pub use model::lab::state::*;
-pub use model::lab::timeline::*;
-pub use model::tables::data::*;
-pub use model::tables::import::*;
-pub use model::tables::table::*;
-pub use model::test_plans::requests::*;
-pub use model::test_plans::template::*;
-pub use model::test_plans::template_requests::*;
-pub use model::test_plans::test_plan::*;
-pub use model::work_items::requests::*;
-pub use model::work_items::template::*;
-pub use model::work_items::template_requests::*;
-pub use model::work_items::work_item::*;
-pub use model::{
-    Asset, AssetBusType, AssetDiscoveryType, AssetField, AssetId, AssetIdentification, AssetLocation,
-    AssetLocationForCreate, AssetLocationForUpdate, AssetOrderBy, AssetPresence, AssetPresenceForUpdate,
-    AssetPresenceStatus, AssetPresenceUpdate, AssetPresenceWithSystemConnection, AssetSummary, AssetType,
-    AssetUtilizationHistoryItem, AssetUtilizationHistoryResponse, CalibrationMode, CalibrationStatus, CheckSummary,
-    Condition, ConditionPoint, ConditionRange, ConditionType, ConditionValue, CreateAssetRequest,
-    CreateAssetsPartialSuccess, CreateProductRequest, CreateProductsPartialSuccess, CreateSpecificationRequest,
-    CreateSpecificationsPartialSuccess, CreateSpecificationsRequest, CreatedSpecification, DeleteAssetsResponse,
-    DeleteProductsPartialSuccess, DeleteSpecificationsPartialSuccess, ExternalCalibration, LimitSide,
-    LinkFilesPartialSuccessResponse, NumericConditionValue, Operation, PagedProducts, PagedSpecifications, Product,
-    ProductField, ProductId, ProductOperations, ProductOrderBy, ProductProjection, QueryAssetUtilizationHistoryRequest,
-    QueryAssetsRequest, QueryAssetsResponse, QueryProductValuesRequest, QueryProductsRequest,
-    QuerySpecificationsRequest, SelfCalibration, Specification, SpecificationId, SpecificationLimit,
-    SpecificationOrderBy, SpecificationProjection, SpecificationType, StartUtilizationPartialSuccess,
-    StartUtilizationRequest, StringConditionValue, SystemConnection, TemperatureSensor, UpdateAssetRequest,
-    UpdateAssetsPartialSuccess, UpdateProductRequest, UpdateProductsPartialSuccess, UpdateSpecificationRequest,
-    UpdateSpecificationsPartialSuccess, UpdateSpecificationsRequest, UpdateUtilizationPartialSuccess,
-    UpdateUtilizationRequest, UpdatedSpecification, UtilizationOrderBy, V1Operations, VendorPrefix, Verdict, WorstRow,
-    condition_summary,
-};
-pub use model::{
-    ContentPart, CreatedQuery, FileId, FileLinqMetadata, FileLinqQueryOrderBy, FileLinqQueryRequest,
-    FileLinqQueryResponse, FileMetadata, FileOperation, FileOperations, FileQueryOperation, FileQueryOrderBy,
-    FileQueryResponse, FileRecord, FileTotalCount, GetFilesRequest, IdsQuery, Link, PropertyQuery, QueryFilesRequest,
-    SearchFilesRequest, SizeQuery, StoredContent, StringQuery, TotalCountRelation, UpdateMetadataRequest,
-    UploadFileRequest, UploadSession, UploadSessionState, UploadedChunk,
-};
-pub use model::{
-    CreateFeedRequest, Feed, FeedId, Package, PackageId, PackageMetadata, Platform, QueryFeedsRequest,
-    QueryFeedsResponse, QueryPackagesResponse, UpdateFeedRequest,
-};
-pub use services::{AssetService, ProductService, SpecificationService};
-pub use services::{FeedService, FileService};
-pub use services::{PagedTableRows, Rows, SegmentFile, TablePlan, TableRows, TableService};
-pub use services::{
-    SearchFacet, SearchFacets, SearchHighlight, SearchHit, SearchRequest, SearchResponse, SearchService, SearchSnippet,
-};
-pub use services::{TestPlanService, WorkItemService};
+pub use model::products::requests::Operation;
+pub use services::Items;
 pub use session::{
-    AccessPolicy, AllowAll, ChangeEvent, ChangeStream, FreshIdRunner, Identity, JobRequest, JobRunner, NotebookRequest,
-    Plan, Position, QueueFailure, Session, Settings, Subscriber, SubscriberRef, Transaction, Visibility, What,
+    AccessPolicy, AllowAll, ChangeEvent, ChangeStream, Identity, Plan, Position, Session, Settings, Subscriber,
+    SubscriberRef, Transaction, Visibility, What,
 };
 pub use store::{
     BackupReport, CompactReport, Finding, Lost, MaintenanceReport, SalvageReport, Store, StoreOptions, VerifyLevel,
     VerifyReport,
 };
 pub use value::wire::from_json;
-pub use value::{Action, Clock, Control, ManualClock, Number, Patch, Progress, Service, SystemClock};
+pub use value::{Action, Clock, Control, ManualClock, Patch, Progress, Service, SystemClock};

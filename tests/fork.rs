@@ -8,11 +8,11 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use fork::{Fork, fork, waitpid_nohang};
+use stationdb::files::UploadFileRequest;
 use stationdb::prelude::*;
-use stationdb::{
-    Control, CreateProductRequest, Error, ErrorKind, Identity, SearchRequest, Session, Store, UploadFileRequest,
-    VerifyLevel,
-};
+use stationdb::products::CreateProductRequest;
+use stationdb::search::SearchRequest;
+use stationdb::{Control, Error, ErrorKind, Identity, Session, Store, VerifyLevel};
 
 const LONGEST: Duration = Duration::from_secs(60);
 

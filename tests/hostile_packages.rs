@@ -5,7 +5,8 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use stationdb::{Control, CreateFeedRequest, ErrorKind, FeedService, Identity, Platform, Session, Store};
+use stationdb::feeds::{CreateFeedRequest, FeedService, Platform};
+use stationdb::{Control, ErrorKind, Identity, Session, Store};
 
 /// The largest archive that is inflated, a decoder's dictionary, and what reading takes besides.
 const MEMORY_KIB: u64 = 64 * 1024;
@@ -106,8 +107,8 @@ fn hostile() -> Vec<(&'static str, Vec<u8>, ErrorKind)> {
     ]
 }
 
-fn upload(session: &Session, feed: &str, bytes: &[u8]) -> stationdb::Result<stationdb::Package> {
-    session.upload_package_content(feed, &mut &*bytes, None, false, &Control::default())
+fn upload(session: &Session, feed: &str, bytes: &[u8]) -> stationdb::Result<stationdb::feeds::Package> {
+    session.upload_package_content(&feed.into(), &mut &*bytes, None, false, &Control::default())
 }
 
 /// Peak and present memory of this process, where the system tells.

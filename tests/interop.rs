@@ -7,10 +7,11 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use stationdb::prelude::*;
-use stationdb::{
-    AppendTableDataRequest, Column, ColumnType, Control, CreateTableRequest, DataFrame, DataType, ExportFormat,
-    ExportTableDataRequest, GetTableDataRequest, Identity, Store,
+use stationdb::tables::{
+    AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType, ExportFormat,
+    ExportTableDataRequest, GetTableDataRequest,
 };
+use stationdb::{Control, Identity, Store};
 
 /// Prints for each reader that is there one line with its name and its rows: integers and times as numbers, floats as the
 /// bits of a double, NaN as `nan`.
@@ -187,7 +188,7 @@ fn other_readers_see_the_same_rows() {
     let out = dir.path().join("out");
     std::fs::create_dir(&out).unwrap();
     let mut files = Vec::new();
-    let each = &mut |file: stationdb::SegmentFile<'_>| {
+    let each = &mut |file: stationdb::tables::SegmentFile<'_>| {
         let path = out.join(file.name);
         std::io::copy(file.data, &mut std::fs::File::create(&path).unwrap()).unwrap();
         files.push(path);

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use stationdb::{
-    AppendTableDataRequest, Column, ColumnType, Control, CreateTableRequest, DataFrame, DataType, ErrorKind,
-    GetTableDataRequest, Identity, ListTablesRequest, Store, TableMetadata, TableService, VerifyLevel,
+use stationdb::tables::{
+    AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType, GetTableDataRequest,
+    ListTablesRequest, TableMetadata, TableService,
 };
+use stationdb::{Control, ErrorKind, Identity, Store, VerifyLevel};
 
 /// Set for the child: the directory of the store.
 const DIRECTORY: &str = "STATIONDB_KILL_DIRECTORY";

@@ -4,7 +4,8 @@
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
-use stationdb::{Control, FileService, GetFilesRequest, Identity, Store, UploadFileRequest};
+use stationdb::files::{FileService, GetFilesRequest, UploadFileRequest};
+use stationdb::{Control, Identity, Store};
 
 const LEN: u64 = 3 * 1024 * 1024 * 1024 + 12_345;
 const MEMORY_KIB: u64 = 64 * 1024;

@@ -3,10 +3,11 @@
 use std::time::Instant;
 
 use stationdb::prelude::*;
-use stationdb::{
-    AppendTableDataRequest, Column, ColumnType, Control, CreateTableRequest, DataFrame, DataType, DecimationMethod,
-    DecimationOptions, GetTableDataRequest, Identity, ListTablesRequest, QueryDecimatedDataRequest, Store,
+use stationdb::tables::{
+    AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType, DecimationMethod,
+    DecimationOptions, GetTableDataRequest, ListTablesRequest, QueryDecimatedDataRequest,
 };
+use stationdb::{Control, Identity, Store};
 
 fn column(name: String, data_type: DataType, column_type: ColumnType) -> Column {
     Column { name, data_type, column_type, ..Column::default() }

@@ -9,11 +9,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow::array::{Int64Array, RecordBatch};
+use stationdb::files::{GetFilesRequest, UploadFileRequest};
 use stationdb::prelude::*;
-use stationdb::{
-    Control, CreateProductRequest, Error, ErrorKind, GetFilesRequest, Identity, SearchRequest, Session, Store, TableId,
-    UploadFileRequest, VerifyLevel,
-};
+use stationdb::products::CreateProductRequest;
+use stationdb::search::SearchRequest;
+use stationdb::tables::TableId;
+use stationdb::{Control, Error, ErrorKind, Identity, Session, Store, VerifyLevel};
 
 const LARGE: usize = 200_000;
 const ROWS: i64 = 1_000;

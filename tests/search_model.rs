@@ -14,7 +14,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use stationdb::faults::{OpKind, Random, SimDisk, Survival};
 use stationdb::prelude::*;
-use stationdb::{Control, Error, Identity, SearchRequest, Session, Store, VerifyLevel};
+use stationdb::search::SearchRequest;
+use stationdb::{Control, Error, Identity, Session, Store, VerifyLevel};
 
 const ROUNDS_OF_A_STORY: u64 = 25;
 const ROUNDS: u64 = 500;
@@ -142,9 +143,9 @@ fn update(session: &Session, kind: Kind, request: Value) -> Result<(), Error> {
 
 fn delete(session: &Session, kind: Kind, ids: Vec<String>) -> Result<(), Error> {
     match kind {
-        Kind::Asset => session.delete_assets(ids).map(drop),
-        Kind::WorkItem => session.delete_work_items(ids).map(drop),
-        Kind::TestPlan => session.delete_test_plans(ids).map(drop),
+        Kind::Asset => session.delete_assets(ids.into_iter().map(Into::into).collect()).map(drop),
+        Kind::WorkItem => session.delete_work_items(ids.into_iter().map(Into::into).collect()).map(drop),
+        Kind::TestPlan => session.delete_test_plans(ids.into_iter().map(Into::into).collect()).map(drop),
     }
 }
 

@@ -11,7 +11,7 @@ const LEVELS: &[&[&str]] = &[
     &["error"],
     &["value", "disk"],
     &["model", "filter", "packages"],
-    &["records", "columnar", "search", "blobs"],
+    &["records", "columnar", "text", "blobs"],
     &["session"],
     &["services"],
     &["store"],
@@ -413,7 +413,9 @@ fn resolve(path: &str, file: &str, root_names: &BTreeMap<String, String>) -> Opt
     }
     here.extend(parts.map(str::to_owned));
     let first = here.first()?;
-    Some(root_names.get(first).unwrap_or(first).clone())
+    // A name at the root, or in a public module there, is its room's.
+    let named = root_names.get(first).or_else(|| root_names.get(here.get(1)?).filter(|_| level(first).is_none()));
+    Some(named.unwrap_or(first).clone())
 }
 
 fn upward_imports(file: &str, code: &str, root_names: &BTreeMap<String, String>) -> Vec<(usize, String)> {

@@ -9,7 +9,8 @@ use arrow::array::{ArrayRef, Float64Array, Int32Array, RecordBatch, StringArray,
 use arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef, TimeUnit};
 use arrow::error::ArrowError;
 use stationdb::prelude::*;
-use stationdb::{Column, ColumnType, CreateTableRequest, DataType, Identity, Session, Store};
+use stationdb::tables::{Column, ColumnType, CreateTableRequest, DataType};
+use stationdb::{Identity, Session, Store};
 
 use crate::common::{Res, hash, uniform};
 

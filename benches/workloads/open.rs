@@ -12,7 +12,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use stationdb::prelude::*;
-use stationdb::{CreateWorkItemRequest, Identity, QueryWorkItemsRequest, Session, Store};
+use stationdb::work_items::{CreateWorkItemRequest, QueryWorkItemsRequest};
+use stationdb::{Identity, Session, Store};
 
 use crate::common::{Res, Scale, bytes_below, hash, timed};
 use crate::measurements::{batch, batches, create_table, schema};
@@ -122,7 +123,7 @@ fn build(directory: &Path, records: usize, rows: usize) -> Res<()> {
         create(&session, from, BATCH.min(records - from))?;
     }
     let id = create_table(&session, true)?;
-    session.append_batches(&id, &mut batches(&schema(true), rows), None)?;
+    session.append_batches(&id.as_str().into(), &mut batches(&schema(true), rows), None)?;
     drop(session);
     store.close()?;
     Ok(std::fs::write(mark, [])?)
@@ -166,7 +167,7 @@ fn write(directory: &Path, quick_repair: bool) -> Res<()> {
         let appending = scope.spawn(|| -> Res<()> {
             for from in (0..).step_by(KILLED_ROWS) {
                 let rows = batch(&schema(true), from, KILLED_ROWS)?;
-                session.append_batches(&id, &mut std::iter::once(Ok(rows)), None)?;
+                session.append_batches(&id.as_str().into(), &mut std::iter::once(Ok(rows)), None)?;
             }
             Ok(())
         });

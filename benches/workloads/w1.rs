@@ -51,11 +51,11 @@ pub fn run(scale: &Scale) -> Res<()> {
         let session = open(&dir)?;
         let id = create_table(&session, true)?;
         let mut source = made.iter().cloned().map(Ok);
-        let append = || timed(|| Ok(session.append_batches(&id, &mut source, Some(true))?));
+        let append = || timed(|| Ok(session.append_batches(&id.as_str().into(), &mut source, Some(true))?));
         let (peak, (taken, ())) = with_peak_memory(append)?;
         seconds.push(taken);
         memory.extend(peak);
-        assert_eq!(session.get_table_metadata(&id)?.row_count, Some(scale.rows as i64));
+        assert_eq!(session.get_table_metadata(&id.as_str().into())?.row_count, Some(scale.rows as i64));
         bytes = bytes_below(&dir.join("tables"));
     }
     let note = "Arrow batches in memory; files, directories and commit synced; summaries and checksums included";

@@ -14,7 +14,7 @@ const ROWS: usize = 100;
 const THREADS: usize = 8;
 
 fn append(session: &Session, id: &str, batch: &RecordBatch) -> Res<()> {
-    Ok(session.append_batches(id, &mut std::iter::once(Ok(batch.clone())), None)?)
+    Ok(session.append_batches(&id.into(), &mut std::iter::once(Ok(batch.clone())), None)?)
 }
 
 pub fn run(scale: &Scale) -> Res<()> {
@@ -39,7 +39,7 @@ pub fn run(scale: &Scale) -> Res<()> {
         rate.push(taken.len() as f64 / taken.iter().sum::<f64>());
         middle.push(quantile(&taken, 0.5) * 1e3);
         late.push(quantile(&taken, 0.99) * 1e3);
-        assert_eq!(session.get_table_metadata(&id)?.row_count, Some((scale.appends * ROWS) as i64));
+        assert_eq!(session.get_table_metadata(&id.as_str().into())?.row_count, Some((scale.appends * ROWS) as i64));
         bytes = bytes_below(&dir);
 
         let ids = (0..THREADS).map(|_| create_table(&session, true)).collect::<Res<Vec<_>>>()?;
@@ -60,7 +60,7 @@ pub fn run(scale: &Scale) -> Res<()> {
             threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "an appending thread panicked")?)
         })?;
         together.push(scale.appends as f64 / began.elapsed().as_secs_f64());
-        let counts = ids.iter().map(|id| Ok(session.get_table_metadata(id)?.row_count.unwrap_or_default()));
+        let counts = ids.iter().map(|id| Ok(session.get_table_metadata(&id.into())?.row_count.unwrap_or_default()));
         assert_eq!(counts.sum::<Res<i64>>()?, (scale.appends * ROWS) as i64);
     }
     let note = "100 rows x 6 columns an append, durable on return";

@@ -3,7 +3,8 @@
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::TimestampMillisecondType;
 use stationdb::prelude::*;
-use stationdb::{ColumnFilter, ColumnOrderBy, Control, FilterOperation, QueryTableDataRequest, ScanRequest, Session};
+use stationdb::tables::{ColumnFilter, ColumnOrderBy, FilterOperation, QueryTableDataRequest, ScanRequest};
+use stationdb::{Control, Session};
 
 use crate::common::{Res, Scale};
 use crate::measurements::{TS0, batches, create_table, k, open, repeat, s, schema, ts, v1, v3, with_peak_memory};
@@ -55,7 +56,7 @@ fn expected(rows: u64, low: i64, high: i64) -> ([Answer; 4], u64) {
 }
 
 fn scan(session: &Session, id: &str, request: &ScanRequest) -> Res<Vec<RecordBatch>> {
-    Ok(session.scan(id, request.clone(), &Control::default())?.collect::<Result<_, _>>()?)
+    Ok(session.scan(&id.into(), request.clone(), &Control::default())?.collect::<Result<_, _>>()?)
 }
 
 pub fn run(scale: &Scale) -> Res<()> {
@@ -63,7 +64,7 @@ pub fn run(scale: &Scale) -> Res<()> {
     let dir = scale.scratch("w3")?;
     let session = open(&dir)?;
     let id = create_table(&session, true)?;
-    session.append_batches(&id, &mut batches(&schema(true), scale.rows), Some(true))?;
+    session.append_batches(&id.as_str().into(), &mut batches(&schema(true), scale.rows), Some(true))?;
     let low = TS0 + 10 * (scale.rows as i64 * 6 / 10);
     let high = low + 10 * (scale.rows as i64 / 1000);
     let (answers, count) = expected(scale.rows as u64, low, high);
@@ -113,7 +114,7 @@ pub fn run(scale: &Scale) -> Res<()> {
         ..Default::default()
     };
     emit("v_count_50pct", &mut || {
-        assert_eq!(session.query_table_data(&id, request.clone())?.total_row_count, count);
+        assert_eq!(session.query_table_data(&id.as_str().into(), request.clone())?.total_row_count, count);
         Ok(())
     })?;
     scale.emit(

@@ -2,9 +2,10 @@
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, TimestampMillisecondType};
+use stationdb::Session;
 use stationdb::prelude::*;
-use stationdb::{
-    ColumnFilter, DecimationMethod, DecimationOptions, FilterOperation, QueryDecimatedDataRequest, Session, kernels,
+use stationdb::tables::{
+    ColumnFilter, DecimationMethod, DecimationOptions, FilterOperation, QueryDecimatedDataRequest, kernels,
 };
 
 use crate::common::{Res, Scale, bytes_below, hash};
@@ -152,7 +153,7 @@ impl Series<'_> {
         }
         let (peak, taken) = with_peak_memory(|| {
             repeat(self.scale.repetitions.max(7), || {
-                let found = self.session.query_decimated_data(&self.id, request.clone())?.frame.batches;
+                let found = self.session.query_decimated_data(&self.id.as_str().into(), request.clone())?.frame.batches;
                 assert_eq!(found.iter().map(mark_of).collect::<Vec<_>>(), [expected], "{metric}");
                 Ok(())
             })
@@ -182,7 +183,8 @@ fn run_on(scale: &Scale, workload: &str, rows: usize, filtered: bool) -> Res<()>
             }
             let session = open(&dir)?;
             let id = create_table(&session, false)?;
-            let append = || Ok(session.append_batches(&id, &mut batches(&schema(false), rows), Some(true))?);
+            let append =
+                || Ok(session.append_batches(&id.as_str().into(), &mut batches(&schema(false), rows), Some(true))?);
             let (peak, ()) = with_peak_memory(append)?;
             scale.emit(workload, "append peak_memory", &[peak.unwrap_or_default()], "MiB", "while the series came in");
             std::fs::write(&mark, &id)?;

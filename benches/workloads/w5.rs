@@ -11,10 +11,11 @@ use std::sync::Arc;
 
 use chrono::DateTime;
 use stationdb::prelude::*;
-use stationdb::{
-    Control, Identity, ManualClock, Patch, QueryWorkItemsRequest, SearchRequest, Session, Store, UpdateWorkItemRequest,
-    UpdateWorkItemsRequest, WorkItem, WorkItemOrderBy,
+use stationdb::search::SearchRequest;
+use stationdb::work_items::{
+    QueryWorkItemsRequest, UpdateWorkItemRequest, UpdateWorkItemsRequest, WorkItem, WorkItemOrderBy,
 };
+use stationdb::{Control, Identity, ManualClock, Patch, Session, Store};
 
 use crate::common::{Res, Scale, anonymous_memory_mib, bytes_below, hash, live_memory_mib, median, quantile, timed};
 use items::{BATCH, Items, STATES};
@@ -162,10 +163,10 @@ fn gets(scale: &Scale, session: &Session, items: &Items) -> Res<()> {
         for draw in 0..count as u64 {
             let number = (hash(60 + repetition, draw) % scale.records as u64) as usize;
             let id = items.id(number).to_string();
-            let (took, item) = timed(|| Ok(session.get_work_item(&id)?))?;
+            let (took, item) = timed(|| Ok(session.get_work_item(&id.as_str().into())?))?;
             micros.push(took * 1e6);
             assert_eq!(item.properties.as_ref().map(std::collections::BTreeMap::len), Some(5));
-            assert_eq!(item.id.as_ref().map(stationdb::WorkItemId::as_str), Some(id.as_str()));
+            assert_eq!(item.id.as_ref().map(stationdb::work_items::WorkItemId::as_str), Some(id.as_str()));
         }
         if repetition > 0 {
             means.push(micros.iter().sum::<f64>() / count as f64);

@@ -6,7 +6,9 @@
 use std::collections::{HashMap, HashSet};
 
 use stationdb::prelude::*;
-use stationdb::{Control, CreateWorkItemRequest, Identity, SearchRequest, Session, Store};
+use stationdb::search::SearchRequest;
+use stationdb::work_items::CreateWorkItemRequest;
+use stationdb::{Control, Identity, Session, Store};
 
 use crate::common::{Res, Scale, anonymous_memory_mib, bytes_below, hash, median, quantile, timed, uniform};
 use crate::words::word;

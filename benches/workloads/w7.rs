@@ -4,7 +4,8 @@
 use std::io::Read;
 use std::time::Instant;
 
-use stationdb::{Control, FileService, GetFilesRequest, Identity, Store, UploadFileRequest};
+use stationdb::files::{FileService, GetFilesRequest, UploadFileRequest};
+use stationdb::{Control, Identity, Store};
 
 use crate::common::{Res, Scale, hash, median, timed};
 
@@ -107,7 +108,7 @@ pub fn run(scale: &Scale) -> Res<()> {
 
 /// The median time of a short read anywhere in the large file, in microseconds.
 fn ranges(session: &stationdb::Session, id: &str, big: &[u8]) -> Res<f64> {
-    let mut reader = session.open_file(id)?;
+    let mut reader = session.open_file(&id.into())?;
     let mut times = Vec::new();
     for draw in 0..200 {
         let from = usize::try_from(hash(600, draw))? % (big.len() - 4096);

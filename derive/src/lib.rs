@@ -3,6 +3,7 @@
 //! The code that they write names paths of that crate, so they are of no use outside it. What each
 //! attribute means is in `docs/architecture.md` of stationdb, "Adding a resource type".
 
+mod builder;
 mod lists;
 mod node;
 mod record;
@@ -19,12 +20,13 @@ use syn::{DeriveInput, parse_macro_input};
 /// - `#[patch(Name = "documentation")]`, `#[patch(Name(member, …))]`: a struct with these members as
 ///   `Patch`, for updates of a record that has this one as a part; `#[request(…)]` as of
 ///   [`macro@Resource`].
+/// - `#[new(member, …)]`: callers build it, by `Name::new(member, …)` and a method for each member.
 /// - `#[requires(member, …)]`: JSON without these members is refused.
 /// - `#[also(otherName = "member", …)]`: JSON may call a member by a further name.
 /// - `#[fields(member, …)]`: what filters see of an element of a list of these records.
 /// - `#[since(2)]` on a member: it came with format 2, and is the default in older bytes.
 /// - `#[serde(…)]` on a member is serde's. Times need none.
-#[proc_macro_derive(Record, attributes(wire, patch, request, requires, also, fields, since, serde))]
+#[proc_macro_derive(Record, attributes(wire, patch, new, request, requires, also, fields, since, serde))]
 pub fn record(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     record::derive(&input).unwrap_or_else(|error| error.to_compile_error()).into()

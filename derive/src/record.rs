@@ -44,7 +44,7 @@ fn member(field: &Field) -> Result<Member> {
 }
 
 /// The type without the invisible brackets of a macro that it came through.
-fn bare(ty: &Type) -> &Type {
+pub fn bare(ty: &Type) -> &Type {
     match ty {
         Type::Group(group) => bare(&group.elem),
         ty => ty,
@@ -86,6 +86,8 @@ pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
     };
     let members = members(input)?;
     let wire = wire(input, &members, form)?;
+    let builder = crate::builder::builder(input, &members)?;
+    let wire = quote!(#wire #builder);
     if form != Form::Stored {
         return Ok(wire);
     }

@@ -123,6 +123,9 @@ fn request(input: &DeriveInput, members: &[Member], part: &Part, is_patch: bool)
     };
     let also: Vec<&Attribute> = input.attrs.iter().filter(|known| known.path().is_ident("also")).collect();
     let form = if is_patch { quote!(#[patch]) } else { quote!(#[wire]) };
+    // What has to be there is what callers name first.
+    let needed = part.members.iter().filter(|taken| taken.ty.as_ref().is_some_and(is_text)).map(|taken| &taken.name);
+    let needed: Vec<&Ident> = needed.collect();
     let mut fields = Vec::new();
     let mut copied = Vec::new();
     for taken in &part.members {
@@ -160,6 +163,7 @@ fn request(input: &DeriveInput, members: &[Member], part: &Part, is_patch: bool)
         #[doc = #doc]
         #[derive(Clone, Debug, Default, PartialEq, crate::value::wire::Record)]
         #form
+        #[new(#(#needed),*)]
         #(#also)*
         pub struct #name { #(#fields),* }
 
@@ -190,7 +194,11 @@ fn field(taken: &Taken, member: Option<&Member>, is_patch: bool) -> Result<Token
         }
     };
     // A text that has to be there is left out when it is not.
-    let is_text = taken.ty.as_ref().is_some_and(|ty| matches!(ty, Type::Path(path) if path.path.is_ident("String")));
-    let skip = is_text.then(|| quote!(#[serde(skip_serializing_if = "String::is_empty")]));
+    let skip =
+        taken.ty.as_ref().is_some_and(is_text).then(|| quote!(#[serde(skip_serializing_if = "String::is_empty")]));
     Ok(quote!(#doc #(#serde)* #skip pub #name: #ty))
+}
+
+fn is_text(ty: &Type) -> bool {
+    matches!(ty, Type::Path(path) if path.path.is_ident("String"))
 }

@@ -11,7 +11,7 @@ use arrow::compute::cast;
 use arrow::csv::ReaderBuilder;
 use arrow::csv::reader::Format;
 use arrow::datatypes::{DataType as Arrow, Field, Schema, TimeUnit};
-use stationdb::{Column, ColumnType, DataType};
+use stationdb::tables::{Column, ColumnType, DataType};
 
 /// Name of the index column when the file has none: the number of the row.
 pub const ROW: &str = "row";

@@ -17,11 +17,13 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Parser;
+use stationdb::files::UploadFileRequest;
 use stationdb::prelude::*;
-use stationdb::{
-    Control, CreateTableRequest, Identity, QueryWorkItemsRequest, SearchRequest, Session, Specification, Store,
-    UploadFileRequest,
-};
+use stationdb::search::SearchRequest;
+use stationdb::specifications::Specification;
+use stationdb::tables::CreateTableRequest;
+use stationdb::work_items::QueryWorkItemsRequest;
+use stationdb::{Control, Identity, Session, Store};
 
 use machine::Machine;
 use measure::{DiskProbe, ELAPSED, LOOP, quantile};
@@ -263,7 +265,7 @@ fn report(machine: &Machine, work_item_id: &str, checks: &[Check], samples: usiz
 /// What the store is asked after it was opened again.
 fn answer(session: &Session, options: &Options, steps: &Steps, day: &Day) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
-    let metadata = session.get_table_metadata(&day.table_id)?;
+    let metadata = session.get_table_metadata(&day.table_id.as_str().into())?;
     let row_count = metadata.row_count.unwrap_or_default();
     if row_count != i64::from(options.rows) || metadata.supports_append != Some(false) {
         return Err(format!("the table has {row_count} rows, {} were acknowledged", options.rows).into());
@@ -321,7 +323,7 @@ fn answer(session: &Session, options: &Options, steps: &Steps, day: &Day) -> Res
     }
 
     let start = Instant::now();
-    let item = session.get_work_item(&day.work_item_id)?;
+    let item = session.get_work_item(&day.work_item_id.as_str().into())?;
     let state = item.state.map(|state| state.to_string()).unwrap_or_default();
     steps.done(start, format!("work item {} is {state}; its history:", day.work_item_id));
     for event in item.execution_history.iter().flatten() {

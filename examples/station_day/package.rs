@@ -2,8 +2,9 @@
 
 use std::error::Error;
 
+use stationdb::feeds::{CreateFeedRequest, Feed, Package, Platform, QueryFeedsRequest};
 use stationdb::prelude::*;
-use stationdb::{Control, CreateFeedRequest, Feed, Package, Platform, QueryFeedsRequest, Session};
+use stationdb::{Control, Session};
 
 const FEED: &str = "station tools";
 

@@ -4,15 +4,23 @@ use std::collections::BTreeMap;
 use std::error::Error;
 
 use serde_json::json;
-use stationdb::prelude::*;
-use stationdb::{
-    ApiError, Asset, AssetIdentification, AssetLocationForCreate, AssetPresence, AssetPresenceStatus, AssetType,
-    CreateAssetRequest, CreateProductRequest, CreateSpecificationRequest, CreateSpecificationsRequest,
-    CreateWorkItemRequest, CreateWorkItemTemplateRequest, ExecutionDefinition, ManualExecution, Patch, Product,
-    QueryAssetsRequest, QueryProductsRequest, QuerySpecificationsRequest, QueryWorkItemTemplatesRequest,
-    ScheduleDefinition, ScheduleWorkItemRequest, ScheduleWorkItemsRequest, Session, Specification, SpecificationLimit,
-    SpecificationType, StartUtilizationRequest, UpdateWorkItemRequest, UpdateWorkItemsRequest,
+use stationdb::assets::AssetIdentification;
+use stationdb::assets::{
+    Asset, AssetLocationForCreate, AssetPresence, AssetPresenceStatus, AssetType, CreateAssetRequest,
+    QueryAssetsRequest, StartUtilizationRequest,
 };
+use stationdb::lab::{ExecutionDefinition, ManualExecution, ScheduleDefinition};
+use stationdb::prelude::*;
+use stationdb::products::{CreateProductRequest, Product, QueryProductsRequest};
+use stationdb::specifications::{
+    CreateSpecificationRequest, CreateSpecificationsRequest, QuerySpecificationsRequest, Specification,
+    SpecificationLimit, SpecificationType,
+};
+use stationdb::work_items::{
+    CreateWorkItemRequest, CreateWorkItemTemplateRequest, QueryWorkItemTemplatesRequest, ScheduleWorkItemRequest,
+    ScheduleWorkItemsRequest, UpdateWorkItemRequest, UpdateWorkItemsRequest,
+};
+use stationdb::{ApiError, Patch, Session};
 
 use crate::machine::Machine;
 use crate::measure::{COPY, LOOP, SYNC, TICK};
@@ -168,7 +176,7 @@ pub fn begin_work_item(session: &Session, machine: &Machine, asset: &Asset, prog
         ..Default::default()
     })?;
     first(planned.scheduled_work_items.unwrap_or_default(), planned.error)?;
-    let started = session.execute_work_item(&id, "START")?;
+    let started = session.execute_work_item(&id.as_str().into(), "START")?;
     match started.error {
         Some(error) => Err(error.message.unwrap_or_default().into()),
         None => Ok(id),

@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type};
 use stationdb::prelude::*;
-use stationdb::{
-    AppendTableDataRequest, Column, ColumnFilter, ColumnOrderBy, ColumnType, Control, CreateTableRequest, DataFrame,
-    DataType, DecimationMethod, DecimationOptions, FilterOperation, QueryDecimatedDataRequest, QueryTableDataRequest,
-    ScanRequest, Session,
+use stationdb::tables::{
+    AppendTableDataRequest, Column, ColumnFilter, ColumnOrderBy, ColumnType, CreateTableRequest, DataFrame, DataType,
+    DecimationMethod, DecimationOptions, FilterOperation, QueryDecimatedDataRequest, QueryTableDataRequest,
+    ScanRequest,
 };
+use stationdb::{Control, Session};
 
 use crate::measure::{COPY, DiskProbe, ELAPSED, LOOP, PHASE, SYNC, Sampler, Samples, TICK};
 use crate::paperwork::properties;
@@ -75,7 +76,7 @@ pub fn append<T: TableService>(
     batch: Option<RecordBatch>,
     end_of_data: Option<bool>,
 ) -> stationdb::Result<()> {
-    tables.append_batches(id, &mut batch.into_iter().map(Ok), end_of_data)
+    tables.append_batches(&id.into(), &mut batch.into_iter().map(Ok), end_of_data)
 }
 
 /// Takes `row_count` samples and appends them while they are taken: small durable batches first, large ones after. The
@@ -102,7 +103,7 @@ pub fn measure(session: &Session, id: &str, row_count: usize, mut probe: DiskPro
         run.keep(&samples);
         let frame = DataFrame { columns: None, data: samples.to_rows() };
         let start = Instant::now();
-        session.append_table_data(id, AppendTableDataRequest { frame: Some(frame), ..Default::default() })?;
+        session.append_table_data(&id.into(), AppendTableDataRequest { frame: Some(frame), ..Default::default() })?;
         run.small_appends.push(start.elapsed());
         left -= SMALL_ROWS;
         progress.inc(SMALL_ROWS as u64);
@@ -164,7 +165,7 @@ impl Run {
 pub fn points(session: &Session, id: &str, x: &str, y: &str) -> Answer<Vec<(f64, f64)>> {
     let request = ScanRequest { columns: Some(vec![x.to_owned(), y.to_owned()]), ..Default::default() };
     let mut points = Vec::new();
-    for batch in session.scan(id, request, &Control::default())? {
+    for batch in session.scan(&id.into(), request, &Control::default())? {
         push_points(&batch?, &mut points)?;
     }
     Ok(points)
@@ -182,7 +183,7 @@ fn push_points(batch: &RecordBatch, points: &mut Vec<(f64, f64)>) -> Answer<()> 
 /// The extremes of each of `intervals` intervals: what a plot needs.
 pub fn decimated(session: &Session, id: &str, x: &str, y: &str, intervals: i64) -> Answer<Vec<(f64, f64)>> {
     let rows = session.query_decimated_data(
-        id,
+        &id.into(),
         QueryDecimatedDataRequest {
             columns: Some(vec![x.to_owned(), y.to_owned()]),
             decimation: Some(DecimationOptions {
@@ -204,7 +205,7 @@ pub fn decimated(session: &Session, id: &str, x: &str, y: &str, intervals: i64) 
 /// The worst samples beyond a loop time: how many there are, and the first ten as text cells.
 pub fn worst(session: &Session, id: &str, beyond_ns: f64) -> Answer<(u64, DataFrame)> {
     let page = session.query_table_data(
-        id,
+        &id.into(),
         QueryTableDataRequest {
             columns: Some([ELAPSED, LOOP, TICK, PHASE].map(str::to_owned).to_vec()),
             filters: Some(vec![ColumnFilter {

@@ -124,7 +124,7 @@ pub fn lossy(row_count: u64, interval_count: u64) -> Vec<u64> {
 /// Cost: two reads of the slice.
 ///
 /// ```
-/// assert_eq!(stationdb::kernels::max_min(&[1.0, 5.0, f64::NAN, 2.0, 2.0], 2), vec![0, 1, 3]);
+/// assert_eq!(stationdb::tables::kernels::max_min(&[1.0, 5.0, f64::NAN, 2.0, 2.0], 2), vec![0, 1, 3]);
 /// ```
 #[must_use]
 pub fn max_min<T: Sample>(values: &[T], interval_count: u64) -> Vec<u64> {

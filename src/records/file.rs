@@ -142,7 +142,7 @@ impl RecordFile {
         // Open until the rows are counted: a snapshot reads nothing of a closed file.
         let record_file = Self::open(disk, options)?;
         let snapshot = record_file.snapshot(0)?;
-        let rows = Space::ALL.iter().try_fold(0, |rows, space| Ok(rows + snapshot.len(*space)?))?;
+        let rows = Space::ALL.iter().try_fold(0, |rows, space| Ok::<_, Error>(rows + snapshot.len(*space)?))?;
         // The sums of what it was given are a row as well.
         Ok(rows > first as u64 + 1)
     }

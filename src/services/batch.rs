@@ -110,9 +110,9 @@ pub(crate) fn about_unnamed(kind: &'static str, name: Option<String>, position: 
 }
 
 /// The ids without repetitions, in order of first appearance.
-pub(crate) fn distinct(ids: Vec<String>) -> Vec<String> {
+pub(crate) fn distinct(ids: Vec<impl Into<String>>) -> Vec<String> {
     let mut seen = std::collections::HashSet::new();
-    ids.into_iter().filter(|id| seen.insert(id.clone())).collect()
+    ids.into_iter().map(Into::into).filter(|id: &String| seen.insert(id.clone())).collect()
 }
 
 /// Refuses a call with more items than one call may bring.

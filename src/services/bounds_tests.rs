@@ -32,8 +32,12 @@ fn pages_hold_at_the_limit_and_not_above() {
         super::SearchService::search(&session, of(json!({ "take": take })))
     });
     let table = table(&session);
-    holds_at(limits::ROWS_TAKE, InvalidArgument, |take| session.get_table_data(&table, of(json!({ "take": take }))));
-    holds_at(limits::ROWS_TAKE, InvalidArgument, |take| session.query_table_data(&table, of(json!({ "take": take }))));
+    holds_at(limits::ROWS_TAKE, InvalidArgument, |take| {
+        session.get_table_data(&table.as_str().into(), of(json!({ "take": take })))
+    });
+    holds_at(limits::ROWS_TAKE, InvalidArgument, |take| {
+        session.query_table_data(&table.as_str().into(), of(json!({ "take": take })))
+    });
 }
 
 fn table(session: &Session) -> String {
@@ -46,10 +50,14 @@ fn batches_hold_at_the_limit_and_not_above() {
     let store = TestStore::new();
     let session = store.session();
     let ids = |count: usize| (0..count).map(|at| format!("nobody-{at}")).collect::<Vec<_>>();
-    holds_at(limits::BATCH_ITEMS, LimitExceeded, |count| session.delete_assets(ids(count)));
+    holds_at(limits::BATCH_ITEMS, LimitExceeded, |count| {
+        session.delete_assets(ids(count).into_iter().map(Into::into).collect())
+    });
     let asset = asset_tests::create(&session, vec![asset_tests::request("1")]).assets.unwrap().pop().unwrap();
     let asset_id = asset.id.unwrap().to_string();
-    holds_at(limits::BATCH_ITEMS, LimitExceeded, |count| session.link_files(&asset_id, vec!["one".to_owned(); count]));
+    holds_at(limits::BATCH_ITEMS, LimitExceeded, |count| {
+        session.link_files(&asset_id.as_str().into(), vec!["one".to_owned().into(); count])
+    });
     holds_at(limits::UTILIZATION_ASSETS, LimitExceeded, |count| {
         let named =
             json!({ "modelName": "PXI-4071", "vendorName": "NI", "serialNumber": "none", "busType": "PCI_PXI" });
@@ -87,10 +95,16 @@ fn uploads_hold_at_the_limit_and_not_above() {
     let control = Control::default();
     let upload = session.start_upload_session(None).unwrap().id;
     holds_at(limits::UPLOAD_CHUNKS, InvalidArgument, |index| {
-        session.append_to_upload_session(&upload, index as u32, &mut std::io::empty(), true, &control)
+        session.append_to_upload_session(&upload.as_str().into(), index as u32, &mut std::io::empty(), true, &control)
     });
     holds_at(limits::UPLOAD_CHUNK_BYTES, InvalidArgument, |bytes| {
-        session.append_to_upload_session(&upload, 1, &mut std::io::repeat(7).take(bytes as u64), true, &control)
+        session.append_to_upload_session(
+            &upload.as_str().into(),
+            1,
+            &mut std::io::repeat(7).take(bytes as u64),
+            true,
+            &control,
+        )
     });
     holds_at(limits::TRANSACTION_CONTENT_BYTES, Unsupported, |bytes| {
         session.transaction(|tx| {

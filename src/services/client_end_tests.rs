@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::disk::MemoryDisk;
+use crate::prelude::*;
 use crate::session::Position;
 use crate::store::{Store, StoreOptions};
 use crate::*;

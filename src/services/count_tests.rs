@@ -3,16 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::WorkItem;
 use crate::disk::{MemoryDisk, SharedDisk};
+use crate::lab::{TimelineDefinition, TimelinePatch};
 use crate::prelude::*;
+use crate::search::SearchRequest;
 use crate::session::{Access, Identity, OrderTerm, Plan, Query, Session};
 use crate::store::{Store, StoreOptions};
 use crate::value::{Control, Patch};
-use crate::{
-    CreateWorkItemRequest, QueryWorkItemsRequest, SearchRequest, TimelineDefinition, TimelinePatch,
-    UpdateWorkItemRequest, UpdateWorkItemsRequest,
-};
+use crate::work_items::WorkItem;
+use crate::work_items::{CreateWorkItemRequest, QueryWorkItemsRequest, UpdateWorkItemRequest, UpdateWorkItemsRequest};
 
 const FILTERS: [&str; 6] = [
     "timeline.estimatedDurationInSeconds > 50",
@@ -99,7 +98,7 @@ fn columns_count_what_the_view_sees() {
     // What is not in the index is read: the cost is that of what changed.
     store.maintain(&Control::default()).unwrap();
     set_duration(&session, &ids[3], 99);
-    session.delete_work_items(vec![ids[4].clone()]).unwrap();
+    session.delete_work_items(vec![ids[4].clone().into()]).unwrap();
     create(&session, 300..320);
     check(&session, true);
     assert!(count(&session, FILTERS[0]).1.records_touched < Some(40));
@@ -108,7 +107,7 @@ fn columns_count_what_the_view_sees() {
     let before = count(&session, FILTERS[0]).0;
     let failed = session.transaction(|transaction| {
         ids[10..20].iter().for_each(|id| set_duration(transaction, id, 77));
-        transaction.delete_work_items(ids[20..25].to_vec())?;
+        transaction.delete_work_items(ids[20..25].to_vec().into_iter().map(Into::into).collect())?;
         create(transaction, 400..420);
         check(transaction, true);
         assert_ne!(count(transaction, FILTERS[0]).0, before);

@@ -3,10 +3,12 @@
 mod assets;
 pub(crate) mod batch;
 mod content;
+mod declare;
 mod feeds;
 mod files;
 mod lab;
 mod lists;
+mod pages;
 mod products;
 mod search;
 mod specifications;
@@ -22,6 +24,7 @@ pub(crate) use content::{
 pub use feeds::FeedService;
 pub use files::FileService;
 pub(crate) use files::expire as expire_upload_sessions;
+pub use pages::Items;
 pub use products::ProductService;
 pub use search::{
     SearchFacet, SearchFacets, SearchHighlight, SearchHit, SearchRequest, SearchResponse, SearchService, SearchSnippet,

@@ -1,9 +1,10 @@
 //! Full-text search over every kind of resource.
 
 use super::batch::distinct;
+use super::declare::service;
 use super::lists;
 use crate::error::{Error, Result};
-use crate::session::{self, Access, TextAnswer, TextSearch};
+use crate::session::{self, Handle, TextAnswer, TextSearch};
 use crate::value::limits::SEARCH_TAKE_DEFAULT;
 use crate::value::wire::record;
 
@@ -14,7 +15,7 @@ record! {
     /// `kind:product` and `workspace:id`; combined by `AND` (also by standing side by side), `OR`, `NOT` or `-`, and
     /// parentheses. A `prefix*` finds every word that starts like it, however many there are; at the end of a phrase
     /// (`"low noi"*`, `DMM-40*`) it may stand for 1,024 words.
-    wire pub struct SearchRequest {
+    wire pub struct SearchRequest new() {
         /// The query; everything when absent or blank.
         pub text: Option<String>,
         /// Kinds to search, by the names of change events; all when empty. This list and the next two have at most
@@ -104,6 +105,7 @@ record! {
     }
 }
 
+service! {
 /// Full-text search; sees every write that was acknowledged before the call, and inside a transaction its own writes.
 ///
 /// Object-safe. Methods may be added before 1.0.
@@ -118,7 +120,8 @@ pub trait SearchService {
     /// ```
     /// # fn main() -> stationdb::Result<()> {
     /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
-    /// use stationdb::{Identity, SearchRequest, SearchService, Store};
+    /// use stationdb::{Identity, Store};
+    /// use stationdb::search::{SearchRequest, SearchService};
     ///
     /// let store = Store::open(dir.path())?;
     /// let session = store.session(Identity::user("ada"));
@@ -130,8 +133,9 @@ pub trait SearchService {
     /// ```
     fn search(&self, request: SearchRequest) -> Result<SearchResponse>;
 }
+}
 
-impl<A: Access> SearchService for A {
+impl SearchService for Handle<'_, '_> {
     fn search(&self, request: SearchRequest) -> Result<SearchResponse> {
         let take = match request.take {
             None => SEARCH_TAKE_DEFAULT,
@@ -216,7 +220,8 @@ mod tests {
     #[cfg(feature = "search")]
     fn work_items_and_products_are_found_by_their_texts() {
         use crate::prelude::*;
-        use crate::{CreateProductRequest, CreateWorkItemRequest, QueryWorkItemsRequest};
+        use crate::products::CreateProductRequest;
+        use crate::work_items::{CreateWorkItemRequest, QueryWorkItemsRequest};
 
         let store = StoreOptions::default().open_on(Arc::new(MemoryDisk::new())).unwrap();
         let session = store.session(Identity::user("ada"));

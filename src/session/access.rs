@@ -16,8 +16,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::records::{Finished, Source, Turn, WriteTransaction};
 use crate::value::{Control, guarded};
 
-/// What a service needs from its caller's handle. Implemented by [`Session`] and [`Transaction`] alone.
-pub trait Access {
+/// What a service needs from its caller's handle.
+pub(crate) trait Access {
     /// Runs `f` over one consistent state.
     fn read<T>(&self, f: impl FnOnce(&View<'_>) -> Result<T>) -> Result<T>;
 
@@ -42,6 +42,40 @@ pub trait Access {
             )));
         }
         Ok(())
+    }
+}
+
+/// Either handle. The services are written for this one type, so their code is compiled once, in this crate; the macro
+/// `service!` gives each service to [`Session`] and [`Transaction`].
+pub(crate) enum Handle<'h, 't> {
+    Session(&'h Session),
+    Transaction(&'h Transaction<'t>),
+}
+
+impl Access for Handle<'_, '_> {
+    fn read<T>(&self, f: impl FnOnce(&View<'_>) -> Result<T>) -> Result<T> {
+        match self {
+            Self::Session(session) => session.read(f),
+            Self::Transaction(transaction) => transaction.read(f),
+        }
+    }
+
+    fn write<T: Send + 'static>(&self, plan: impl FnOnce(&mut Draft<'_>) -> Result<T> + Send + 'static) -> Result<T> {
+        match self {
+            Self::Session(session) => session.write(plan),
+            Self::Transaction(transaction) => transaction.write(plan),
+        }
+    }
+
+    fn context(&self) -> &Arc<Context> {
+        match self {
+            Self::Session(session) => session.context(),
+            Self::Transaction(transaction) => transaction.context(),
+        }
+    }
+
+    fn is_transaction(&self) -> bool {
+        matches!(self, Self::Transaction(_))
     }
 }
 
@@ -81,7 +115,8 @@ impl Session {
     /// # fn main() -> stationdb::Result<()> {
     /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
     /// use stationdb::prelude::*;
-    /// use stationdb::{Control, ErrorKind, Identity, QueryProductsRequest, Store};
+    /// use stationdb::{Control, ErrorKind, Identity, Store};
+    /// use stationdb::products::QueryProductsRequest;
     ///
     /// let store = Store::open(dir.path())?;
     /// let control = Control::default();

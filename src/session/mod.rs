@@ -32,9 +32,10 @@ mod growth_upgrade_tests;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use crate::search::Snippet;
+pub(crate) use crate::text::Snippet;
 pub(crate) use crate::value::guarded;
-pub use access::{Access, Session, Transaction};
+pub(crate) use access::{Access, Handle};
+pub use access::{Session, Transaction};
 pub use changes::{ChangeEvent, ChangeStream};
 pub use context::Context;
 pub use draft::Draft;

@@ -11,6 +11,9 @@ use super::restore::restore_to;
 use crate::disk::sim::Random;
 use crate::disk::{Disk, MemoryDisk, Mode, SharedDisk, read_file, walk, write_new_file};
 use crate::error::{Error, ErrorKind};
+use crate::files::*;
+use crate::prelude::*;
+use crate::tables::*;
 use crate::*;
 
 const ROWS: i64 = 40;
@@ -41,7 +44,7 @@ fn create_table(tables: &impl TableService) -> String {
 fn append(tables: &impl TableService, table: &str, first: i64) {
     let index = arrow::array::Int64Array::from_iter_values(first..first + ROWS);
     let batch = arrow::array::RecordBatch::try_from_iter([("t", Arc::new(index) as _)]).unwrap();
-    tables.append_batches(table, &mut std::iter::once(Ok(batch)), None).unwrap();
+    tables.append_batches(&table.into(), &mut std::iter::once(Ok(batch)), None).unwrap();
 }
 
 fn maintain(store: &Store) {
@@ -70,7 +73,7 @@ fn no_file_is_removed_that_a_live_snapshot_names() {
     let ada = session(&store);
     let id = ada.transaction(|tx| Ok(upload(tx, b'x', 3_000))).unwrap();
     let snapshot = store.engine().snapshot();
-    ada.delete_file(&id).unwrap();
+    ada.delete_file(&id.as_str().into()).unwrap();
     maintain(&store);
     maintain(&store);
     let named = named_files(&snapshot).unwrap();
@@ -142,7 +145,7 @@ fn a_backup_of_a_store_that_lost_files_is_an_error_that_names_them() {
                 ada.delete_file(&file.id).unwrap();
             }
             for table in ada.query_tables(Default::default()).unwrap().tables {
-                ada.delete_tables(vec![table.id.unwrap().to_string()]).unwrap();
+                ada.delete_tables(vec![table.id.unwrap().to_string().into()]).unwrap();
             }
             store.backup_to(&fresh, &Control::default()).unwrap();
             assert_eq!(restore_to(&fresh, &new_disk(), &Control::default()).unwrap().findings, [], "{place}");
@@ -191,7 +194,7 @@ impl Model {
         for table in ada.query_tables(QueryTablesRequest { take: Some(1_000), ..Default::default() }).unwrap().tables {
             let id = table.id.unwrap().to_string();
             let request = GetTableDataRequest { take: Some(10_000), ..Default::default() };
-            let frame = ada.get_table_data(&id, request).unwrap().frame.to_data_frame();
+            let frame = ada.get_table_data(&id.as_str().into(), request).unwrap().frame.to_data_frame();
             let rows = frame.data.iter().map(|row| row[0].as_deref().unwrap().parse().unwrap());
             seen.tables.insert(id, rows.collect());
         }
@@ -253,7 +256,7 @@ impl World {
                     }
                     if self.random.percent(50) {
                         let id = self.any_file().unwrap();
-                        tx.delete_file(&id).unwrap();
+                        tx.delete_file(&id.as_str().into()).unwrap();
                         self.model.files.remove(&id);
                     }
                     if self.random.percent(30) {
@@ -272,7 +275,7 @@ impl World {
             }
             6..=8 => {
                 if let Some(id) = self.any_file() {
-                    ada.delete_file(&id).unwrap();
+                    ada.delete_file(&id.as_str().into()).unwrap();
                     self.model.files.remove(&id);
                 }
             }
@@ -282,7 +285,7 @@ impl World {
             9 | 10 => self.append(&ada),
             11 if self.random.percent(30) => {
                 if let Some(id) = self.any_table() {
-                    ada.delete_tables(vec![id.clone()]).unwrap();
+                    ada.delete_tables(vec![id.clone().into()]).unwrap();
                     self.model.tables.remove(&id);
                 }
             }

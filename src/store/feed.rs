@@ -12,7 +12,8 @@ impl Store {
     /// ```
     /// # fn main() -> stationdb::Result<()> {
     /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
-    /// use stationdb::{CreateProductRequest, Identity, Position, ProductService, Store};
+    /// use stationdb::{Identity, Position, Store};
+    /// use stationdb::products::{CreateProductRequest, ProductService};
     ///
     /// let store = Store::open(dir.path())?;
     /// let from = store.register("replica")?;

@@ -7,8 +7,13 @@ use redb::{ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 use super::open::{Store, StoreOptions};
 use super::verify::{VerifyLevel, VerifyReport};
 use crate::disk::{MemoryDisk, Mode, SharedDisk, copy_file, parent, walk};
+use crate::files::*;
+use crate::model::tables::data::column;
+use crate::prelude::*;
+use crate::products::*;
 use crate::records::backend::DiskBackend;
 use crate::records::{Source, Space};
+use crate::tables::*;
 use crate::value::ManualClock;
 use crate::*;
 
@@ -64,7 +69,7 @@ fn example() -> SharedDisk {
     file(&session, "small", 100);
     file(&session, "large", 70_000);
     let upload = session.start_upload_session(None).unwrap();
-    session.append_to_upload_session(&upload.id, 1, &mut &b"part"[..], true, &control()).unwrap();
+    session.append_to_upload_session(&upload.id.as_str().into(), 1, &mut &b"part"[..], true, &control()).unwrap();
     drop(session);
     // One run of index entries, and no rows of runs that are gone.
     store.maintain(&control()).unwrap();
@@ -312,7 +317,7 @@ fn nothing_is_reported_beside_writers() {
                 while goes_on() {
                     let first = writer * 1_000_000 + round * 10;
                     let made = session.create_products((first..first + 3).map(product).collect()).unwrap();
-                    let ids = made.products.into_iter().map(|product| product.id.unwrap().to_string()).collect();
+                    let ids = made.products.into_iter().map(|product| product.id.unwrap()).collect();
                     session.append_table_data(&table, rows(round as i64 * 25..(round as i64 + 1) * 25)).unwrap();
                     file(&session, "small", 64);
                     if round.is_multiple_of(2) {

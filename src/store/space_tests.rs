@@ -8,8 +8,11 @@ use super::verify::VerifyLevel;
 use crate::columnar::SegmentMeta;
 use crate::disk::sim::{OpKind, SimDisk};
 use crate::disk::{MemoryDisk, walk};
+use crate::files::*;
 use crate::model::tables::data::column;
+use crate::prelude::*;
 use crate::records::{Source, Space};
+use crate::tables::*;
 use crate::value::ManualClock;
 use crate::*;
 
@@ -107,9 +110,9 @@ impl World {
     }
 
     fn delete(&mut self, session: &Session, tables: usize, files: usize) {
-        let gone = self.tables.drain(..tables).map(|id| id.to_string()).collect();
+        let gone = self.tables.drain(..tables).collect();
         session.delete_tables(gone).unwrap();
-        session.delete_files(self.files.drain(..files).map(|id| id.to_string()).collect()).unwrap();
+        session.delete_files(self.files.drain(..files).collect()).unwrap();
     }
 }
 
@@ -208,7 +211,9 @@ fn fills_again(quick_repair: bool, is_reopened: bool) {
             assert_eq!(kind, None, "round {round}: {} of {first} files went in again: {refused:?}", ids.len());
         }
         println!("round {round}: {} files, {:?}", ids.len(), record_file(&disk));
-        session.delete_files(ids).unwrap_or_else(|error| panic!("round {round}: a delete was refused: {error}"));
+        session
+            .delete_files(ids.into_iter().map(Into::into).collect())
+            .unwrap_or_else(|error| panic!("round {round}: a delete was refused: {error}"));
         drop(session);
         if is_reopened {
             drop(store);
@@ -240,7 +245,7 @@ fn free_pages_are_counted_only_where_the_disk_is_almost_full() {
         let before = disk.trace().len();
         let (ids, refused) = fill(&session, 60);
         assert!(refused.is_none(), "{refused:?}");
-        session.delete_files(ids).unwrap();
+        session.delete_files(ids.into_iter().map(Into::into).collect()).unwrap();
         let trace = disk.trace().split_off(before);
         trace.iter().filter(|entry| entry.kind == OpKind::Sync && &*entry.path == "records.redb").count()
     };
@@ -260,11 +265,11 @@ fn pages_that_a_reader_needs_are_not_room() {
     let (ids, _) = fill(&session, usize::MAX);
     let count = ids.len();
     let reader = store.engine().snapshot();
-    session.delete_files(ids).unwrap();
+    session.delete_files(ids.into_iter().map(Into::into).collect()).unwrap();
     let (ids, refused) = fill(&session, count);
     assert_eq!(refused.map(|error| error.kind()), Some(ErrorKind::NoSpace), "{} of {count}", ids.len());
     drop(reader);
-    session.delete_files(ids).unwrap();
+    session.delete_files(ids.into_iter().map(Into::into).collect()).unwrap();
     let (ids, refused) = fill(&session, count * 8 / 10);
     assert!(refused.is_none(), "{} of {count}: {refused:?}", ids.len());
 }

@@ -2,8 +2,10 @@ use std::sync::Arc;
 
 use crate::disk::{Disk, MemoryDisk, Mode, SharedDisk, walk};
 use crate::error::ErrorKind;
+use crate::files::{FileService, UploadFileRequest};
 use crate::store::{Store, StoreOptions, VerifyLevel};
-use crate::{Control, FileService, Identity, TableService, UploadFileRequest};
+use crate::tables::TableService;
+use crate::{Control, Identity};
 
 fn open(disk: &Arc<MemoryDisk>) -> Store {
     StoreOptions::default().seed(Some(1)).open_on(disk.clone()).unwrap()
@@ -138,7 +140,10 @@ fn a_backup_over_one_of_another_history_keeps_no_file_of_it() {
     let append = |store: &Store, table: &str, value: i64| {
         let index = arrow::array::Int64Array::from_iter_values(value..value + 100);
         let batch = arrow::array::RecordBatch::try_from_iter([("t", Arc::new(index) as _)]).unwrap();
-        store.session(Identity::user("ada")).append_batches(table, &mut std::iter::once(Ok(batch)), None).unwrap();
+        store
+            .session(Identity::user("ada"))
+            .append_batches(&table.into(), &mut std::iter::once(Ok(batch)), None)
+            .unwrap();
     };
     let store = open_on(first);
     let columns = r#"{"columns": [{"name": "t", "dataType": "INT64", "columnType": "INDEX"}]}"#;
@@ -166,7 +171,7 @@ fn a_backup_over_one_of_another_history_keeps_no_file_of_it() {
     let mut content = Vec::new();
     session.download_file(&id, &mut content, &Control::default()).unwrap();
     assert!(content.iter().all(|byte| *byte == b'y') && content.len() == CONTENT_BYTES);
-    let page = session.get_table_data(&table, Default::default()).unwrap();
+    let page = session.get_table_data(&table.as_str().into(), Default::default()).unwrap();
     assert_eq!(page.frame.to_data_frame().data[0][0].as_deref(), Some("1000"));
     assert!(copy.verify(VerifyLevel::Checksums, &Control::default()).unwrap().is_sound());
 }

@@ -196,7 +196,8 @@ pub(crate) const fn field_type(form: IdForm) -> FieldType {
     }
 }
 
-/// Declares the newtype of a kind's ids: a string on the wire, checked when parsed.
+/// Declares the newtype of a kind's ids: a string on the wire, checked when parsed. `From` and serde take any text, and
+/// the call that gets the id judges it.
 macro_rules! id_type {
     ($(#[$meta:meta])* $name:ident, $form:expr) => {
         $(#[$meta])*
@@ -253,6 +254,28 @@ macro_rules! id_type {
         impl From<$name> for String {
             fn from(id: $name) -> Self {
                 id.0
+            }
+        }
+
+        impl From<String> for $name {
+            /// Takes the text as it is. A call with an id that cannot exist fails as it says of unknown ids;
+            /// [`Self::parse`] tells beforehand.
+            fn from(text: String) -> Self {
+                Self(text)
+            }
+        }
+
+        impl From<&str> for $name {
+            /// As from a `String`.
+            fn from(text: &str) -> Self {
+                Self(text.to_owned())
+            }
+        }
+
+        impl From<&String> for $name {
+            /// As from a `String`.
+            fn from(text: &String) -> Self {
+                Self(text.clone())
             }
         }
 

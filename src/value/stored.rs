@@ -187,6 +187,7 @@ pub struct Payload<'a> {
 
 impl<'a> Payload<'a> {
     /// Bytes that this build wrote.
+    #[cfg(any(test, fuzzing))]
     #[must_use]
     pub const fn current(bytes: &'a [u8]) -> Self {
         Self { format: Format::CURRENT, bytes }

@@ -482,6 +482,7 @@ impl Serializer for IsNone {
 /// `since(2) pub member: …`: the member came with format 2, and is the default in what older builds stored.
 /// `record! { pub struct Name requires(member, …) … }`: JSON without these members is refused.
 /// `record! { pub struct Name also("otherName" = "member", …) … }`: JSON may call a member by a further name.
+/// `record! { pub struct Name new(member: Type, …) … }`: callers build it, by `Name::new(…)` and a method for each member.
 macro_rules! record {
     ($(#[$meta:meta])* wire pub struct $($rest:tt)*) => {
         $crate::value::wire::record!($(#[$meta])* #[wire] pub struct $($rest)*);
@@ -489,12 +490,14 @@ macro_rules! record {
     ($(#[$meta:meta])* patch pub struct $($rest:tt)*) => {
         $crate::value::wire::record!($(#[$meta])* #[patch] pub struct $($rest)*);
     };
-    ($(#[$meta:meta])* pub struct $name:ident $(requires($($required:ident),+))?
+    ($(#[$meta:meta])* pub struct $name:ident $(new($($arg:ident: $arg_ty:ty),* $(,)?))?
+     $(requires($($required:ident),+))?
      $(also($($also:literal = $member:literal),+))?
      { $($(#[$fmeta:meta])* $(since($since:literal))? pub $field:ident: $ty:ty),* $(,)? }
      $($rest:tt)*) => {
         #[derive(Clone, Debug, Default, PartialEq, $crate::value::wire::Record)]
         $(#[$meta])*
+        $(#[new($($arg),*)])?
         $(#[requires($($required),+)])?
         $(#[also($($also = $member),+)])?
         pub struct $name { $($(#[$fmeta])* $(#[since($since)])? pub $field: $ty),* }

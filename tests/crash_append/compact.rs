@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 use stationdb::faults::SimDisk;
-use stationdb::{Error, Store, WorkItemService};
+use stationdb::work_items::WorkItemService;
+use stationdb::{Error, Store};
 
 use crate::errors;
 use crate::harness::{History, Problem, Scenario, must_hold};
@@ -18,7 +19,7 @@ struct Compacted;
 fn names(store: &Store) -> Result<Vec<(String, String)>, Error> {
     let request = serde_json::from_value(json!({ "take": 1000 })).unwrap();
     let items = ada(store).query_work_items(request)?.work_items;
-    let named = |item: stationdb::WorkItem| {
+    let named = |item: stationdb::work_items::WorkItem| {
         (item.name.unwrap_or_default(), item.id.map(|id| id.to_string()).unwrap_or_default())
     };
     Ok(items.into_iter().map(named).collect())
@@ -35,7 +36,7 @@ impl Scenario for Compacted {
         let long: Vec<&str> = long.iter().map(String::as_str).collect();
         history.step("made", || create(&ada(&store), &long))?;
         let made = names(&store)?;
-        let most = made.iter().skip(5).map(|(_, id)| id.clone()).collect();
+        let most = made.iter().skip(5).map(|(_, id)| id.as_str().into()).collect();
         history.step("deleted", || ada(&store).delete_work_items(most).map(|_| ()))?;
         let report = store.compact()?;
         assert!(report.bytes_after < report.bytes_before, "{report:?}");

@@ -3,10 +3,8 @@
 use std::sync::Arc;
 
 use stationdb::faults::{Disk, Fault, OpKind, Pick, SimDisk};
-use stationdb::{
-    Control, Error, ErrorKind, FileService, GetFilesRequest, ManualClock, Store, StoreOptions, UpdateMetadataRequest,
-    UploadFileRequest, VerifyLevel,
-};
+use stationdb::files::{FileService, GetFilesRequest, UpdateMetadataRequest, UploadFileRequest};
+use stationdb::{Control, Error, ErrorKind, ManualClock, Store, StoreOptions, VerifyLevel};
 
 use crate::harness::{History, Scenario, first_seed, is_night, must_hold};
 use crate::scenarios::{ada, options};
@@ -65,7 +63,7 @@ impl Steps for Files {
             ("a large file", |store| upload(&ada(store), "large", 40_000)),
             ("another", |store| upload(&ada(store), "other", 5_000)),
             ("a new revision", |store| {
-                ada(store).update_metadata(&id_of(store, "large")?, UpdateMetadataRequest::default())
+                ada(store).update_metadata(&id_of(store, "large")?.into(), UpdateMetadataRequest::default())
             }),
             (REOPEN, |_| Ok(())),
             ("two files at once", |store| {
@@ -87,21 +85,21 @@ impl Steps for Files {
             ("a file with an id", |store| upload_as(&ada(store), CHOSEN, 3_000)),
             ("other bytes under the id", |store| {
                 ada(store).transaction(|tx| {
-                    tx.delete_file(CHOSEN)?;
+                    tx.delete_file(&CHOSEN.into())?;
                     upload_as(tx, CHOSEN, 4_500)
                 })
             }),
-            ("a file is deleted", |store| ada(store).delete_file(&id_of(store, "other")?)),
+            ("a file is deleted", |store| ada(store).delete_file(&id_of(store, "other")?.into())),
             (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
             ("a file moves", |store| {
                 let properties = [("Name".to_owned(), "moved".to_owned())].into();
                 let workspace = Some("elsewhere".to_owned());
                 let request = UpdateMetadataRequest { properties, workspace, ..Default::default() };
-                ada(store).update_metadata(&id_of(store, "first of two")?, request)
+                ada(store).update_metadata(&id_of(store, "first of two")?.into(), request)
             }),
             ("some are deleted", |store| {
                 let ids = vec![id_of(store, "small")?, "0123456789abcdef01234567".to_owned(), id_of(store, "large")?];
-                let deleted = ada(store).delete_files(ids);
+                let deleted = ada(store).delete_files(ids.into_iter().map(Into::into).collect());
                 deleted.or_else(|error| if error.kind() == ErrorKind::PartialFailure { Ok(()) } else { Err(error) })
             }),
             ("a file after it", |store| upload(&ada(store), "last", 2_000)),
@@ -181,15 +179,16 @@ fn a_disk_that_is_full_in_the_middle_of_an_upload_keeps_nothing_of_it() {
         if let Ok(session) = package {
             let chunk = content(LEN);
             let id = &session.id;
-            let sent = ada(&store).append_to_upload_session(id, 1, &mut chunk.as_slice(), true, &Control::default());
+            let sent =
+                ada(&store).append_to_upload_session(&id.into(), 1, &mut chunk.as_slice(), true, &Control::default());
             assert_eq!(sent.unwrap_err().kind(), ErrorKind::NoSpace);
-            ada(&store).cancel_upload_session(id).unwrap();
+            ada(&store).cancel_upload_session(&id.into()).unwrap();
         }
         assert_eq!((names(), on_disk()), (vec!["before".to_owned()], 1), "{capacity}");
         // Deleting and reading need no room.
         disk.set_capacity(None);
         upload(&ada(&store), "after", 30_000).unwrap();
-        ada(&store).delete_file(&id_of(&store, "after").unwrap()).unwrap();
+        ada(&store).delete_file(&id_of(&store, "after").unwrap().as_str().into()).unwrap();
         store.maintain(&Control::default()).unwrap();
     }
     drop(store);

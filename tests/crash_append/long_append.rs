@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use stationdb::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
 use stationdb::faults::{Disk, Fault, OpKind, Pick, SimDisk, Survival};
-use stationdb::{Control, Error, ErrorKind, ScanRequest, Store, TableService, VerifyLevel};
+use stationdb::tables::{ScanRequest, TableService};
+use stationdb::{Control, Error, ErrorKind, Store, VerifyLevel};
 
 use crate::harness::{counted, first_seed, is_night};
 use crate::scenarios::{ada, options};
@@ -27,7 +28,7 @@ fn batches() -> Vec<RecordBatch> {
 }
 
 fn append(store: &Store, id: &str, batches: &[RecordBatch]) -> Result<(), Error> {
-    ada(store).append_batches(id, &mut batches.iter().cloned().map(Ok), None)
+    ada(store).append_batches(&id.into(), &mut batches.iter().cloned().map(Ok), None)
 }
 
 fn open(disk: &SimDisk) -> Result<Store, Error> {
@@ -43,11 +44,11 @@ fn files(disk: &SimDisk, path: &str) -> usize {
 fn none_or_all(disk: &SimDisk, id: &str) -> Result<bool, String> {
     let store = open(disk).map_err(|error| format!("{error:?}"))?;
     let text = |error: Error| format!("{error:?}");
-    let count = ada(&store).get_table_metadata(id).map_err(text)?.row_count;
+    let count = ada(&store).get_table_metadata(&id.into()).map_err(text)?.row_count;
     match count {
         Some(0) if files(disk, "tables") == 0 => Ok(false),
         Some(ROWS) => {
-            let rows = ada(&store).scan(id, ScanRequest::default(), &Control::default()).map_err(text)?;
+            let rows = ada(&store).scan(&id.into(), ScanRequest::default(), &Control::default()).map_err(text)?;
             let rows = rows.map(|batch| Ok(batch?.num_rows() as i64)).sum::<Result<i64, Error>>().map_err(text)?;
             let report = store.verify(VerifyLevel::Checksums, &Control::default()).map_err(text)?;
             if rows == ROWS && report.is_sound() { Ok(true) } else { Err(format!("{rows} rows, {report:?}")) }

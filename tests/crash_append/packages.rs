@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use stationdb::{
-    Control, CreateFeedRequest, Error, FeedService, FileService, ManualClock, Platform, QueryFeedsRequest, Store,
-    StoreOptions, UpdateFeedRequest,
-};
+use stationdb::feeds::{CreateFeedRequest, FeedService, Platform, QueryFeedsRequest, UpdateFeedRequest};
+use stationdb::files::FileService;
+use stationdb::{Control, Error, ManualClock, Store, StoreOptions};
 
 use crate::files::{content, observe_files};
 use crate::harness::must_hold;
@@ -45,7 +44,7 @@ fn append(store: &Store, len: usize) -> Result<(), Error> {
     let session = ada(store);
     let waiting = session.query_upload_sessions()?.remove(0);
     let bytes = content(len);
-    session.append_to_upload_session(&waiting.id, 1, &mut bytes.as_slice(), true, &Control::default())
+    session.append_to_upload_session(&waiting.id.as_str().into(), 1, &mut bytes.as_slice(), true, &Control::default())
 }
 
 impl Steps for Packages {
@@ -62,7 +61,7 @@ impl Steps for Packages {
             ("the file of the chunk", |store| {
                 let session = ada(store);
                 let waiting = session.query_upload_sessions()?.remove(0);
-                session.finish_upload_session(&waiting.id, "chunks", BTreeMap::new()).map(|_| ())
+                session.finish_upload_session(&waiting.id.as_str().into(), "chunks", BTreeMap::new()).map(|_| ())
             }),
             ("a feed", |store| {
                 let platform = Some(Platform::ni_linux_rt());

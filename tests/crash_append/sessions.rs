@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use stationdb::{Control, Error, FileService, ManualClock, Store, StoreOptions};
+use stationdb::files::FileService;
+use stationdb::{Control, Error, ManualClock, Store, StoreOptions};
 
 use crate::files::{content, observe_files};
 use crate::harness::must_hold;
@@ -23,11 +24,11 @@ fn id_of(store: &Store, workspace: &str) -> Result<String, Error> {
 
 fn append(store: &Store, workspace: &str, len: usize) -> Result<(), Error> {
     let id = id_of(store, workspace)?;
-    ada(store).append_to_upload_session(&id, 1, &mut content(len).as_slice(), true, &Control::default())
+    ada(store).append_to_upload_session(&id.as_str().into(), 1, &mut content(len).as_slice(), true, &Control::default())
 }
 
 fn finish(store: &Store, workspace: &str, name: &str) -> Result<(), Error> {
-    ada(store).finish_upload_session(&id_of(store, workspace)?, name, BTreeMap::new()).map(|_| ())
+    ada(store).finish_upload_session(&id_of(store, workspace)?.into(), name, BTreeMap::new()).map(|_| ())
 }
 
 impl Steps for Sessions {
@@ -43,7 +44,7 @@ impl Steps for Sessions {
             ("a chunk of the other", |store| append(store, "two", 200)),
             ("the chunk again", |store| append(store, "one", 45_000)),
             (REOPEN, |_| Ok(())),
-            ("the other is given up", |store| ada(store).cancel_upload_session(&id_of(store, "two")?)),
+            ("the other is given up", |store| ada(store).cancel_upload_session(&id_of(store, "two")?.into())),
             (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
             ("the chunk a third time", |store| append(store, "one", 2_000)),
             ("the file of the chunk", |store| finish(store, "one", "chunks")),

@@ -1,7 +1,8 @@
 //! What a station does: work items and files, each alone and all in one transaction.
 
 use serde_json::json;
-use stationdb::{Control, Error, ManualClock, QueryWorkItemsRequest, Store, StoreOptions, WorkItemService};
+use stationdb::work_items::{QueryWorkItemsRequest, WorkItemService};
+use stationdb::{Control, Error, ManualClock, Store, StoreOptions};
 
 use crate::files::{observe_files, upload};
 use crate::harness::must_hold;
@@ -18,7 +19,7 @@ pub fn create(items: &dyn WorkItemService, names: &[&str]) -> Result<(), Error> 
     Ok(())
 }
 
-fn query(store: &Store, filter: &str) -> Result<Vec<stationdb::WorkItem>, Error> {
+fn query(store: &Store, filter: &str) -> Result<Vec<stationdb::work_items::WorkItem>, Error> {
     let request = QueryWorkItemsRequest { filter: Some(filter.to_owned()), ..Default::default() };
     Ok(ada(store).query_work_items(request)?.work_items)
 }
@@ -43,7 +44,7 @@ impl Steps for Station {
                 ada(store).update_work_items(serde_json::from_value(request).unwrap()).map(|_| ())
             }),
             (REOPEN, |_| Ok(())),
-            ("an execution", |store| ada(store).execute_work_item(&id_of(store, "first")?, "START").map(|_| ())),
+            ("an execution", |store| ada(store).execute_work_item(&id_of(store, "first")?.into(), "START").map(|_| ())),
             ("a work item and its files", |store| {
                 ada(store).transaction(|tx| {
                     create(tx, &["with files"])?;
@@ -52,7 +53,7 @@ impl Steps for Station {
                 })
             }),
             (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
-            ("a deletion", |store| ada(store).delete_work_items(vec![id_of(store, "third")?]).map(|_| ())),
+            ("a deletion", |store| ada(store).delete_work_items(vec![id_of(store, "third")?.into()]).map(|_| ())),
         ]
     }
 

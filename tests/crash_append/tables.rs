@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stationdb::faults::{OpKind, Pick, SimDisk};
-use stationdb::{
-    AppendTableDataRequest, Column, ColumnType, Control, CreateTableRequest, DataFrame, DataType, Error,
-    GetTableDataRequest, ImportTableRequest, ListTablesRequest, ManualClock, Store, StoreOptions, TableService,
-    WorkItemService,
+use stationdb::tables::{
+    AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType, GetTableDataRequest,
+    ImportTableRequest, ListTablesRequest, TableService,
 };
+use stationdb::work_items::WorkItemService;
+use stationdb::{Control, Error, ManualClock, Store, StoreOptions};
 
 use crate::files::{observe_files, upload};
 use crate::harness::{self, History, Problem, Scenario, must_hold, must_hold_by_day};
@@ -45,7 +46,7 @@ fn row(at: i64) -> Vec<Option<String>> {
 
 pub fn append(tables: &dyn TableService, id: &str, rows: Range<i64>, end_of_data: bool) -> Result<(), Error> {
     let frame = (!rows.is_empty()).then(|| DataFrame { columns: None, data: rows.map(row).collect() });
-    tables.append_table_data(id, AppendTableDataRequest { frame, end_of_data: end_of_data.then_some(true) })
+    tables.append_table_data(&id.into(), AppendTableDataRequest { frame, end_of_data: end_of_data.then_some(true) })
 }
 
 fn id_of(store: &Store, name: &str) -> Result<String, Error> {
@@ -58,7 +59,7 @@ pub fn read(store: &Store, id: &str) -> Result<Vec<Vec<Option<String>>>, Error> 
     let (mut rows, mut token) = (Vec::new(), None);
     loop {
         let request = GetTableDataRequest { take: Some(200), continuation_token: token, ..Default::default() };
-        let page = ada(store).get_table_data(id, request)?;
+        let page = ada(store).get_table_data(&id.into(), request)?;
         rows.extend(page.frame.to_data_frame().data);
         token = page.continuation_token;
         if token.is_none() {
@@ -97,7 +98,7 @@ impl Steps for Tables {
             }),
             (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
             ("the end of data", |store| append_to(store, "a", 70..75, true)),
-            ("a table is deleted", |store| ada(store).delete_table(&id_of(store, "b")?)),
+            ("a table is deleted", |store| ada(store).delete_table(&id_of(store, "b")?.into())),
             (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
         ]
     }
@@ -156,13 +157,13 @@ impl Steps for Tidying {
                 let (a, b) = (id_of(store, "a")?, id_of(store, "b")?);
                 ada(store).transaction(|tx| {
                     append(tx, &a, 40..45, false)?;
-                    tx.delete_table(&b)
+                    tx.delete_table(&b.as_str().into())
                 })
             }),
             (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
             (REOPEN, |_| Ok(())),
             ("the end of data", |store| append_to(store, "a", 45..46, true)),
-            ("a closed table is deleted", |store| ada(store).delete_table(&id_of(store, "a")?)),
+            ("a closed table is deleted", |store| ada(store).delete_table(&id_of(store, "a")?.into())),
             (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
         ]
     }

@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
+use stationdb::files::UploadFileRequest;
 use stationdb::prelude::*;
-use stationdb::{
-    AppendTableDataRequest, Column, ColumnType, Control, CreateProductRequest, CreateTableRequest, DataFrame, DataType,
-    Error, ErrorKind, GetTableDataRequest, Identity, ListTablesRequest, QueryProductsRequest, Result, Session, Store,
-    StoreOptions, UploadFileRequest,
+use stationdb::products::{CreateProductRequest, QueryProductsRequest};
+use stationdb::tables::{
+    AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType, GetTableDataRequest,
+    ListTablesRequest,
 };
+use stationdb::{Control, Error, ErrorKind, Identity, Result, Session, Store, StoreOptions};
 
 /// Calls that the child makes.
 pub const STEPS: u64 = 18;
@@ -111,7 +113,7 @@ fn put_file(to: &dyn FileService, step: u64) -> Result<()> {
 fn put_rows(to: &dyn TableService, table: &str, step: u64) -> Result<()> {
     let data = (step * ROWS..(step + 1) * ROWS).map(row).collect();
     let frame = Some(DataFrame { columns: None, data });
-    to.append_table_data(table, AppendTableDataRequest { frame, end_of_data: None })
+    to.append_table_data(&table.into(), AppendTableDataRequest { frame, end_of_data: None })
 }
 
 /// Makes the call with this number.
@@ -129,7 +131,7 @@ pub fn step(store: &Store, step: u64) -> Result<()> {
                 put_rows(tx, &table, step)
             })
         }
-        Kind::Delete => match ada.delete_file(&file_id(step - 3)) {
+        Kind::Delete => match ada.delete_file(&file_id(step - 3).as_str().into()) {
             // It was refused itself.
             Err(error) if is_missing(&error) => Ok(()),
             other => other,
@@ -173,7 +175,7 @@ fn rows(ada: &Session) -> Result<Vec<Vec<Option<String>>>> {
 
 /// The content of a step's file, where it is there.
 fn file(ada: &Session, step: u64) -> Result<Option<Vec<u8>>> {
-    let mut reader = match ada.open_file(&file_id(step)) {
+    let mut reader = match ada.open_file(&file_id(step).as_str().into()) {
         Ok(reader) => reader,
         Err(error) if is_missing(&error) => return Ok(None),
         Err(error) => return Err(error),

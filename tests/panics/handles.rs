@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use stationdb::faults::{MemoryDisk, SharedDisk};
 use stationdb::prelude::*;
-use stationdb::{ContentReader, Control, Error, Identity, Position, Result, RowStream, Store, VerifyLevel};
+use stationdb::tables::RowStream;
+use stationdb::{ContentReader, Control, Error, Identity, Position, Result, Store, VerifyLevel};
 
 use crate::disk::PanickingDisk;
 use crate::options;
@@ -38,6 +39,21 @@ pub const OTHERS: &[(&str, &str)] = &[
     ("ContentReader::parts", "takes what cannot be named outside the crate; `FileService::open_file` calls it"),
     ("ContentReader::small", "the same"),
     ("RowStream::new", "takes what cannot be named outside the crate; `TableService::scan` calls it"),
+    ("Session::assets", "pages of `AssetService::query_assets`"),
+    ("Session::files", "pages of `FileService::query_files_linq`"),
+    ("Session::found_files", "pages of `FileService::search_files`"),
+    ("Session::hits", "pages of `SearchService::search`"),
+    ("Session::listed_files", "pages of `FileService::get_files`"),
+    ("Session::listed_tables", "pages of `TableService::list_tables`"),
+    ("Session::matching_files", "pages of `FileService::query_files`"),
+    ("Session::products", "pages of `ProductService::query_products`"),
+    ("Session::specifications", "pages of `SpecificationService::query_specs`"),
+    ("Session::tables", "pages of `TableService::query_tables`"),
+    ("Session::test_plan_templates", "pages of `TestPlanService::query_test_plan_templates`"),
+    ("Session::test_plans", "pages of `TestPlanService::query_test_plans`"),
+    ("Session::utilizations", "pages of `AssetService::query_asset_utilization_history`"),
+    ("Session::work_item_templates", "pages of `WorkItemService::query_work_item_templates`"),
+    ("Session::work_items", "pages of `WorkItemService::query_work_items`"),
     ("Store::open", "`StoreOptions::open_disk` on a disk of its own"),
     ("Store::options", "makes options"),
     ("Store::restore", "`Store::restore_disk` on disks of its own"),
@@ -58,11 +74,11 @@ fn empty() -> SharedDisk {
 }
 
 fn rows(w: &World) -> Result<RowStream> {
-    w.session("ada").scan(&w.secret.table, request(serde_json::json!({})), &Control::default())
+    w.session("ada").scan(&w.secret.table.as_str().into(), request(serde_json::json!({})), &Control::default())
 }
 
 fn file(w: &World) -> Result<ContentReader> {
-    w.session("ada").open_file(&w.secret.file)
+    w.session("ada").open_file(&w.secret.file.as_str().into())
 }
 
 fn own_error(error: std::io::Error) -> Error {
@@ -91,14 +107,14 @@ pub fn probes() -> Vec<(&'static str, Run)> {
         }),
         ("Store::close", |w, d| {
             // Something to save.
-            w.session("ada").delete_product(&w.open.product)?;
+            w.session("ada").delete_product(&w.open.product.as_str().into())?;
             d.begin();
             w.store.close()
         }),
         ("Store::maintain", |w, d| {
             let ada = w.session("ada");
-            ada.delete_file(&w.secret.file)?;
-            ada.delete_table(&w.open.table)?;
+            ada.delete_file(&w.secret.file.as_str().into())?;
+            ada.delete_table(&w.open.table.as_str().into())?;
             drop(ada);
             d.begin();
             w.store.maintain(&Control::default()).map(drop)
@@ -179,8 +195,8 @@ pub fn probes() -> Vec<(&'static str, Run)> {
         ("Session::transaction", |w, d| {
             d.begin();
             w.session("ada").transaction(|tx| {
-                tx.delete_product(&w.secret.product)?;
-                tx.delete_file(&w.secret.file)?;
+                tx.delete_product(&w.secret.product.as_str().into())?;
+                tx.delete_file(&w.secret.file.as_str().into())?;
                 tx.query_products(request(serde_json::json!({"take": 10}))).map(drop)
             })
         }),

@@ -23,10 +23,10 @@ fn use_it(world: &World) -> Vec<Result<()>> {
         ada.transaction(|tx| {
             tx.create_products(vec![one("tx")])?;
             tx.upload_file(&mut b"bytes".as_slice(), request(json!({"name": "n"})), &control)?;
-            tx.delete_feed(&world.secret.feed)
+            tx.delete_feed(&world.secret.feed.as_str().into())
         }),
         ada.create_products(vec![one("new")]).map(drop),
-        ada.delete_table(&world.open.table),
+        ada.delete_table(&world.open.table.as_str().into()),
         world.store.maintain(&control).map(drop),
         world.store.verify(VerifyLevel::Checksums, &control).map(drop),
         world.store.register("replica").map(drop),

@@ -17,14 +17,20 @@ fn all_in_one(session: &Session, world: &World) -> Result<()> {
         tx.create_products(vec![request(json!({"partNumber": "tx", "workspace": "secret"}))])?;
         tx.query_products(request(json!({"filter": "partNumber == \"tx\"", "take": 10})))?;
         tx.append_table_data(
-            &world.secret.table,
+            &world.secret.table.as_str().into(),
             request(json!({"frame": {"columns": ["t", "v"], "data": [["9", "nine"]]}})),
         )?;
-        tx.get_table_data(&world.secret.table, request(json!({})))?;
+        tx.get_table_data(&world.secret.table.as_str().into(), request(json!({})))?;
         tx.upload_file(&mut b"bytes".as_slice(), request(json!({"name": "n", "workspace": "secret"})), &control)?;
-        tx.upload_package_content(&world.secret.feed, &mut package("tx").as_slice(), None, false, &control)?;
-        tx.delete_file(&world.secret.loose_file)?;
-        tx.delete_work_items(vec![world.secret.work_item.clone()])?;
+        tx.upload_package_content(
+            &world.secret.feed.as_str().into(),
+            &mut package("tx").as_slice(),
+            None,
+            false,
+            &control,
+        )?;
+        tx.delete_file(&world.secret.loose_file.as_str().into())?;
+        tx.delete_work_items(vec![world.secret.work_item.clone().into()])?;
         tx.search(request(json!({"text": "thing", "take": 10})))?;
         Ok(())
     })
@@ -58,13 +64,17 @@ fn an_engine_that_panics_in_a_transaction_leaves_nothing_of_it() {
         let is_expected = matches!(kind, Ok(()) | Err(ErrorKind::Corrupt | ErrorKind::OutcomeUnknown));
         assert!(is_expected, "{place}: {outcome:?}");
         // The turn is free, whatever became of it; and reads go on.
-        let next = world.session("ada").update_feed(&world.open.feed, request(json!({"description": "next"})));
+        let next =
+            world.session("ada").update_feed(&world.open.feed.as_str().into(), request(json!({"description": "next"})));
         match next.map(drop).map_err(|error| error.kind()) {
             Ok(()) => {}
             Err(ErrorKind::Latched) => latched += 1,
             Err(kind) => panic!("{place}: {kind:?}"),
         }
-        world.session("ada").get_product(&world.secret.product).unwrap_or_else(|e| panic!("{place}: {e}"));
+        world
+            .session("ada")
+            .get_product(&world.secret.product.as_str().into())
+            .unwrap_or_else(|e| panic!("{place}: {e}"));
         drop(world);
         let image = disk.image();
         check_sound(&image, &place);
@@ -91,7 +101,7 @@ fn a_panic_of_the_host_in_a_transaction_is_its_own() {
         let ada = world.session("ada");
         let panic = catch_unwind(AssertUnwindSafe(|| {
             ada.transaction(|tx| -> Result<()> {
-                tx.delete_product(&world.secret.product)?;
+                tx.delete_product(&world.secret.product.as_str().into())?;
                 tx.upload_file(&mut b"bytes".as_slice(), request(json!({"name": "n"})), &Control::default())?;
                 std::panic::panic_any(7_u32)
             })
@@ -126,6 +136,6 @@ fn a_panic_of_the_hosts_reader_is_its_own() {
     let upload = || ada.upload_file(&mut Panics, request(json!({"name": "n"})), &Control::default());
     let panic = catch_unwind(AssertUnwindSafe(upload)).unwrap_err();
     assert_eq!(panic.downcast_ref::<u32>(), Some(&8));
-    ada.delete_file(&world.open.file).unwrap();
+    ada.delete_file(&world.open.file.as_str().into()).unwrap();
     assert!(world.store.verify(VerifyLevel::Checksums, &Control::default()).unwrap().is_sound());
 }

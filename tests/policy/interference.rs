@@ -12,8 +12,9 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use stationdb::assets::SystemConnection;
 use stationdb::prelude::*;
-use stationdb::{ErrorKind, Position, Result, SystemConnection};
+use stationdb::{ErrorKind, Position, Result};
 
 use crate::operations::{Effect, Probe, probes, wire};
 use crate::questions::{Question, questions};

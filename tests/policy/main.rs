@@ -19,7 +19,8 @@ use std::time::{Duration, Instant};
 use operations::{Effect, Probe, probes};
 use serde_json::{Value, json};
 use stationdb::prelude::*;
-use stationdb::{Control, ErrorKind, Identity, Position, SearchRequest, SearchResponse};
+use stationdb::search::{SearchRequest, SearchResponse};
+use stationdb::{Control, ErrorKind, Identity, Position};
 use world::{MARK, World, package, request};
 
 /// `ProductService::get_product`, … of every trait in the sources of the services, and what each takes and returns.
@@ -164,10 +165,13 @@ fn the_change_feed_tells_only_of_what_may_be_seen() {
 fn a_reader_is_refused_by_kind() {
     let world = World::new();
     let reader = world.store.session(Identity::user("reader"));
-    assert_eq!(reader.delete_product(&world.open.product).unwrap_err().kind(), ErrorKind::PermissionDenied);
-    assert_eq!(reader.delete_table(&world.open.table).unwrap_err().kind(), ErrorKind::PermissionDenied);
-    assert_eq!(reader.delete_file(&world.open.file).unwrap_err().kind(), ErrorKind::PermissionDenied);
-    assert_eq!(reader.delete_feed(&world.open.feed).unwrap_err().kind(), ErrorKind::PermissionDenied);
+    assert_eq!(
+        reader.delete_product(&world.open.product.as_str().into()).unwrap_err().kind(),
+        ErrorKind::PermissionDenied
+    );
+    assert_eq!(reader.delete_table(&world.open.table.as_str().into()).unwrap_err().kind(), ErrorKind::PermissionDenied);
+    assert_eq!(reader.delete_file(&world.open.file.as_str().into()).unwrap_err().kind(), ErrorKind::PermissionDenied);
+    assert_eq!(reader.delete_feed(&world.open.feed.as_str().into()).unwrap_err().kind(), ErrorKind::PermissionDenied);
     let refused = reader.create_table(request(
         json!({"name": "t", "columns": [{"name": "i", "dataType": "INT32", "columnType": "INDEX"}]}),
     ));
@@ -186,7 +190,7 @@ fn feeds_of_a_workspace_that_may_not_be_seen_are_refused() {
     // A workspace without feeds is as any other.
     assert_eq!((query("guest", "nowhere"), query("ada", "nowhere")), (refused.clone(), Ok(0)));
     assert_eq!((query("stranger", "open"), query("reader", "secret")), (refused, Ok(1)));
-    let unknown = world.session("guest").get_feed(&world.secret.feed).unwrap_err();
+    let unknown = world.session("guest").get_feed(&world.secret.feed.as_str().into()).unwrap_err();
     assert_eq!(unknown.api_error().name.as_deref(), Some("Feeds.FeedNotFoundError"));
 }
 
@@ -200,20 +204,20 @@ fn whoever_may_only_create_or_only_delete_finishes_what_it_starts() {
     let waiting = maker.query_upload_sessions().unwrap().len();
     let upload = || {
         let id = maker.start_upload_session(Some("open".to_owned())).unwrap().id;
-        maker.append_to_upload_session(&id, 1, &mut b"bytes".as_slice(), true, &control).unwrap();
+        maker.append_to_upload_session(&id.as_str().into(), 1, &mut b"bytes".as_slice(), true, &control).unwrap();
         started(waiting + 1);
         id
     };
-    let file = maker.finish_upload_session(&upload(), "made.txt", Default::default()).unwrap();
+    let file = maker.finish_upload_session(&upload().as_str().into(), "made.txt", Default::default()).unwrap();
     started(waiting);
-    maker.cancel_upload_session(&upload()).unwrap();
+    maker.cancel_upload_session(&upload().as_str().into()).unwrap();
     started(waiting);
     let feed = &world.open.feed;
     let put = |who: &stationdb::Session, overwrite| {
-        who.upload_package_content(feed, &mut package("made").as_slice(), None, overwrite, &control)
+        who.upload_package_content(&feed.into(), &mut package("made").as_slice(), None, overwrite, &control)
     };
     let made = put(&maker, false).unwrap();
-    assert_eq!(maker.get_feed(feed).unwrap().updated_at, made.updated_at);
+    assert_eq!(maker.get_feed(&feed.into()).unwrap().updated_at, made.updated_at);
 
     // And no more than that.
     let refused = |outcome: stationdb::Result<()>| assert_eq!(outcome.unwrap_err().kind(), ErrorKind::PermissionDenied);
@@ -221,14 +225,14 @@ fn whoever_may_only_create_or_only_delete_finishes_what_it_starts() {
     refused(maker.delete_package(&made.id));
     refused(maker.delete_file(&file));
     refused(maker.update_metadata(&file, request(json!({"replaceExisting": false, "properties": {"k": "v"}}))));
-    refused(maker.update_feed(feed, request(json!({"name": "other"}))).map(drop));
+    refused(maker.update_feed(&feed.into(), request(json!({"name": "other"}))).map(drop));
     let cleaner = world.session("cleaner");
     refused(put(&cleaner, true).map(drop));
-    refused(cleaner.cancel_upload_session(&world.open.open_upload));
-    refused(cleaner.finish_upload_session(&world.open.upload, "n", Default::default()).map(drop));
+    refused(cleaner.cancel_upload_session(&world.open.open_upload.as_str().into()));
+    refused(cleaner.finish_upload_session(&world.open.upload.as_str().into(), "n", Default::default()).map(drop));
     cleaner.delete_package(&made.id).unwrap();
     cleaner.delete_file(&file).unwrap();
-    assert_eq!(maker.query_packages(feed).unwrap().packages.len(), 1);
+    assert_eq!(maker.query_packages(&feed.into()).unwrap().packages.len(), 1);
 }
 
 #[test]

@@ -35,8 +35,8 @@ pub fn wire(value: impl Serialize) -> Value {
     serde_json::to_value(value).unwrap()
 }
 
-fn ids(id: &str) -> Vec<String> {
-    vec![id.to_owned()]
+fn ids<I: From<String>>(id: &str) -> Vec<I> {
+    vec![id.to_owned().into()]
 }
 
 fn text(bytes: &[u8]) -> Value {
@@ -68,11 +68,11 @@ fn content(mut reader: impl Read) -> Result<Value> {
 pub fn probes() -> Vec<Probe> {
     use Effect::{Changes, Describes, Shows};
     let table: &[(&'static str, Effect, Run)] = &[
-        ("ProductService::api_info", Describes, |s, _| ProductService::api_info(s).map(wire)),
+        ("ProductService::product_api_info", Describes, |s, _| s.product_api_info().map(wire)),
         ("ProductService::create_products", Changes, |s, w| {
             s.create_products(vec![request(json!({"partNumber": "new", "workspace": w.secret.workspace}))]).map(wire)
         }),
-        ("ProductService::get_product", Shows, |s, w| s.get_product(&w.secret.product).map(wire)),
+        ("ProductService::get_product", Shows, |s, w| s.get_product(&w.secret.product.as_str().into()).map(wire)),
         ("ProductService::get_products", Shows, |s, _| s.get_products(None, Some(100), true).map(wire)),
         ("ProductService::query_products", Shows, |s, _| s.query_products(request(all())).map(wire)),
         ("ProductService::explain_query_products", Describes, |s, _| {
@@ -84,9 +84,11 @@ pub fn probes() -> Vec<Probe> {
         ("ProductService::update_products", Changes, |s, w| {
             s.update_products(vec![request(json!({"id": w.secret.product, "name": "other"}))], false).map(wire)
         }),
-        ("ProductService::delete_product", Changes, |s, w| s.delete_product(&w.secret.product).map(wire)),
+        ("ProductService::delete_product", Changes, |s, w| {
+            s.delete_product(&w.secret.product.as_str().into()).map(wire)
+        }),
         ("ProductService::delete_products", Changes, |s, w| s.delete_products(ids(&w.secret.product)).map(wire)),
-        ("SpecificationService::api_info", Describes, |s, _| SpecificationService::api_info(s).map(wire)),
+        ("SpecificationService::specification_api_info", Describes, |s, _| s.specification_api_info().map(wire)),
         ("SpecificationService::create_specs", Changes, |s, w| {
             let spec =
                 json!({"productId": w.secret.product, "specId": "N", "type": "FUNCTIONAL", "workspace": "secret"});
@@ -99,7 +101,7 @@ pub fn probes() -> Vec<Probe> {
             let plan = s.explain_query_specs(request(json!({"productIds": [w.open.product], "take": 10})));
             plan.map(|plan| text(plan.to_string().as_bytes()))
         }),
-        ("SpecificationService::get_spec", Shows, |s, w| s.get_spec(&w.secret.spec).map(wire)),
+        ("SpecificationService::get_spec", Shows, |s, w| s.get_spec(&w.secret.spec.as_str().into()).map(wire)),
         ("SpecificationService::update_specs", Changes, |s, w| {
             let spec = json!({"id": w.secret.spec, "productId": w.secret.product, "specId": "N", "type": "FUNCTIONAL",
                 "workspace": "secret", "version": 0, "name": "other"});
@@ -113,7 +115,7 @@ pub fn probes() -> Vec<Probe> {
             }))])
             .map(wire)
         }),
-        ("AssetService::get_asset", Shows, |s, w| s.get_asset(&w.secret.asset).map(wire)),
+        ("AssetService::get_asset", Shows, |s, w| s.get_asset(&w.secret.asset.as_str().into()).map(wire)),
         ("AssetService::query_assets", Shows, |s, _| {
             s.query_assets(request(json!({"take": 100, "returnCount": true}))).map(wire)
         }),
@@ -125,9 +127,11 @@ pub fn probes() -> Vec<Probe> {
         }),
         ("AssetService::delete_assets", Changes, |s, w| s.delete_assets(ids(&w.secret.asset)).map(wire)),
         ("AssetService::link_files", Changes, |s, w| {
-            s.link_files(&w.secret.asset, ids(&w.secret.loose_file)).map(wire)
+            s.link_files(&w.secret.asset.as_str().into(), ids(&w.secret.loose_file)).map(wire)
         }),
-        ("AssetService::unlink_file", Changes, |s, w| s.unlink_file(&w.secret.asset, &w.secret.file).map(wire)),
+        ("AssetService::unlink_file", Changes, |s, w| {
+            s.unlink_file(&w.secret.asset.as_str().into(), &w.secret.file.as_str().into()).map(wire)
+        }),
         ("AssetService::start_utilization", Changes, |s, w| {
             s.start_utilization(request(json!({
                 "utilizationIdentifier": "00000009-0000-4000-8000-000000000000", "minionId": "system",
@@ -171,7 +175,9 @@ pub fn probes() -> Vec<Probe> {
         ("WorkItemService::explain_query_work_items", Describes, |s, _| {
             s.explain_query_work_items(request(json!({}))).map(|plan| text(plan.to_string().as_bytes()))
         }),
-        ("WorkItemService::get_work_item", Shows, |s, w| s.get_work_item(&w.secret.work_item).map(wire)),
+        ("WorkItemService::get_work_item", Shows, |s, w| {
+            s.get_work_item(&w.secret.work_item.as_str().into()).map(wire)
+        }),
         ("WorkItemService::update_work_items", Changes, |s, w| {
             s.update_work_items(request(json!({"workItems": [{"id": w.secret.work_item, "name": "other"}]}))).map(wire)
         }),
@@ -181,7 +187,7 @@ pub fn probes() -> Vec<Probe> {
         }),
         ("WorkItemService::delete_work_items", Changes, |s, w| s.delete_work_items(ids(&w.secret.work_item)).map(wire)),
         ("WorkItemService::execute_work_item", Changes, |s, w| {
-            s.execute_work_item(&w.secret.work_item, "START").map(wire)
+            s.execute_work_item(&w.secret.work_item.as_str().into(), "START").map(wire)
         }),
         ("WorkItemService::create_work_item_templates", Changes, |s, w| {
             let template =
@@ -217,7 +223,9 @@ pub fn probes() -> Vec<Probe> {
         ("TestPlanService::update_test_plans", Changes, |s, w| {
             s.update_test_plans(request(json!({"testPlans": [{"id": w.secret.test_plan, "name": "other"}]}))).map(wire)
         }),
-        ("TestPlanService::get_test_plan", Shows, |s, w| s.get_test_plan(&w.secret.test_plan).map(wire)),
+        ("TestPlanService::get_test_plan", Shows, |s, w| {
+            s.get_test_plan(&w.secret.test_plan.as_str().into()).map(wire)
+        }),
         ("TestPlanService::create_test_plan_templates", Changes, |s, w| {
             let template = json!({"name": "n", "templateGroup": "g", "workspace": w.secret.workspace});
             s.create_test_plan_templates(vec![request(template)]).map(wire)
@@ -231,7 +239,7 @@ pub fn probes() -> Vec<Probe> {
         ("TestPlanService::delete_test_plan_templates", Changes, |s, w| {
             s.delete_test_plan_templates(ids(&w.secret.test_plan_template)).map(wire)
         }),
-        ("TableService::api_info", Describes, |s, _| TableService::api_info(s).map(wire)),
+        ("TableService::table_api_info", Describes, |s, _| s.table_api_info().map(wire)),
         ("TableService::list_tables", Shows, |s, _| s.list_tables(request(json!({"take": 100}))).map(wire)),
         ("TableService::create_table", Changes, |s, w| {
             let columns = json!([{"name": "t", "dataType": "INT64", "columnType": "INDEX"}]);
@@ -241,19 +249,23 @@ pub fn probes() -> Vec<Probe> {
         ("TableService::explain_query_tables", Describes, |s, _| {
             s.explain_query_tables(request(json!({}))).map(|plan| text(plan.to_string().as_bytes()))
         }),
-        ("TableService::get_table_metadata", Shows, |s, w| s.get_table_metadata(&w.secret.table).map(wire)),
+        ("TableService::get_table_metadata", Shows, |s, w| {
+            s.get_table_metadata(&w.secret.table.as_str().into()).map(wire)
+        }),
         ("TableService::modify_table", Changes, |s, w| {
-            s.modify_table(&w.secret.table, request(json!({"name": "other"}))).map(wire)
+            s.modify_table(&w.secret.table.as_str().into(), request(json!({"name": "other"}))).map(wire)
         }),
         ("TableService::modify_tables", Changes, |s, w| {
             s.modify_tables(request(json!({"tables": [{"id": w.secret.table, "name": "other"}]}))).map(wire)
         }),
-        ("TableService::delete_table", Changes, |s, w| s.delete_table(&w.secret.table).map(wire)),
+        ("TableService::delete_table", Changes, |s, w| s.delete_table(&w.secret.table.as_str().into()).map(wire)),
         ("TableService::delete_tables", Changes, |s, w| s.delete_tables(ids(&w.secret.table)).map(wire)),
-        ("TableService::get_table_data", Shows, |s, w| s.get_table_data(&w.secret.table, request(json!({}))).map(wire)),
+        ("TableService::get_table_data", Shows, |s, w| {
+            s.get_table_data(&w.secret.table.as_str().into(), request(json!({}))).map(wire)
+        }),
         ("TableService::append_table_data", Changes, |s, w| {
             let frame = json!({"frame": {"columns": ["t", "v"], "data": [["9", "nine"]]}});
-            s.append_table_data(&w.secret.table, request(frame)).map(wire)
+            s.append_table_data(&w.secret.table.as_str().into(), request(frame)).map(wire)
         }),
         ("TableService::append_arrow", Changes, |s, w| {
             let batch = batch();
@@ -262,10 +274,10 @@ pub fn probes() -> Vec<Probe> {
             writer.write(&batch).unwrap();
             writer.finish().unwrap();
             drop(writer);
-            s.append_arrow(&w.secret.table, &mut stream.as_slice(), None).map(wire)
+            s.append_arrow(&w.secret.table.as_str().into(), &mut stream.as_slice(), None).map(wire)
         }),
         ("TableService::append_batches", Changes, |s, w| {
-            s.append_batches(&w.secret.table, &mut std::iter::once(Ok(batch())), None).map(wire)
+            s.append_batches(&w.secret.table.as_str().into(), &mut std::iter::once(Ok(batch())), None).map(wire)
         }),
         ("TableService::import_csv", Changes, |s, w| {
             let table = json!({"table": {"name": "n", "workspace": w.secret.workspace}});
@@ -281,12 +293,12 @@ pub fn probes() -> Vec<Probe> {
             s.import_parquet(into, Box::new(std::io::Cursor::new(file)), &Control::default()).map(wire)
         }),
         ("TableService::explain_query_table_data", Describes, |s, w| {
-            s.explain_query_table_data(&w.secret.table, request(json!({})))
+            s.explain_query_table_data(&w.secret.table.as_str().into(), request(json!({})))
                 .map(|plan| text(plan.to_string().as_bytes()))
         }),
         ("TableService::export_segments", Shows, |s, w| {
             let mut seen = Vec::new();
-            let each = &mut |file: stationdb::SegmentFile<'_>| {
+            let each = &mut |file: stationdb::tables::SegmentFile<'_>| {
                 let mut bytes = Vec::new();
                 std::io::Read::read_to_end(file.data, &mut bytes).map_err(own_error)?;
                 let reader =
@@ -294,29 +306,30 @@ pub fn probes() -> Vec<Probe> {
                 seen.extend(reader.unwrap().build().unwrap().map(|batch| format!("{:?}", batch.unwrap())));
                 Ok(())
             };
-            s.export_segments(&w.secret.table, each, &Control::default())?;
+            s.export_segments(&w.secret.table.as_str().into(), each, &Control::default())?;
             Ok(json!(seen))
         }),
         ("TableService::query_table_data", Shows, |s, w| {
-            s.query_table_data(&w.secret.table, request(json!({}))).map(wire)
+            s.query_table_data(&w.secret.table.as_str().into(), request(json!({}))).map(wire)
         }),
         ("TableService::export_table_data", Shows, |s, w| {
             let mut out = Vec::new();
             let format = request(json!({"responseFormat": "CSV"}));
-            s.export_table_data(&w.secret.table, format, &mut out, &Control::default()).map(|_| text(&out))
+            s.export_table_data(&w.secret.table.as_str().into(), format, &mut out, &Control::default())
+                .map(|_| text(&out))
         }),
         ("TableService::query_decimated_data", Shows, |s, w| {
             let decimation = json!({"decimation": {"intervals": 10, "method": "LOSSY"}});
-            s.query_decimated_data(&w.secret.table, request(decimation)).map(wire)
+            s.query_decimated_data(&w.secret.table.as_str().into(), request(decimation)).map(wire)
         }),
         ("TableService::scan", Shows, |s, w| {
             let mut seen = Vec::new();
-            for batch in s.scan(&w.secret.table, request(json!({})), &Control::default())? {
+            for batch in s.scan(&w.secret.table.as_str().into(), request(json!({})), &Control::default())? {
                 seen.push(format!("{:?}", batch?));
             }
             Ok(json!(seen))
         }),
-        ("FileService::api_info", Describes, |s, _| FileService::api_info(s).map(wire)),
+        ("FileService::file_api_info", Describes, |s, _| s.file_api_info().map(wire)),
         ("FileService::get_files", Shows, |s, _| s.get_files(request(json!({"take": 100}))).map(wire)),
         ("FileService::query_files", Shows, |s, _| s.query_files(request(json!({"take": 100}))).map(wire)),
         ("FileService::query_files_linq", Shows, |s, _| s.query_files_linq(request(json!({"take": 100}))).map(wire)),
@@ -330,21 +343,25 @@ pub fn probes() -> Vec<Probe> {
         }),
         ("FileService::download_file", Shows, |s, w| {
             let mut out = Vec::new();
-            s.download_file(&w.secret.file, &mut out, &Control::default()).map(|_| text(&out))
+            s.download_file(&w.secret.file.as_str().into(), &mut out, &Control::default()).map(|_| text(&out))
         }),
-        ("FileService::open_file", Shows, |s, w| s.open_file(&w.secret.file).and_then(content)),
+        ("FileService::open_file", Shows, |s, w| s.open_file(&w.secret.file.as_str().into()).and_then(content)),
         ("FileService::update_metadata", Changes, |s, w| {
-            s.update_metadata(&w.secret.file, request(json!({"replaceExisting": false, "properties": {"k": "other"}})))
-                .map(wire)
+            s.update_metadata(
+                &w.secret.file.as_str().into(),
+                request(json!({"replaceExisting": false, "properties": {"k": "other"}})),
+            )
+            .map(wire)
         }),
-        ("FileService::delete_file", Changes, |s, w| s.delete_file(&w.secret.file).map(wire)),
+        ("FileService::delete_file", Changes, |s, w| s.delete_file(&w.secret.file.as_str().into()).map(wire)),
         ("FileService::delete_files", Changes, |s, w| s.delete_files(ids(&w.secret.file)).map(wire)),
         ("FileService::start_upload_session", Changes, |s, w| {
             s.start_upload_session(Some(w.secret.workspace.clone())).map(wire)
         }),
         ("FileService::append_to_upload_session", Changes, |s, w| {
             let more = &mut b"more".as_slice();
-            s.append_to_upload_session(&w.secret.open_upload, 1, more, true, &Control::default()).map(wire)
+            s.append_to_upload_session(&w.secret.open_upload.as_str().into(), 1, more, true, &Control::default())
+                .map(wire)
         }),
         ("FileService::query_upload_sessions", Shows, |s, w| {
             let sessions = wire(s.query_upload_sessions()?);
@@ -352,51 +369,67 @@ pub fn probes() -> Vec<Probe> {
             Ok(json!({"shows": shows, "answer": sessions}))
         }),
         ("FileService::finish_upload_session", Changes, |s, w| {
-            s.finish_upload_session(&w.secret.upload, "n", Default::default()).map(wire)
+            s.finish_upload_session(&w.secret.upload.as_str().into(), "n", Default::default()).map(wire)
         }),
-        ("FileService::cancel_upload_session", Changes, |s, w| s.cancel_upload_session(&w.secret.upload).map(wire)),
+        ("FileService::cancel_upload_session", Changes, |s, w| {
+            s.cancel_upload_session(&w.secret.upload.as_str().into()).map(wire)
+        }),
         ("FeedService::create_feed", Changes, |s, w| {
             let feed = json!({"name": "n", "platform": "WINDOWS", "workspace": w.secret.workspace});
             s.create_feed(request(feed)).map(wire)
         }),
         ("FeedService::query_feeds", Shows, |s, _| s.query_feeds(request(json!({}))).map(wire)),
-        ("FeedService::get_feed", Shows, |s, w| s.get_feed(&w.secret.feed).map(wire)),
+        ("FeedService::get_feed", Shows, |s, w| s.get_feed(&w.secret.feed.as_str().into()).map(wire)),
         ("FeedService::update_feed", Changes, |s, w| {
-            s.update_feed(&w.secret.feed, request(json!({"description": "other"}))).map(wire)
+            s.update_feed(&w.secret.feed.as_str().into(), request(json!({"description": "other"}))).map(wire)
         }),
-        ("FeedService::delete_feed", Changes, |s, w| s.delete_feed(&w.secret.feed).map(wire)),
+        ("FeedService::delete_feed", Changes, |s, w| s.delete_feed(&w.secret.feed.as_str().into()).map(wire)),
         ("FeedService::upload_package", Changes, |s, w| {
             let path = w.dir.path().join("new.deb");
             std::fs::write(&path, package("new")).unwrap();
-            s.upload_package(&w.secret.feed, &path, false, &Control::default()).map(wire)
+            s.upload_package(&w.secret.feed.as_str().into(), &path, false, &Control::default()).map(wire)
         }),
         ("FeedService::upload_package_content", Changes, |s, w| {
             let bytes = package("new");
-            s.upload_package_content(&w.secret.feed, &mut bytes.as_slice(), None, false, &Control::default()).map(wire)
+            s.upload_package_content(
+                &w.secret.feed.as_str().into(),
+                &mut bytes.as_slice(),
+                None,
+                false,
+                &Control::default(),
+            )
+            .map(wire)
         }),
-        ("FeedService::query_packages", Shows, |s, w| s.query_packages(&w.secret.feed).map(wire)),
-        ("FeedService::get_package", Shows, |s, w| s.get_package(&w.secret.package).map(wire)),
-        ("FeedService::delete_package", Changes, |s, w| s.delete_package(&w.secret.package).map(wire)),
+        ("FeedService::query_packages", Shows, |s, w| s.query_packages(&w.secret.feed.as_str().into()).map(wire)),
+        ("FeedService::get_package", Shows, |s, w| s.get_package(&w.secret.package.as_str().into()).map(wire)),
+        ("FeedService::delete_package", Changes, |s, w| s.delete_package(&w.secret.package.as_str().into()).map(wire)),
         ("FeedService::delete_packages", Changes, |s, w| s.delete_packages(ids(&w.secret.package)).map(wire)),
         ("FeedService::download_package", Shows, |s, w| {
             let mut out = Vec::new();
-            s.download_package(&w.secret.package, &mut out, &Control::default()).map(|_| text(&out))
+            s.download_package(&w.secret.package.as_str().into(), &mut out, &Control::default()).map(|_| text(&out))
         }),
         ("FeedService::download_package_file", Shows, |s, w| {
             let mut out = Vec::new();
-            let done = s.download_package_file(&w.secret.feed, &w.secret.package_file, &mut out, &Control::default());
+            let done = s.download_package_file(
+                &w.secret.feed.as_str().into(),
+                &w.secret.package_file,
+                &mut out,
+                &Control::default(),
+            );
             // The name of the file is the caller's own here.
             done.map(|_| text(&out)).map_err(|error| Error::new(error.kind(), "refused"))
         }),
-        ("FeedService::open_package", Shows, |s, w| s.open_package(&w.secret.package).and_then(content)),
-        ("FeedService::packages_index", Shows, |s, w| s.packages_index(&w.secret.feed).map(wire)),
+        ("FeedService::open_package", Shows, |s, w| {
+            s.open_package(&w.secret.package.as_str().into()).and_then(content)
+        }),
+        ("FeedService::packages_index", Shows, |s, w| s.packages_index(&w.secret.feed.as_str().into()).map(wire)),
         ("FeedService::packages_index_gz", Shows, |s, w| {
-            let bytes = s.packages_index_gz(&w.secret.feed)?;
+            let bytes = s.packages_index_gz(&w.secret.feed.as_str().into())?;
             Ok(json!({"shows": (bytes.len() > 40).then_some("Zebra"), "bytes": bytes}))
         }),
         ("FeedService::export_feed", Shows, |s, w| {
             let target = w.dir.path().join(format!("export-{}", s.identity().user_id()));
-            s.export_feed(&w.secret.feed, &target, &Control::default())?;
+            s.export_feed(&w.secret.feed.as_str().into(), &target, &Control::default())?;
             Ok(text(&std::fs::read(target.join("Packages")).unwrap()))
         }),
         ("SearchService::search", Shows, |s, _| {
@@ -435,14 +468,21 @@ pub fn moves() -> Vec<(&'static str, Move)> {
         ("update_test_plans", |s, _, from, to| {
             s.update_test_plans(request(json!({"testPlans": [{"id": from.test_plan, "workspace": to}]}))).map(wire)
         }),
-        ("modify_table", |s, _, from, to| s.modify_table(&from.table, request(json!({"workspace": to}))).map(wire)),
+        ("modify_table", |s, _, from, to| {
+            s.modify_table(&from.table.as_str().into(), request(json!({"workspace": to}))).map(wire)
+        }),
         ("modify_tables", |s, _, from, to| {
             s.modify_tables(request(json!({"tables": [{"id": from.table, "workspace": to}]}))).map(wire)
         }),
         ("update_metadata", |s, _, from, to| {
-            s.update_metadata(&from.file, request(json!({"replaceExisting": false, "properties": {}, "workspace": to})))
-                .map(wire)
+            s.update_metadata(
+                &from.file.as_str().into(),
+                request(json!({"replaceExisting": false, "properties": {}, "workspace": to})),
+            )
+            .map(wire)
         }),
-        ("update_feed", |s, _, from, to| s.update_feed(&from.feed, request(json!({"workspace": to}))).map(wire)),
+        ("update_feed", |s, _, from, to| {
+            s.update_feed(&from.feed.as_str().into(), request(json!({"workspace": to}))).map(wire)
+        }),
     ]
 }

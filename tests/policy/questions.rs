@@ -286,21 +286,21 @@ pub fn questions() -> Vec<Question> {
         "TableService::query_tables" tables, |s, w, r| s.query_tables(request(r)).map(wire);
         "TableService::explain_query_tables" tables, |s, w, r|
             s.explain_query_tables(request(r)).map(|plan| explained(&plan));
-        "TableService::get_table_data" plain_rows, |s, w, r| s.get_table_data(&w.secret.table, request(r)).map(wire);
-        "TableService::query_table_data" rows, |s, w, r| s.query_table_data(&w.secret.table, request(r)).map(wire);
+        "TableService::get_table_data" plain_rows, |s, w, r| s.get_table_data(&w.secret.table.as_str().into(), request(r)).map(wire);
+        "TableService::query_table_data" rows, |s, w, r| s.query_table_data(&w.secret.table.as_str().into(), request(r)).map(wire);
         "TableService::explain_query_table_data" rows, |s, w, r| {
-            let plan = s.explain_query_table_data(&w.secret.table, request(r));
+            let plan = s.explain_query_table_data(&w.secret.table.as_str().into(), request(r));
             plan.map(|plan| json!({"plan": wire(&plan), "text": plan.to_string()}))
         };
         "TableService::export_table_data" exports, |s, w, r| {
             let mut out = Vec::new();
-            let exported = s.export_table_data(&w.secret.table, request(r), &mut out, &Control::default());
+            let exported = s.export_table_data(&w.secret.table.as_str().into(), request(r), &mut out, &Control::default());
             exported.map(|rows| json!({"rows": wire(rows), "bytes": out}))
         };
         "TableService::query_decimated_data" decimated, |s, w, r|
-            s.query_decimated_data(&w.secret.table, request(r)).map(wire);
+            s.query_decimated_data(&w.secret.table.as_str().into(), request(r)).map(wire);
         "TableService::scan" rows, |s, w, r| {
-            let rows = s.scan(&w.secret.table, request(r), &Control::default())?;
+            let rows = s.scan(&w.secret.table.as_str().into(), request(r), &Control::default())?;
             rows.map(|batch| batch.map(|batch| json!(format!("{batch:?}")))).collect()
         };
         "FileService::get_files" files, |s, w, r| s.get_files(request(r)).map(wire);

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use stationdb::lab::{JobRequest, JobRunner, NotebookRequest, QueueFailure};
 use stationdb::prelude::*;
 use stationdb::{
-    AccessPolicy, Action, Control, Error, Identity, JobRequest, JobRunner, ManualClock, NotebookRequest, QueueFailure,
-    Result, Service, Session, Store, StoreOptions, Visibility,
+    AccessPolicy, Action, Control, Error, Identity, ManualClock, Result, Service, Session, Store, StoreOptions,
+    Visibility,
 };
 
 /// Stands in every text of the hidden workspace, and nowhere else.
@@ -153,10 +154,10 @@ impl World {
     pub fn picture(&self) -> Value {
         let ada = self.session("ada");
         let ids = &self.secret;
-        let rows = |id: &str| ada.get_table_data(id, request(json!({}))).map(wire).map_err(|e| e.kind()).ok();
+        let rows = |id: &str| ada.get_table_data(&id.into(), request(json!({}))).map(wire).map_err(|e| e.kind()).ok();
         let table = rows(&ids.table);
         let mut content = Vec::new();
-        let _ = ada.open_file(&ids.file).and_then(|mut reader| {
+        let _ = ada.open_file(&ids.file.as_str().into()).and_then(|mut reader| {
             reader.read_to_end(&mut content).map_err(|error| Error::io("reading the file", error))
         });
         let filter = json!({"filter": "workspace = \"secret\"", "take": 100});
@@ -175,7 +176,7 @@ impl World {
             "content": content,
             "uploads": ada.query_upload_sessions().map(wire).unwrap(),
             "feeds": ada.query_feeds(request(json!({"workspace": "secret"}))).map(wire).unwrap(),
-            "packages": ada.query_packages(&ids.feed).map_or(Value::Null, wire),
+            "packages": ada.query_packages(&ids.feed.as_str().into()).map_or(Value::Null, wire),
         })
     }
 }
@@ -255,7 +256,7 @@ fn fill(ada: &Session, workspace: &str, mark: &str) -> Ids {
         .unwrap()
         .into();
     ada.append_table_data(
-        &table,
+        &table.as_str().into(),
         request(json!({"frame": {"columns": ["t", "v"], "data": [["1", mark], ["2", mark]]}})),
     )
     .unwrap();
@@ -270,10 +271,10 @@ fn fill(ada: &Session, workspace: &str, mark: &str) -> Ids {
         .into();
     let loose = request(json!({"name": format!("{mark} loose.txt"), "workspace": workspace}));
     let loose_file: String = ada.upload_file(&mut mark.as_bytes(), loose, &control).unwrap().into();
-    ada.link_files(&asset, vec![file.clone()]).unwrap();
+    ada.link_files(&asset.as_str().into(), vec![file.clone().into()]).unwrap();
     let upload = wire(ada.start_upload_session(Some(workspace.to_owned())).unwrap());
     let upload = text(&upload, "/id");
-    ada.append_to_upload_session(&upload, 1, &mut mark.as_bytes(), true, &control).unwrap();
+    ada.append_to_upload_session(&upload.as_str().into(), 1, &mut mark.as_bytes(), true, &control).unwrap();
 
     let open_upload = wire(ada.start_upload_session(Some(workspace.to_owned())).unwrap());
     let open_upload = text(&open_upload, "/id");
@@ -285,8 +286,14 @@ fn fill(ada: &Session, workspace: &str, mark: &str) -> Ids {
     );
     let feed = text(&feed, "/id");
     let package = wire(
-        ada.upload_package_content(&feed, &mut package(&mark.to_lowercase()).as_slice(), None, false, &control)
-            .unwrap(),
+        ada.upload_package_content(
+            &feed.as_str().into(),
+            &mut package(&mark.to_lowercase()).as_slice(),
+            None,
+            false,
+            &control,
+        )
+        .unwrap(),
     );
 
     Ids {
@@ -375,7 +382,7 @@ fn crowd(ada: &Session, ids: &Ids, open: &Ids, mark: &str, count: usize) {
             let feed = json!({"name": format!("{mark} feed {n}"), "platform": "NI_LINUX_RT", "workspace": workspace});
             tx.create_feed(request(feed))?;
             let package = package(&format!("{}{n}", mark.to_lowercase()));
-            tx.upload_package_content(&ids.feed, &mut package.as_slice(), None, false, &control)?;
+            tx.upload_package_content(&ids.feed.as_str().into(), &mut package.as_slice(), None, false, &control)?;
         }
         Ok(())
     });

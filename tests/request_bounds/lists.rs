@@ -1,7 +1,15 @@
 //! What each list of a request is, and how one of a given length is asked.
 
 use stationdb::ErrorKind::{InvalidArgument, LimitExceeded, PartialFailure};
+use stationdb::assets::*;
+use stationdb::files::*;
 use stationdb::prelude::*;
+use stationdb::products::*;
+use stationdb::search::*;
+use stationdb::specifications::*;
+use stationdb::tables::*;
+use stationdb::test_plans::*;
+use stationdb::work_items::*;
 use stationdb::*;
 
 /// Entries of a batch.
@@ -223,7 +231,7 @@ impl World {
 }
 
 fn append(session: &Session, table: &str, frame: DataFrame) -> Result<()> {
-    session.append_table_data(table, AppendTableDataRequest { frame: Some(frame), end_of_data: None })
+    session.append_table_data(&table.into(), AppendTableDataRequest { frame: Some(frame), end_of_data: None })
 }
 
 fn substitutions(len: usize) -> Option<Vec<serde_json::Value>> {
@@ -235,8 +243,8 @@ fn numbers(len: usize) -> Vec<String> {
     (0..len).map(|at| (1_000_000 + at).to_string()).collect()
 }
 
-fn names(len: usize) -> Vec<String> {
-    (0..len).map(|at| format!("nothing-{at}")).collect()
+fn names<I: From<String>>(len: usize) -> Vec<I> {
+    (0..len).map(|at| format!("nothing-{at}").into()).collect()
 }
 
 /// Ids of tables and files.
@@ -262,9 +270,10 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
     };
     let sink = &mut Vec::new();
     let control = Control::default();
-    let decimated = |request: QueryDecimatedDataRequest| session.query_decimated_data(table, request).map(drop);
-    let rows = |request: QueryTableDataRequest| session.query_table_data(table, request).map(drop);
-    let scan = |request: ScanRequest| session.scan(table, request, &control)?.try_for_each(|batch| batch.map(drop));
+    let decimated = |request: QueryDecimatedDataRequest| session.query_decimated_data(&table.into(), request).map(drop);
+    let rows = |request: QueryTableDataRequest| session.query_table_data(&table.into(), request).map(drop);
+    let scan =
+        |request: ScanRequest| session.scan(&table.into(), request, &control)?.try_for_each(|batch| batch.map(drop));
     let text = |request: SearchRequest| match session.search(request) {
         // In a build without it.
         Err(error) if error.kind() == ErrorKind::Unsupported => Ok(()),
@@ -276,7 +285,7 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
         }
         "AssetService::delete_assets(ids)" => session.delete_assets(names(len)).map(drop),
         "AssetService::end_utilization(ids)" => session.end_utilization(names(len), None).map(drop),
-        "AssetService::link_files(file_ids)" => session.link_files(asset, names(len)).map(drop),
+        "AssetService::link_files(file_ids)" => session.link_files(&asset.into(), names(len)).map(drop),
         "AssetService::update_assets(assets)" => {
             session.update_assets(vec![UpdateAssetRequest::default(); len]).map(drop)
         }
@@ -320,14 +329,16 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
                 Some("filters") => request.filters = filters(),
                 _ => request.order_by = order_by(),
             }
-            session.export_table_data(table, request, sink, &control).map(drop)
+            session.export_table_data(&table.into(), request, sink, &control).map(drop)
         }
         "GetTableDataRequest.columns" => session
-            .get_table_data(table, GetTableDataRequest { columns: columns(), ..GetTableDataRequest::default() })
+            .get_table_data(&table.into(), GetTableDataRequest { columns: columns(), ..GetTableDataRequest::default() })
             .map(drop),
         "GetTableDataRequest.order_by" => {
             let order_by = order_by().map(|terms| terms.into_iter().map(|term| term.column).collect());
-            session.get_table_data(table, GetTableDataRequest { order_by, ..GetTableDataRequest::default() }).map(drop)
+            session
+                .get_table_data(&table.into(), GetTableDataRequest { order_by, ..GetTableDataRequest::default() })
+                .map(drop)
         }
         "QueryTableDataRequest.columns" => {
             rows(QueryTableDataRequest { columns: columns(), ..QueryTableDataRequest::default() })
@@ -351,14 +362,16 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             let patch = |name: String| ColumnMetadataPatch { name, ..ColumnMetadataPatch::default() };
             let columns = names(len).into_iter().map(patch).collect();
             let request = ModifyTableRequest { columns: Patch::Value(columns), ..ModifyTableRequest::default() };
-            session.modify_table(table, request)
+            session.modify_table(&table.into(), request)
         }
         "ModifyTablesRequest.tables" => {
             let change = |id: String| TableMetadataModification { id, ..TableMetadataModification::default() };
             let tables = hexes(len).into_iter().map(change).collect();
             session.modify_tables(ModifyTablesRequest { tables, ..ModifyTablesRequest::default() }).map(drop)
         }
-        "TableService::delete_tables(ids)" => session.delete_tables(hexes(len)).map(drop),
+        "TableService::delete_tables(ids)" => {
+            session.delete_tables(hexes(len).into_iter().map(Into::into).collect()).map(drop)
+        }
         "QueryTablesRequest.projection" => session
             .query_tables(QueryTablesRequest {
                 projection: Some(vec![TableProjection::default(); len]),
@@ -370,7 +383,7 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             .map(drop),
 
         "FeedService::delete_packages(package_ids)" => session.delete_packages(names(len)),
-        "FileService::delete_files(ids)" => session.delete_files(hexes(len)),
+        "FileService::delete_files(ids)" => session.delete_files(hexes(len).into_iter().map(Into::into).collect()),
         "GetFilesRequest.ids" => {
             session.get_files(GetFilesRequest { ids: hexes(len), ..GetFilesRequest::default() }).map(drop)
         }
@@ -487,13 +500,17 @@ fn lab(session: &Session, list: &str, len: usize) -> Result<()> {
                 ..ScheduleTestPlansRequest::default()
             })
             .map(drop),
-        "WorkItemService::delete_work_items(ids)" => session.delete_work_items(numbers(len)).map(drop),
-        "WorkItemService::delete_work_item_templates(ids)" => {
-            session.delete_work_item_templates(numbers(len)).map(drop)
+        "WorkItemService::delete_work_items(ids)" => {
+            session.delete_work_items(numbers(len).into_iter().map(Into::into).collect()).map(drop)
         }
-        "TestPlanService::delete_test_plans(ids)" => session.delete_test_plans(numbers(len)).map(drop),
+        "WorkItemService::delete_work_item_templates(ids)" => {
+            session.delete_work_item_templates(numbers(len).into_iter().map(Into::into).collect()).map(drop)
+        }
+        "TestPlanService::delete_test_plans(ids)" => {
+            session.delete_test_plans(numbers(len).into_iter().map(Into::into).collect()).map(drop)
+        }
         "TestPlanService::delete_test_plan_templates(ids)" => {
-            session.delete_test_plan_templates(numbers(len)).map(drop)
+            session.delete_test_plan_templates(numbers(len).into_iter().map(Into::into).collect()).map(drop)
         }
         "QueryWorkItemsRequest.projection" => session
             .query_work_items(QueryWorkItemsRequest {

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use stationdb::files::*;
 use stationdb::prelude::*;
+use stationdb::products::*;
+use stationdb::tables::*;
 use stationdb::*;
 
 /// How long after its deadline a call may answer here, on a machine that builds besides and without optimisation.
@@ -118,7 +121,7 @@ fn a_cancellation_ends_a_filter_inside_one_record() {
     control.cancel();
     let mut out = Vec::new();
     let id = world.session.get_files(GetFilesRequest::default()).unwrap().available_files[0].id.to_string();
-    let error = session.download_file(&id, &mut out, &Control::default()).unwrap_err();
+    let error = session.download_file(&id.as_str().into(), &mut out, &Control::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
 }
 
@@ -174,7 +177,7 @@ fn a_deadline_is_looked_at_between_the_tests_of_rows() {
     let long = "0123456789abcdef".repeat(256);
     let data = (0..4_000).map(|row| vec![Some(row.to_string()), Some(long.clone())]).collect();
     let frame = Some(DataFrame { columns: None, data });
-    session.append_table_data(&table, AppendTableDataRequest { frame, end_of_data: None }).unwrap();
+    session.append_table_data(&table.as_str().into(), AppendTableDataRequest { frame, end_of_data: None }).unwrap();
     let test = |at: usize| ColumnFilter {
         column: "s".to_owned(),
         operation: FilterOperation::NotContains,
@@ -184,7 +187,7 @@ fn a_deadline_is_looked_at_between_the_tests_of_rows() {
     let started = Instant::now();
     let session = session.with_deadline(started + Duration::from_millis(200));
     let query = QueryTableDataRequest { filters, ..QueryTableDataRequest::default() };
-    let error = session.query_table_data(&table, query).unwrap_err();
+    let error = session.query_table_data(&table.as_str().into(), query).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::DeadlineExceeded, "{error}");
     assert!(started.elapsed() < SLACK, "{:?}", started.elapsed());
 }

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use chrono::{DateTime, Utc};
+use stationdb::lab::TimelineDefinition;
 use stationdb::prelude::*;
-use stationdb::{
-    CreateWorkItemRequest, CreateWorkItemTemplateRequest, Identity, QueryWorkItemsRequest, Session, Store,
-    TimelineDefinition, WorkItem,
-};
+use stationdb::work_items::{CreateWorkItemRequest, CreateWorkItemTemplateRequest, QueryWorkItemsRequest, WorkItem};
+use stationdb::{Identity, Session, Store};
 
 use super::{count_of, millis, newest, number_of};
 use crate::common::{Res, hash};
@@ -87,7 +86,8 @@ impl Items {
         let answer = store
             .session(Identity::user("bench"))
             .create_work_item_templates((0..TEMPLATES).map(template).collect())?;
-        let id = |template: &stationdb::WorkItemTemplate| template.id.as_ref().map(|id| id.as_str().to_owned());
+        let id =
+            |template: &stationdb::work_items::WorkItemTemplate| template.id.as_ref().map(|id| id.as_str().to_owned());
         self.templates = answer.created_work_item_templates.iter().filter_map(id).collect();
         assert_eq!(self.templates.len(), TEMPLATES);
         Ok(())

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use stationdb::prelude::*;
-use stationdb::{Identity, Patch, Store, UpdateWorkItemRequest, UpdateWorkItemsRequest};
+use stationdb::work_items::{UpdateWorkItemRequest, UpdateWorkItemsRequest};
+use stationdb::{Identity, Patch, Store};
 
 use super::{Memory, micros, newest};
 use crate::common::{Res, Scale, hash};
@@ -48,14 +49,14 @@ fn groups(store: &Store) -> Res<Vec<(String, Vec<String>)>> {
     (0..WRITERS)
         .map(|writer| {
             let part = format!("LOAD-{writer}");
-            let request = |_| stationdb::CreateWorkItemRequest {
+            let request = |_| stationdb::work_items::CreateWorkItemRequest {
                 name: Some("0".into()),
                 part_number: Some(part.clone()),
                 r#type: Some("load".into()),
                 ..Default::default()
             };
             let answer = session.create_work_items((0..GROUP).map(request).collect())?;
-            let id = |item: &stationdb::WorkItem| item.id.as_ref().map(|id| id.as_str().to_owned());
+            let id = |item: &stationdb::work_items::WorkItem| item.id.as_ref().map(|id| id.as_str().to_owned());
             Ok((part.clone(), answer.created_work_items.iter().filter_map(id).collect()))
         })
         .collect()
@@ -100,7 +101,7 @@ fn phase(store: &Store, groups: &[(String, Vec<String>)], writers: u64, time: Du
                         let query = newest(format!("partNumber == \"{part}\""));
                         let began = Instant::now();
                         let page = session.query_work_items(query)?;
-                        let one = session.get_work_item(&ids[(turn % GROUP as u64) as usize])?;
+                        let one = session.get_work_item(&ids[(turn % GROUP as u64) as usize].as_str().into())?;
                         seconds.push(began.elapsed().as_secs_f64());
                         assert_eq!(page.work_items.len(), GROUP);
                         // A commit writes all of a group, so a page with two revisions would have seen half of one.

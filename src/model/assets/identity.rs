@@ -15,7 +15,7 @@ use crate::model::assets::parts::AssetBusType;
 
 record! {
     /// What an asset is recognised by.
-    wire pub struct AssetIdentification {
+    wire pub struct AssetIdentification new() {
         /// Name of the model.
         pub model_name: Option<String>,
         /// Number of the model.

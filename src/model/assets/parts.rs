@@ -166,7 +166,7 @@ wire_enum! {
 
 record! {
     /// A temperature that an asset measured in itself.
-    pub struct TemperatureSensor {
+    pub struct TemperatureSensor new() {
         /// Name of the sensor.
         pub name: Option<String>,
         /// Degrees Celsius; required.
@@ -174,7 +174,7 @@ record! {
     }
 
     /// The latest self-calibration.
-    pub struct SelfCalibration {
+    pub struct SelfCalibration new() {
         /// Temperatures during the calibration.
         pub temperature_sensors: Option<Vec<TemperatureSensor>>,
         /// Whether only part of the asset was calibrated.
@@ -184,7 +184,7 @@ record! {
     }
 
     /// The latest external calibration.
-    pub struct ExternalCalibration {
+    pub struct ExternalCalibration new() {
         /// Temperatures during the calibration.
         pub temperature_sensors: Option<Vec<TemperatureSensor>>,
         /// Whether only part of the asset was calibrated.
@@ -229,7 +229,7 @@ record! {
     ))]
     #[request(AssetLocationForUpdate(parent, resource_uri, slot_number))]
     #[request(AssetLocationForUpdate(state(Option<AssetPresenceForUpdate>, "Presence.")))]
-    pub struct AssetLocation {
+    pub struct AssetLocation new() {
         /// The system that holds it.
         pub minion_id: Option<String>,
         /// A place outside any system.
@@ -245,13 +245,13 @@ record! {
     }
 
     /// The presence member of a create request.
-    wire pub struct AssetPresence {
+    wire pub struct AssetPresence new() {
         /// Whether the asset is in its place; required.
         pub asset_presence: Option<AssetPresenceStatus>,
     }
 
     /// The presence member of an update request.
-    wire pub struct AssetPresenceForUpdate {
+    wire pub struct AssetPresenceForUpdate new() {
         /// The new presence.
         pub asset_presence: Option<AssetPresenceUpdate>,
     }

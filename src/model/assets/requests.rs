@@ -50,7 +50,7 @@ record! {
     }
 
     /// A query for assets.
-    wire pub struct QueryAssetsRequest {
+    wire pub struct QueryAssetsRequest new() {
         /// Filter; all assets when absent. There are no substitutions.
         pub filter: Option<String>,
         /// Members to return; all when absent or empty. On the wire also the text that a public client sends, `new(ID, NAME)`.

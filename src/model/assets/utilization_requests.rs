@@ -9,7 +9,7 @@ use crate::value::wire::record;
 
 record! {
     /// The start of using assets together.
-    wire pub struct StartUtilizationRequest {
+    wire pub struct StartUtilizationRequest new(asset_identifications: Vec<AssetIdentification>) {
         /// The caller's key of the utilization; generated when absent.
         pub utilization_identifier: Option<String>,
         /// The system where the assets are used.
@@ -56,7 +56,7 @@ record! {
     }
 
     /// A query for utilization history.
-    wire pub struct QueryAssetUtilizationHistoryRequest {
+    wire pub struct QueryAssetUtilizationHistoryRequest new() {
         /// Filter on the utilization records.
         pub utilization_filter: Option<String>,
         /// Filter on their assets.

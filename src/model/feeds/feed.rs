@@ -111,7 +111,7 @@ pub struct Feed {
 
 record! {
     /// A feed to create.
-    wire pub struct CreateFeedRequest {
+    wire pub struct CreateFeedRequest new(name: String) {
         /// Name.
         pub name: String,
         /// Platform.
@@ -123,7 +123,7 @@ record! {
     }
 
     /// What to change of a feed; the platform is fixed.
-    wire pub struct UpdateFeedRequest {
+    wire pub struct UpdateFeedRequest new() {
         /// New name.
         pub name: Option<String>,
         /// New description.
@@ -133,7 +133,7 @@ record! {
     }
 
     /// Which feeds to answer; both conditions must hold.
-    wire pub struct QueryFeedsRequest {
+    wire pub struct QueryFeedsRequest new() {
         /// Only this platform.
         pub platform: Option<Platform>,
         /// Only this workspace.

@@ -93,8 +93,8 @@ record! {
         pub checksum: Option<String>,
     }
 
-    /// A file, as [`query_files_linq`](crate::FileService::query_files_linq) and
-    /// [`search_files`](crate::FileService::search_files) answer it.
+    /// A file, as [`query_files_linq`](crate::files::FileService::query_files_linq) and
+    /// [`search_files`](crate::files::FileService::search_files) answer it.
     wire pub struct FileLinqMetadata {
         /// When it was uploaded.
         pub created: DateTime<Utc>,

@@ -55,7 +55,7 @@ record! {
     }
 
     /// Which files to get.
-    wire pub struct GetFilesRequest {
+    wire pub struct GetFilesRequest new() {
         /// Files to jump over.
         pub skip: Option<i64>,
         /// Most files to answer; 0 or absent means 1,000.
@@ -80,7 +80,7 @@ record! {
     }
 
     /// What comes with the content of an upload.
-    wire pub struct UploadFileRequest {
+    wire pub struct UploadFileRequest new() {
         /// Properties of the file; `Name` is its display name.
         pub metadata: BTreeMap<String, String>,
         /// Id: 24 hexadecimal digits that no file has; absent: made by the store.
@@ -92,7 +92,7 @@ record! {
     }
 
     /// A change of a file's metadata.
-    wire pub struct UpdateMetadataRequest requires(replace_existing, properties) {
+    wire pub struct UpdateMetadataRequest new() requires(replace_existing, properties) {
         /// Whether the properties become the whole set, or are merged key by key.
         pub replace_existing: bool,
         /// New values; `Name` renames the file.
@@ -104,7 +104,7 @@ record! {
     }
 
     /// A query by expression.
-    wire pub struct FileLinqQueryRequest {
+    wire pub struct FileLinqQueryRequest new() {
         /// Filter expression; absent or empty matches every file.
         pub filter: Option<String>,
         /// What to order by; default the time of the last change.
@@ -134,7 +134,7 @@ record! {
     }
 
     /// A search by words and wildcards.
-    wire pub struct SearchFilesRequest {
+    wire pub struct SearchFilesRequest new() {
         /// Search expression such as `name:("*.tdms") AND size:[0 TO 1000]`; absent or empty matches every file.
         pub filter: Option<String>,
         /// What to order by; default the time of the last change.
@@ -148,7 +148,7 @@ record! {
     }
 
     /// Any of, or none of these ids.
-    wire pub struct IdsQuery requires(operation, ids) {
+    wire pub struct IdsQuery new(operation: FileQueryOperation, ids: Vec<String>) requires(operation, ids) {
         /// `EQUAL` or `NOT_EQUAL`.
         pub operation: FileQueryOperation,
         /// The ids.
@@ -156,7 +156,7 @@ record! {
     }
 
     /// A comparison with a text.
-    wire pub struct StringQuery requires(operation, value) {
+    wire pub struct StringQuery new(operation: FileQueryOperation, value: String) requires(operation, value) {
         /// `EQUAL` or `NOT_EQUAL`.
         pub operation: FileQueryOperation,
         /// The text.
@@ -164,7 +164,7 @@ record! {
     }
 
     /// A comparison with a number.
-    wire pub struct SizeQuery requires(operation, value) {
+    wire pub struct SizeQuery new(operation: FileQueryOperation, value: i64) requires(operation, value) {
         /// How to compare.
         pub operation: FileQueryOperation,
         /// The number of bytes.
@@ -172,7 +172,7 @@ record! {
     }
 
     /// A comparison with a time.
-    wire pub struct CreatedQuery requires(operation, value) {
+    wire pub struct CreatedQuery new(operation: FileQueryOperation, value: DateTime<Utc>) requires(operation, value) {
         /// How to compare.
         pub operation: FileQueryOperation,
         /// The time.
@@ -180,7 +180,8 @@ record! {
     }
 
     /// A comparison of one property.
-    wire pub struct PropertyQuery requires(key, operation, value) {
+    wire pub struct PropertyQuery new(key: String, operation: FileQueryOperation, value: String)
+    requires(key, operation, value) {
         /// Key of the property.
         pub key: String,
         /// `EQUAL`, `NOT_EQUAL`, `CONTAINS` or `NOT_CONTAINS`.
@@ -190,7 +191,7 @@ record! {
     }
 
     /// A structured query: every part that is given must hold.
-    wire pub struct QueryFilesRequest {
+    wire pub struct QueryFilesRequest new() {
         /// Ids.
         pub ids_query: Option<IdsQuery>,
         /// One id.

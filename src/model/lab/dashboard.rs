@@ -9,7 +9,7 @@ record! {
     #[patch(DashboardPatch = "What an update changes in a dashboard.")]
     #[patch(DashboardPatch(id, variables = "Values of its variables: merged or replaced, as properties are."))]
     #[patch(DashboardPatch(url = "Ignored."))]
-    pub struct Dashboard {
+    pub struct Dashboard new() {
         /// Id of the dashboard.
         pub id: Option<String>,
         /// Values of its variables.

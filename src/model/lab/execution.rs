@@ -10,7 +10,7 @@ use crate::value::wire::record;
 
 record! {
     /// One job that the runner of the station queues.
-    pub struct Job {
+    pub struct Job new() {
         /// Names of the functions, in order.
         pub functions: Vec<String>,
         /// One argument list for each function, at the same position.
@@ -20,7 +20,7 @@ record! {
     }
 
     /// Queues jobs.
-    pub struct JobExecution {
+    pub struct JobExecution new(action: String) {
         /// Name of the action; required.
         pub action: String,
         /// The jobs; none is the same as an empty list.
@@ -30,7 +30,7 @@ record! {
     }
 
     /// Runs nothing; the item moves as the action says.
-    pub struct ManualExecution {
+    pub struct ManualExecution new(action: String) {
         /// Name of the action; required.
         pub action: String,
     }
@@ -42,7 +42,7 @@ record! {
     }
 
     /// Runs a notebook.
-    pub struct NotebookExecution {
+    pub struct NotebookExecution new(action: String, notebook_id: String) {
         /// Name of the action; required.
         pub action: String,
         /// The notebook; required.

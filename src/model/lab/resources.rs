@@ -8,7 +8,7 @@ record! {
     #[patch(ResourcesPatch = "What an update changes in the resources.")]
     #[patch(ResourcesPatch(assets(Patch<ResourcePatch>), duts(Patch<ResourcePatch>), fixtures(Patch<ResourcePatch>)))]
     #[patch(ResourcesPatch(systems(Patch<SystemResourcePatch>)))]
-    pub struct ResourcesDefinition {
+    pub struct ResourcesDefinition new() {
         /// Assets.
         pub assets: Option<ResourceDefinition>,
         /// Devices under test.
@@ -23,7 +23,7 @@ record! {
     #[patch(ResourcePatch = "What an update changes in one group.")]
     #[patch(ResourcePatch(selections(own, "The resources that are reserved: appended or replaced.")))]
     #[patch(ResourcePatch(filter = "Which resources qualify."))]
-    pub struct ResourceDefinition {
+    pub struct ResourceDefinition new() {
         /// The resources that are reserved.
         pub selections: Option<Vec<ResourceSelectionDefinition>>,
         /// Which resources qualify: opaque text, stored and never evaluated.
@@ -32,7 +32,7 @@ record! {
 
     /// One reserved resource.
     #[fields(id, target_location_id, target_system_id, target_parent_id)]
-    pub struct ResourceSelectionDefinition {
+    pub struct ResourceSelectionDefinition new() {
         /// The resource.
         pub id: Option<String>,
         /// The location that it moves to.
@@ -47,7 +47,7 @@ record! {
     #[patch(SystemResourcePatch = "What an update changes in the group of systems.")]
     #[patch(SystemResourcePatch(selections(own, "The systems that are reserved: appended or replaced.")))]
     #[patch(SystemResourcePatch(filter = "Which systems qualify."))]
-    pub struct SystemResourceDefinition {
+    pub struct SystemResourceDefinition new() {
         /// The systems that are reserved.
         pub selections: Option<Vec<SystemResourceSelectionDefinition>>,
         /// Which systems qualify: opaque text, stored and never evaluated.
@@ -56,7 +56,7 @@ record! {
 
     /// One reserved system.
     #[fields(id, target_location_id)]
-    pub struct SystemResourceSelectionDefinition {
+    pub struct SystemResourceSelectionDefinition new() {
         /// The system.
         pub id: Option<String>,
         /// The location that it moves to.
@@ -64,7 +64,7 @@ record! {
     }
 
     /// What scheduling reserves.
-    patch pub struct ScheduleResourcesDefinition {
+    patch pub struct ScheduleResourcesDefinition new() {
         /// Assets.
         pub assets: Patch<ScheduleResourceDefinition>,
         /// Devices under test.
@@ -76,13 +76,13 @@ record! {
     }
 
     /// What scheduling reserves in one group.
-    patch pub struct ScheduleResourceDefinition {
+    patch pub struct ScheduleResourceDefinition new() {
         /// The resources that are reserved: appended or replaced.
         pub selections: Patch<Vec<ResourceSelectionDefinition>>,
     }
 
     /// What scheduling reserves in the group of systems.
-    patch pub struct ScheduleSystemResourceDefinition {
+    patch pub struct ScheduleSystemResourceDefinition new() {
         /// The systems that are reserved: appended or replaced.
         pub selections: Patch<Vec<SystemResourceSelectionDefinition>>,
     }
@@ -91,7 +91,7 @@ record! {
     #[patch(TemplateResourcesPatch = "What an update changes in a template's resources.")]
     #[patch(TemplateResourcesPatch(assets(Patch<TemplateResourcePatch>), duts(Patch<TemplateResourcePatch>)))]
     #[patch(TemplateResourcesPatch(fixtures(Patch<TemplateResourcePatch>), systems(Patch<TemplateResourcePatch>)))]
-    pub struct TemplateResourcesDefinition {
+    pub struct TemplateResourcesDefinition new() {
         /// Assets.
         pub assets: Option<TemplateResourceDefinition>,
         /// Devices under test.
@@ -105,7 +105,7 @@ record! {
     /// One group of a template's resources.
     #[patch(TemplateResourcePatch = "What an update changes in one group of a template's resources.")]
     #[patch(TemplateResourcePatch(filter = "Which resources qualify."))]
-    pub struct TemplateResourceDefinition {
+    pub struct TemplateResourceDefinition new() {
         /// Which resources qualify: opaque text, stored and never evaluated.
         pub filter: Option<String>,
     }

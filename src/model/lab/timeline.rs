@@ -8,7 +8,7 @@ record! {
     /// When the work may start, when it is due, how long it takes.
     #[patch(TimelinePatch = "What an update changes in a timeline.")]
     #[patch(TimelinePatch(earliest_start_date_time, due_date_time, estimated_duration_in_seconds))]
-    pub struct TimelineDefinition {
+    pub struct TimelineDefinition new() {
         /// Not before.
         pub earliest_start_date_time: Option<DateTime<Utc>>,
         /// To be closed by.
@@ -20,7 +20,7 @@ record! {
     /// The timeline of a template: an estimate.
     #[patch(TemplateTimelinePatch = "What an update changes in the timeline of a template.")]
     #[patch(TemplateTimelinePatch(estimated_duration_in_seconds))]
-    pub struct TemplateTimelineDefinition {
+    pub struct TemplateTimelineDefinition new() {
         /// Estimate for the work items made from the template.
         pub estimated_duration_in_seconds: Option<i64>,
     }
@@ -28,7 +28,7 @@ record! {
     /// When the work is planned.
     #[patch(SchedulePatch = "What scheduling changes in a schedule.")]
     #[patch(SchedulePatch(planned_start_date_time, planned_end_date_time, planned_duration_in_seconds))]
-    pub struct ScheduleDefinition {
+    pub struct ScheduleDefinition new() {
         /// Start.
         pub planned_start_date_time: Option<DateTime<Utc>>,
         /// End.

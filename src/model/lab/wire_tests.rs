@@ -161,7 +161,7 @@ fn bodies_without_a_required_member_are_refused_by_its_name() {
     missing::<DeleteWorkItemTemplatesRequest>("ids");
     missing::<UpdateTestPlansRequest>("testPlans");
     missing::<ScheduleTestPlansRequest>("testPlans");
-    assert!(crate::from_json::<crate::ExecuteWorkItemRequest>(b"{}").is_err());
+    assert!(crate::from_json::<crate::bodies::ExecuteWorkItemRequest>(b"{}").is_err());
 }
 
 #[test]

@@ -38,7 +38,7 @@ record! {
     }
 
     /// A query for products.
-    wire pub struct QueryProductsRequest {
+    wire pub struct QueryProductsRequest new() {
         /// Filter; all products when absent.
         pub filter: Option<String>,
         /// What `@0`, `@1`, … in the filter stand for: texts, integers, numbers, Booleans or null.
@@ -68,7 +68,7 @@ record! {
     }
 
     /// A query for the distinct values of a field.
-    wire pub struct QueryProductValuesRequest {
+    wire pub struct QueryProductValuesRequest new() {
         /// The field; required.
         pub field: Option<ProductField>,
         /// Which products to look at; all when absent.

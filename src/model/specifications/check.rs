@@ -112,7 +112,7 @@ impl Specification {
     /// The limits themselves are outside. The unit of the value has to be that of the specification.
     ///
     /// ```
-    /// use stationdb::{ConditionPoint, LimitSide, Specification, Verdict};
+    /// use stationdb::specifications::{ConditionPoint, LimitSide, Specification, Verdict};
     ///
     /// // The gain of an amplifier over temperature and supply.
     /// let gain: Specification = serde_json::from_str(

@@ -23,7 +23,7 @@ wire_enum! {
 
 record! {
     /// A range of a numeric condition; integers and floats stay what they were.
-    pub struct ConditionRange {
+    pub struct ConditionRange new() {
         /// Lower end, included; open when absent.
         pub min: Option<Number>,
         /// Upper end, included; open when absent.
@@ -33,7 +33,7 @@ record! {
     }
 
     /// The value of a numeric condition; `range` and `discrete` may both be there.
-    pub struct NumericConditionValue {
+    pub struct NumericConditionValue new() {
         /// `NUMERIC`, unless a projection dropped it.
         pub condition_type: Option<ConditionType>,
         /// Ranges.
@@ -45,7 +45,7 @@ record! {
     }
 
     /// The value of a textual condition.
-    pub struct StringConditionValue {
+    pub struct StringConditionValue new() {
         /// `STRING`, unless a projection dropped it.
         pub condition_type: Option<ConditionType>,
         /// Texts.
@@ -54,7 +54,7 @@ record! {
 
     /// A condition.
     #[fields(name, unit(get(unit), of(String)), condition_type(get(condition_type)))]
-    pub struct Condition {
+    pub struct Condition new() {
         /// Name, such as `Temperature`.
         pub name: Option<String>,
         /// Value.
@@ -256,7 +256,7 @@ fn number_text(number: Number) -> String {
 /// Conditions without a name or a value are left out.
 ///
 /// ```
-/// use stationdb::{Condition, condition_summary};
+/// use stationdb::specifications::{Condition, condition_summary};
 ///
 /// let conditions: Vec<Condition> = serde_json::from_str(
 ///     r#"[{"name": "Temperature", "value": {"range": [{"min": -25, "max": 85, "step": 20}], "unit": "C"}}]"#,

@@ -12,13 +12,13 @@ use crate::value::wire::record;
 
 record! {
     /// Specifications to create.
-    wire pub struct CreateSpecificationsRequest {
+    wire pub struct CreateSpecificationsRequest new() {
         /// The specifications.
         pub specs: Option<Vec<CreateSpecificationRequest>>,
     }
 
     /// Specifications to update.
-    wire pub struct UpdateSpecificationsRequest {
+    wire pub struct UpdateSpecificationsRequest new() {
         /// The changes.
         pub specs: Option<Vec<UpdateSpecificationRequest>>,
     }
@@ -90,7 +90,7 @@ record! {
     }
 
     /// A query for specifications.
-    wire pub struct QuerySpecificationsRequest {
+    wire pub struct QuerySpecificationsRequest new() {
         /// The products to look in; required.
         pub product_ids: Vec<String>,
         /// Filter; all specifications of the products when absent. There are no substitutions.

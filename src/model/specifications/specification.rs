@@ -34,7 +34,7 @@ wire_enum! {
 
 record! {
     /// Limits of a measured value, which has to lie strictly between `min` and `max`.
-    pub struct SpecificationLimit {
+    pub struct SpecificationLimit new() {
         /// The value has to be greater.
         pub min: Option<f64>,
         /// What is expected; not judged.

@@ -65,7 +65,7 @@ pub(crate) fn column(name: &str, data_type: DataType, column_type: ColumnType) -
 record! {
     /// A column of a table.
     #[fields(name)]
-    pub struct Column requires(name, data_type) {
+    pub struct Column new(name: String, data_type: DataType) requires(name, data_type) {
         /// Name, unique in the table; compared exactly.
         pub name: String,
         /// Type of the values.
@@ -97,7 +97,7 @@ record! {
     }
 
     /// Rows to append, and whether they are the last.
-    wire pub struct AppendTableDataRequest {
+    wire pub struct AppendTableDataRequest new() {
         /// The rows; may be absent when `end_of_data` is true.
         pub frame: Option<DataFrame>,
         /// Whether no further appends will be accepted.
@@ -129,7 +129,7 @@ wire_enum! {
 
 record! {
     /// A test of one column.
-    wire pub struct ColumnFilter requires(column, operation) {
+    wire pub struct ColumnFilter new(column: String, operation: FilterOperation) requires(column, operation) {
         /// Column to test; need not be returned.
         pub column: String,
         /// How to compare.
@@ -139,7 +139,7 @@ record! {
     }
 
     /// One column of an order.
-    wire pub struct ColumnOrderBy requires(column) {
+    wire pub struct ColumnOrderBy new(column: String) requires(column) {
         /// Column to sort by; need not be returned.
         pub column: String,
         /// Largest first; nulls come last either way.
@@ -147,7 +147,7 @@ record! {
     }
 
     /// What `get_table_data` returns of a table.
-    wire pub struct GetTableDataRequest {
+    wire pub struct GetTableDataRequest new() {
         /// Columns to return, in this order, each once; all when absent or empty. At most 10,000 entries.
         pub columns: Option<Vec<String>>,
         /// Columns to sort by; later ones break ties, and one that is there again decides nothing. The order of the index
@@ -162,7 +162,7 @@ record! {
     }
 
     /// What `query_table_data` returns of a table.
-    wire pub struct QueryTableDataRequest {
+    wire pub struct QueryTableDataRequest new() {
         /// Columns to return, in this order, each once; all when absent or empty. At most 10,000 entries.
         pub columns: Option<Vec<String>>,
         /// Tests that a row must pass, all of them; at most 10,000.
@@ -201,7 +201,7 @@ wire_enum! {
 
 record! {
     /// What `export_table_data` writes of a table.
-    wire pub struct ExportTableDataRequest requires(response_format) {
+    wire pub struct ExportTableDataRequest new(response_format: ExportFormat) requires(response_format) {
         /// Columns to write, in this order, each once; all when absent or empty. At most 10,000 entries.
         pub columns: Option<Vec<String>>,
         /// Tests that a row must pass, all of them; at most 10,000.
@@ -218,7 +218,7 @@ record! {
     }
 
     /// What `scan` streams of a table.
-    wire pub struct ScanRequest {
+    wire pub struct ScanRequest new() {
         /// Columns to return, in this order, each once; all when absent or empty. At most 10,000 entries.
         pub columns: Option<Vec<String>>,
         /// Tests that a row must pass, all of them; at most 10,000.
@@ -255,7 +255,7 @@ wire_enum! {
 
 record! {
     /// How a decimated read thins out the rows.
-    wire pub struct DecimationOptions {
+    wire pub struct DecimationOptions new(method: DecimationMethod) {
         /// Column of the axis; the index column when absent. Numeric types only.
         pub x_column: Option<String>,
         /// Columns whose extremes are kept; required for all methods but LOSSY. Numeric types only. One that is there again
@@ -270,7 +270,7 @@ record! {
     }
 
     /// What `query_decimated_data` returns of a table.
-    wire pub struct QueryDecimatedDataRequest {
+    wire pub struct QueryDecimatedDataRequest new() {
         /// Columns to return, in this order, each once; all when absent or empty. At most 10,000 entries.
         pub columns: Option<Vec<String>>,
         /// Tests that a row must pass before it takes part, all of them; at most 10,000.

@@ -5,7 +5,7 @@ use crate::value::wire::record;
 
 record! {
     /// Where imported rows go, and how they are read.
-    wire pub struct ImportTableRequest {
+    wire pub struct ImportTableRequest new() {
         /// Table to append to; a new one is created when absent.
         pub id: Option<String>,
         /// The new table. Without columns, or when absent, they are inferred.

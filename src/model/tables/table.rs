@@ -107,7 +107,7 @@ impl TableMetadata {
 
 record! {
     /// A table to create.
-    wire pub struct CreateTableRequest {
+    wire pub struct CreateTableRequest new(columns: Vec<Column>) {
         /// Columns; exactly one is the index.
         pub columns: Vec<Column>,
         /// Display name; the id of the table when absent or empty.
@@ -121,7 +121,7 @@ record! {
     }
 
     /// New column properties; a null value removes the key.
-    wire pub struct ColumnMetadataPatch requires(name, properties) {
+    wire pub struct ColumnMetadataPatch new(name: String) requires(name, properties) {
         /// Name of an existing column.
         pub name: String,
         /// What to merge into its properties.
@@ -129,7 +129,7 @@ record! {
     }
 
     /// Changes of one table; absent members stay as they are.
-    patch pub struct ModifyTableRequest {
+    patch pub struct ModifyTableRequest new() {
         /// The revision that the table shall get: the current one plus 1.
         pub metadata_revision: Patch<i64>,
         /// New name; null resets it to the id.
@@ -145,7 +145,7 @@ record! {
     }
 
     /// Changes of one table of a batch; absent and null members stay as they are.
-    wire pub struct TableMetadataModification requires(id) {
+    wire pub struct TableMetadataModification new(id: String) requires(id) {
         /// Id of the table.
         pub id: String,
         /// The revision that the table shall get: the current one plus 1.
@@ -161,7 +161,7 @@ record! {
     }
 
     /// Changes of several tables, each listed once.
-    wire pub struct ModifyTablesRequest requires(tables) {
+    wire pub struct ModifyTablesRequest new(tables: Vec<TableMetadataModification>) requires(tables) {
         /// The changes.
         pub tables: Vec<TableMetadataModification>,
         /// Whether given properties replace the stored ones instead of being merged.
@@ -191,7 +191,7 @@ record! {
 
 record! {
     /// Which tables to list.
-    wire pub struct ListTablesRequest {
+    wire pub struct ListTablesRequest new() {
         /// Tables of a page; 1000 when absent, at most 1000.
         pub take: Option<i64>,
         /// Only these ids.
@@ -207,7 +207,7 @@ record! {
     }
 
     /// Which tables to find.
-    wire pub struct QueryTablesRequest {
+    wire pub struct QueryTablesRequest new() {
         /// Filter expression; everything when absent or empty.
         pub filter: Option<String>,
         /// Values of `@0`, `@1`, …

@@ -17,7 +17,7 @@ record! {
     }
 
     /// An update of test plans.
-    wire pub struct UpdateTestPlansRequest requires(test_plans) {
+    wire pub struct UpdateTestPlansRequest new(test_plans: Vec<UpdateTestPlanRequest>) requires(test_plans) {
         /// The changes, applied in order.
         pub test_plans: Vec<UpdateTestPlanRequest>,
         /// Whether arrays and maps are replaced (`true`) or appended to and merged (absent, `false`).
@@ -25,7 +25,7 @@ record! {
     }
 
     /// Scheduling of test plans.
-    wire pub struct ScheduleTestPlansRequest requires(test_plans) {
+    wire pub struct ScheduleTestPlansRequest new(test_plans: Vec<ScheduleTestPlanRequest>) requires(test_plans) {
         /// The changes, applied in order.
         pub test_plans: Vec<ScheduleTestPlanRequest>,
         /// Whether the fixtures are replaced (`true`) or appended to (absent, `false`).
@@ -79,7 +79,7 @@ record! {
     }
 
     /// A query of test plans.
-    wire pub struct QueryTestPlansRequest {
+    wire pub struct QueryTestPlansRequest new() {
         /// Filter expression; everything when absent or blank.
         pub filter: Option<String>,
         /// Values for `@0`, `@1` and so on: Boolean, integer, string or null.

@@ -42,7 +42,7 @@ record! {
     }
 
     /// A query of test plan templates.
-    wire pub struct QueryTestPlanTemplatesRequest {
+    wire pub struct QueryTestPlanTemplatesRequest new() {
         /// Filter expression; everything when absent or blank.
         pub filter: Option<String>,
         /// Values for `@0`, `@1` and so on: Boolean, integer, string or null.

@@ -16,7 +16,7 @@ record! {
     }
 
     /// An update of work items.
-    wire pub struct UpdateWorkItemsRequest requires(work_items) {
+    wire pub struct UpdateWorkItemsRequest new(work_items: Vec<UpdateWorkItemRequest>) requires(work_items) {
         /// The changes, applied in order.
         pub work_items: Vec<UpdateWorkItemRequest>,
         /// Whether arrays and maps are replaced (`true`) or appended to and merged (absent, `false`).
@@ -24,7 +24,7 @@ record! {
     }
 
     /// Scheduling of work items.
-    wire pub struct ScheduleWorkItemsRequest requires(work_items) {
+    wire pub struct ScheduleWorkItemsRequest new(work_items: Vec<ScheduleWorkItemRequest>) requires(work_items) {
         /// The changes, applied in order.
         pub work_items: Vec<ScheduleWorkItemRequest>,
         /// Whether selections are replaced (`true`) or appended to (absent, `false`).
@@ -79,7 +79,7 @@ record! {
     }
 
     /// A query of work items.
-    wire pub struct QueryWorkItemsRequest {
+    wire pub struct QueryWorkItemsRequest new() {
         /// Filter expression; everything when absent or blank.
         pub filter: Option<String>,
         /// Values for `@0`, `@1` and so on: Boolean, integer, string or null.

@@ -17,7 +17,8 @@ record! {
     }
 
     /// An update of templates.
-    wire pub struct UpdateWorkItemTemplatesRequest requires(work_item_templates) {
+    wire pub struct UpdateWorkItemTemplatesRequest new(work_item_templates: Vec<UpdateWorkItemTemplateRequest>)
+    requires(work_item_templates) {
         /// The changes, applied in order.
         pub work_item_templates: Vec<UpdateWorkItemTemplateRequest>,
         /// Whether arrays and maps are replaced (`true`) or appended to and merged (absent, `false`).
@@ -62,7 +63,7 @@ record! {
     }
 
     /// A query of work item templates.
-    wire pub struct QueryWorkItemTemplatesRequest {
+    wire pub struct QueryWorkItemTemplatesRequest new() {
         /// Filter expression; everything when absent or blank.
         pub filter: Option<String>,
         /// Values for `@0`, `@1` and so on: Boolean, integer, string or null.

@@ -45,7 +45,7 @@ pub(in crate::services) fn query(
     let open = |descending: bool| {
         let fingerprint = fingerprint(request, descending);
         let position = token::open(token_key, &fingerprint, request.continuation_token.as_deref())?;
-        Ok((descending, fingerprint, position))
+        Ok::<_, Error>((descending, fingerprint, position))
     };
     // The order is inside the token: a request that names none goes on in that of its first page.
     let (descending, fingerprint, position) = match open(descending) {

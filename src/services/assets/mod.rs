@@ -12,16 +12,18 @@ use chrono::{DateTime, Utc};
 
 use crate::error::{Error, Result};
 use crate::model::{
-    Asset, AssetSummary, AssetUtilizationHistoryResponse, CreateAssetRequest, CreateAssetsPartialSuccess,
-    DeleteAssetsResponse, LinkFilesPartialSuccessResponse, QueryAssetUtilizationHistoryRequest, QueryAssetsRequest,
-    QueryAssetsResponse, Resource, StartUtilizationPartialSuccess, StartUtilizationRequest, SystemConnection,
-    UpdateAssetRequest, UpdateAssetsPartialSuccess, UpdateUtilizationPartialSuccess, VendorPrefix,
+    Asset, AssetId, AssetSummary, AssetUtilizationHistoryResponse, CreateAssetRequest, CreateAssetsPartialSuccess,
+    DeleteAssetsResponse, FileId, LinkFilesPartialSuccessResponse, QueryAssetUtilizationHistoryRequest,
+    QueryAssetsRequest, QueryAssetsResponse, Resource, StartUtilizationPartialSuccess, StartUtilizationRequest,
+    SystemConnection, UpdateAssetRequest, UpdateAssetsPartialSuccess, UpdateUtilizationPartialSuccess, VendorPrefix,
 };
 use crate::services::batch::{self, Umbrella};
+use crate::services::declare::service;
 use crate::services::lists;
-use crate::session::{Access, OrderTerm, Plan, Query, Settings, What};
+use crate::session::{Access, Handle, OrderTerm, Plan, Query, Settings, What};
 use crate::value::{Env, limits};
 
+service! {
 /// Instruments, devices under test, fixtures and systems: what they are, where they are, how their calibration stands,
 /// and what they are used for.
 ///
@@ -48,8 +50,9 @@ pub trait AssetService {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let dir = tempfile::tempdir()?;
     /// use std::sync::Arc;
-    /// use stationdb::{
-    ///     AssetService, CalibrationStatus, CreateAssetRequest, Identity, ManualClock, QueryAssetsRequest, StoreOptions,
+    /// use stationdb::{Identity, ManualClock, StoreOptions};
+    /// use stationdb::assets::{
+    ///     AssetService, CalibrationStatus, CreateAssetRequest, QueryAssetsRequest,
     /// };
     ///
     /// let clock = Arc::new(ManualClock::new("2024-03-01T08:00:00Z".parse()?));
@@ -82,19 +85,46 @@ pub trait AssetService {
     ///
     /// # Errors
     /// `NotFound` when there is none, or none that the caller may see.
-    fn get_asset(&self, id: &str) -> Result<Asset>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.get_asset(&id)?.model_name.as_deref(), Some("PXI-4071"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    ///
+    /// An id of another kind is refused by the compiler:
+    ///
+    /// ```compile_fail,E0308
+    #[doc = include_str!("example.txt")]
+    /// session.get_asset(&stationdb::products::ProductId::from("1"))?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn get_asset(&self, id: &AssetId) -> Result<Asset>;
 
     /// One page of the assets that match; in order of creation unless another is asked for.
     ///
     /// # Errors
     /// `InvalidArgument` for a fault in the filter, with its position, for a negative skip, and for a take below -1 or
     /// above 1000.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let page = session.query_assets(QueryAssetsRequest::new().filter("ModelName == \"PXI-4071\""))?;
+    /// assert_eq!(page.assets.unwrap_or_default().len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_assets(&self, query: QueryAssetsRequest) -> Result<QueryAssetsResponse>;
 
     /// How a query is answered, and what it touched.
     ///
     /// # Errors
     /// As [`AssetService::query_assets`].
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// println!("{}", session.explain_query_assets(QueryAssetsRequest::new())?);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn explain_query_assets(&self, query: QueryAssetsRequest) -> Result<Plan>;
 
     /// Updates up to 1000 assets, each found by its id, or by its identity when there is no id; none is created.
@@ -104,6 +134,13 @@ pub trait AssetService {
     /// In the answer, for each item: `NotFound`, `PermissionDenied`, `Conflict` when the asset is said to have left a
     /// place that it is not in, and as in [`AssetService::create_assets`]. For the call: `LimitExceeded` above 1000
     /// items, and what the disk answers.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let change = UpdateAssetRequest::new().id(id).name("DMM 1");
+    /// assert_eq!(session.update_assets(vec![change])?.failed, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn update_assets(&self, assets: Vec<UpdateAssetRequest>) -> Result<UpdateAssetsPartialSuccess>;
 
     /// Deletes up to 1000 assets with their utilization history.
@@ -111,7 +148,13 @@ pub trait AssetService {
     /// # Errors
     /// In the answer, for each id: `NotFound`, `PermissionDenied`. For the call: `LimitExceeded` above 1000 ids, and what
     /// the disk answers.
-    fn delete_assets(&self, ids: Vec<String>) -> Result<DeleteAssetsResponse>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.delete_assets(vec![id])?.failed, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn delete_assets(&self, ids: Vec<AssetId>) -> Result<DeleteAssetsResponse>;
 
     /// Links up to 1000 files to an asset; `None` when all are linked. The files need not exist, and a file that is
     /// linked already counts as linked.
@@ -119,13 +162,25 @@ pub trait AssetService {
     /// # Errors
     /// In the answer, for each file: `InvalidArgument` for a blank id, `LimitExceeded` when the asset would have more than
     /// 1000 files. For the call: `NotFound` for an unknown asset, `PermissionDenied`, `LimitExceeded` above 1000 ids.
-    fn link_files(&self, asset_id: &str, file_ids: Vec<String>) -> Result<Option<LinkFilesPartialSuccessResponse>>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.link_files(&id, vec!["report".into()])?, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn link_files(&self, asset_id: &AssetId, file_ids: Vec<FileId>) -> Result<Option<LinkFilesPartialSuccessResponse>>;
 
     /// Takes the link to a file from an asset; one that is not linked is no error.
     ///
     /// # Errors
     /// `NotFound` for an unknown asset, `PermissionDenied`.
-    fn unlink_file(&self, asset_id: &str, file_id: &str) -> Result<()>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.unlink_file(&id, &"report".into())?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn unlink_file(&self, asset_id: &AssetId, file_id: &FileId) -> Result<()>;
 
     /// Starts the use of up to 100 assets under one utilization identifier.
     ///
@@ -133,12 +188,25 @@ pub trait AssetService {
     /// In the answer, for each asset: `NotFound` for an identity that no asset has, `InvalidArgument` for an incomplete
     /// one, `Conflict` when the asset already has a record under this identifier. For the call: `LimitExceeded` above 100
     /// assets, and what the disk answers.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.start_utilization(start)?.failed, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn start_utilization(&self, request: StartUtilizationRequest) -> Result<StartUtilizationPartialSuccess>;
 
     /// Gives a sign of life for all running records of these utilization identifiers; `timestamp` replaces the clock.
     ///
     /// # Errors
     /// In the answer, for each identifier: `NotFound`, `Conflict` when all its records have ended.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.start_utilization(start)?;
+    /// assert_eq!(session.utilization_heartbeat(vec!["run-1".to_owned()], None)?.failed, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn utilization_heartbeat(
         &self,
         ids: Vec<String>,
@@ -150,6 +218,13 @@ pub trait AssetService {
     /// # Errors
     /// In the answer, for each identifier: `NotFound`, `Conflict` when all its records have ended, `InvalidArgument` when
     /// the end lies before the start.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.start_utilization(start)?;
+    /// assert_eq!(session.end_utilization(vec!["run-1".to_owned()], None)?.failed, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn end_utilization(
         &self,
         ids: Vec<String>,
@@ -162,6 +237,14 @@ pub trait AssetService {
     /// # Errors
     /// `InvalidArgument` for a fault in one of the filters, a range that ends before it starts, a negative take, or a
     /// faulty token.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.start_utilization(start)?;
+    /// let history = session.query_asset_utilization_history(QueryAssetUtilizationHistoryRequest::new())?;
+    /// assert_eq!(history.asset_utilizations.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_asset_utilization_history(
         &self,
         query: QueryAssetUtilizationHistoryRequest,
@@ -171,6 +254,12 @@ pub trait AssetService {
     ///
     /// # Errors
     /// As [`AssetService::query_asset_utilization_history`].
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// println!("{}", session.explain_query_asset_utilization_history(QueryAssetUtilizationHistoryRequest::new())?);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn explain_query_asset_utilization_history(&self, query: QueryAssetUtilizationHistoryRequest) -> Result<Plan>;
 
     /// The ids of the assets in use now: with a running record whose last sign of life, start included, is younger than
@@ -178,12 +267,25 @@ pub trait AssetService {
     ///
     /// # Errors
     /// What the disk answers.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.start_utilization(start)?;
+    /// assert_eq!(session.assets_in_use()?, [id.as_str()]);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn assets_in_use(&self) -> Result<Vec<String>>;
 
     /// Counts over all visible assets at this moment.
     ///
     /// # Errors
     /// What the disk answers.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.asset_summary()?.total, 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn asset_summary(&self) -> Result<AssetSummary>;
 
     /// For the host: reports the connection of a system, which all assets in it show from now on; `None` for unknown.
@@ -192,10 +294,17 @@ pub trait AssetService {
     /// # Errors
     /// `InvalidArgument` for a blank system; `PermissionDenied` unless the caller may update assets in every workspace,
     /// since the system may have assets in any.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.set_system_connection("station-1", Some(SystemConnection::Connected))?, 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn set_system_connection(&self, minion_id: &str, connection: Option<SystemConnection>) -> Result<u64>;
 }
+}
 
-impl<A: Access> AssetService for A {
+impl AssetService for Handle<'_, '_> {
     fn create_assets(&self, assets: Vec<CreateAssetRequest>) -> Result<CreateAssetsPartialSuccess> {
         batch::check_len("assets", assets.len(), limits::BATCH_ITEMS)?;
         self.write(move |draft| {
@@ -210,7 +319,7 @@ impl<A: Access> AssetService for A {
         })
     }
 
-    fn get_asset(&self, id: &str) -> Result<Asset> {
+    fn get_asset(&self, id: &AssetId) -> Result<Asset> {
         self.read(|view| {
             let asset = view.get::<Asset>(id)?.ok_or_else(|| store::not_found(id))?;
             Ok(asset.read_at(&view.env()))
@@ -249,7 +358,7 @@ impl<A: Access> AssetService for A {
         })
     }
 
-    fn delete_assets(&self, ids: Vec<String>) -> Result<DeleteAssetsResponse> {
+    fn delete_assets(&self, ids: Vec<AssetId>) -> Result<DeleteAssetsResponse> {
         batch::check_len("asset ids", ids.len(), limits::BATCH_ITEMS)?;
         self.write(move |draft| {
             let mut outcome = batch::run(Umbrella::FILES_AND_ASSETS, batch::distinct(ids), |_, id| {
@@ -263,7 +372,7 @@ impl<A: Access> AssetService for A {
         })
     }
 
-    fn link_files(&self, asset_id: &str, file_ids: Vec<String>) -> Result<Option<LinkFilesPartialSuccessResponse>> {
+    fn link_files(&self, asset_id: &AssetId, file_ids: Vec<FileId>) -> Result<Option<LinkFilesPartialSuccessResponse>> {
         batch::check_len("file ids", file_ids.len(), limits::BATCH_ITEMS)?;
         let asset_id = asset_id.to_owned();
         self.write(move |draft| {
@@ -284,13 +393,13 @@ impl<A: Access> AssetService for A {
         })
     }
 
-    fn unlink_file(&self, asset_id: &str, file_id: &str) -> Result<()> {
+    fn unlink_file(&self, asset_id: &AssetId, file_id: &FileId) -> Result<()> {
         let (asset_id, file_id) = (asset_id.to_owned(), file_id.to_owned());
         self.write(move |draft| {
             let mut asset = draft.get::<Asset>(&asset_id)?.ok_or_else(|| store::not_found(&asset_id))?;
             let linked = asset.file_ids.get_or_insert_default();
             let count = linked.len();
-            linked.retain(|linked| *linked != file_id);
+            linked.retain(|linked| linked.as_str() != file_id.as_str());
             if linked.len() == count {
                 return Ok(());
             }
@@ -362,6 +471,25 @@ pub(in crate::services) fn vendor_names(settings: &Settings) -> Vec<(String, &'s
     VendorPrefix::new(&settings.vendor_prefix)
         .map(|vendor| vec![(vendor.property(), "isVendorAsset")])
         .unwrap_or_default()
+}
+
+/// The page after `token` and whether another one follows, for the iterator over all pages.
+pub(in crate::services) fn page(
+    access: &impl Access,
+    query: &QueryAssetsRequest,
+    token: &mut Option<String>,
+) -> Result<(Vec<Asset>, bool)> {
+    let before = token.take();
+    let mut plan = to_query(query, access.context().settings())?;
+    plan.continue_after(before.as_deref());
+    let projection = lists::distinct("projection", query.projection.as_deref().unwrap_or_default())?;
+    access.read(|view| {
+        let page = view.query::<Asset>(&plan)?;
+        let env = view.env();
+        *token = page.continuation_token;
+        let assets = page.items.into_iter().map(|asset| asset.read_at(&env).project(&projection));
+        Ok((assets.collect(), token.is_some()))
+    })
 }
 
 fn to_query<'q>(request: &'q QueryAssetsRequest, settings: &Settings) -> Result<Query<'q>> {

@@ -319,14 +319,14 @@ fn deletes_answer_with_a_record_always() {
     let store = TestStore::new();
     let session = store.session();
     let id = create_one(&session, request("1")).id.unwrap().to_string();
-    let answer = session.delete_assets(vec![id.clone(), id.clone(), "x".into()]).unwrap();
+    let answer = session.delete_assets(vec![id.clone().into(), id.clone().into(), "x".into()]).unwrap();
     assert_eq!((answer.ids, answer.failed), (Some(vec![id.clone()]), Some(vec!["x".to_owned()])));
     let inner = &answer.error.unwrap().inner_errors[0];
     assert_eq!((inner.code, inner.resource_type.as_deref()), (Some(-253_426), Some("AssetEntry")));
     let answer = session.delete_assets(vec![]).unwrap();
     assert_eq!((answer.ids, answer.failed, answer.error), (Some(vec![]), None, None));
-    assert_eq!(session.get_asset(&id).unwrap_err().kind(), ErrorKind::NotFound);
-    assert_eq!(session.delete_assets(vec![id; 1001]).unwrap_err().kind(), ErrorKind::LimitExceeded);
+    assert_eq!(session.get_asset(&id.as_str().into()).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(session.delete_assets(vec![id.into(); 1001]).unwrap_err().kind(), ErrorKind::LimitExceeded);
     assert_eq!(create(&session, vec![request("1")]).assets.unwrap().len(), 1);
 }
 
@@ -338,10 +338,11 @@ fn files_are_linked_once_and_unlinked() {
     let id = asset.id.clone().unwrap();
     let ids = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
     store.clock.advance_ms(1000);
-    assert_eq!(session.link_files(&id, ids(&["f1", "f2"])).unwrap(), None);
+    assert_eq!(session.link_files(&id, ids(&["f1", "f2"]).into_iter().map(Into::into).collect()).unwrap(), None);
     let linked = session.get_asset(&id).unwrap();
     assert!(linked.last_updated_timestamp > asset.last_updated_timestamp);
-    let answer = session.link_files(&id, ids(&["f2", " ", "f3"])).unwrap().unwrap();
+    let answer =
+        session.link_files(&id, ids(&["f2", " ", "f3"]).into_iter().map(Into::into).collect()).unwrap().unwrap();
     assert_eq!((answer.succeeded, answer.failed), (Some(ids(&["f2", "f3"])), Some(ids(&[" "]))));
     let inner = &answer.error.unwrap().inner_errors[0];
     assert_eq!(
@@ -349,17 +350,23 @@ fn files_are_linked_once_and_unlinked() {
         (Some(-254_806), Some("Asset"), &ids(&[" "]))
     );
     assert_eq!(session.get_asset(&id).unwrap().file_ids, Some(ids(&["f1", "f2", "f3"])));
-    let answer = session.link_files(&id, ids(&[""])).unwrap().unwrap();
+    let answer = session.link_files(&id, ids(&[""]).into_iter().map(Into::into).collect()).unwrap().unwrap();
     assert_eq!((answer.succeeded, answer.failed.unwrap().len()), (Some(vec![]), 1));
-    session.unlink_file(&id, "f2").unwrap();
-    session.unlink_file(&id, "f9").unwrap();
+    session.unlink_file(&id, &"f2".into()).unwrap();
+    session.unlink_file(&id, &"f9".into()).unwrap();
     assert_eq!(session.get_asset(&id).unwrap().file_ids, Some(ids(&["f1", "f3"])));
     let many: Vec<String> = (0..1000).map(|n| n.to_string()).collect();
-    let answer = session.link_files(&id, many.clone()).unwrap().unwrap();
+    let answer = session.link_files(&id, many.clone().into_iter().map(Into::into).collect()).unwrap().unwrap();
     assert_eq!((answer.succeeded.unwrap().len(), answer.failed.unwrap()), (998, ids(&["998", "999"])));
-    assert_eq!(session.link_files("x", many).unwrap_err().api_error().code, Some(-253_426));
-    assert_eq!(session.unlink_file("x", "f").unwrap_err().kind(), ErrorKind::NotFound);
-    assert_eq!(session.link_files(&id, ids(&["f"; 1001])).unwrap_err().kind(), ErrorKind::LimitExceeded);
+    assert_eq!(
+        session.link_files(&"x".into(), many.into_iter().map(Into::into).collect()).unwrap_err().api_error().code,
+        Some(-253_426)
+    );
+    assert_eq!(session.unlink_file(&"x".into(), &"f".into()).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(
+        session.link_files(&id, ids(&["f"; 1001]).into_iter().map(Into::into).collect()).unwrap_err().kind(),
+        ErrorKind::LimitExceeded
+    );
 }
 
 #[test]
@@ -433,7 +440,7 @@ proptest! {
                 Step::Link(serial, file) => {
                     let stored = model.get_mut(&serial.to_string());
                     let id = stored.as_ref().and_then(|asset| asset.id.clone()).unwrap_or_default();
-                    let answer = session.link_files(&id, vec![file.to_string()]);
+                    let answer = session.link_files(&id, vec![file.to_string().into()]);
                     prop_assert_eq!(answer.is_ok(), stored.is_some());
                     if let Some(stored) = stored {
                         let files = stored.file_ids.get_or_insert_default();
@@ -445,7 +452,7 @@ proptest! {
                 Step::Delete(serial) => {
                     let removed = model.remove(&serial.to_string());
                     let id = removed.as_ref().and_then(|asset| asset.id.clone()).unwrap_or_default();
-                    let answer = session.delete_assets(vec![id.to_string()]).unwrap();
+                    let answer = session.delete_assets(vec![id.to_string().into()]).unwrap();
                     prop_assert_eq!(answer.failed.is_none(), removed.is_some());
                 }
                 Step::Reopen => {

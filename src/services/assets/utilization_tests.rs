@@ -51,7 +51,7 @@ fn a_utilization_starts_lives_and_ends() {
     assert_eq!((answer.assets_with_started_utilization, answer.failed.unwrap().len()), (Some(vec![]), 3));
     let inner = answer.error.unwrap().inner_errors;
     assert_eq!(inner[1].name.as_deref(), Some("AssetPerformanceManagement.NonExistingAssetWithIdentifier"));
-    let before = session.get_asset(assets[0].id.as_deref().unwrap()).unwrap();
+    let before = session.get_asset(&assets[0].id.as_deref().unwrap().into()).unwrap();
     assert_eq!(
         before.last_updated_timestamp, assets[0].last_updated_timestamp,
         "utilization is no change of the asset"
@@ -264,7 +264,7 @@ fn a_policy_hides_assets_and_their_use_and_refuses_items() {
     assert_eq!(guest.assets_in_use().unwrap(), [assets[0].id().to_owned()]);
     let items = history(&guest, json!({})).unwrap().asset_utilizations;
     assert_eq!(items.iter().filter_map(|item| item.asset_identifier.as_deref()).collect::<Vec<_>>(), [assets[0].id()]);
-    assert_eq!(guest.get_asset(assets[1].id()).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(guest.get_asset(&assets[1].id().into()).unwrap_err().kind(), ErrorKind::NotFound);
     // What the guest may not see exists all the same: its identity is taken.
     for refused in [in_workspace("2", "one"), in_workspace("3", "one")] {
         assert_eq!(create(&guest, vec![refused]).failed.unwrap().len(), 1);
@@ -273,11 +273,11 @@ fn a_policy_hides_assets_and_their_use_and_refuses_items() {
     assert_eq!(inner(start(&guest, Some("v"), &["1"]).error), Some(-251_009));
     assert_eq!(inner(start(&guest, Some("v"), &["2"]).error), Some(-253_426));
     assert_eq!(inner(guest.end_utilization(ids(&["u"]), None).unwrap().error), Some(-251_009));
-    let denied = guest.link_files(assets[0].id(), ids(&["f"])).unwrap_err();
+    let denied = guest.link_files(&assets[0].id().into(), vec!["f".into()]).unwrap_err();
     assert_eq!(denied.kind(), ErrorKind::PermissionDenied);
     let denied = guest.set_system_connection("station-1", Some(SystemConnection::Connected)).unwrap_err();
     assert_eq!(denied.kind(), ErrorKind::PermissionDenied);
-    assert_eq!(session.get_asset(assets[0].id()).unwrap().system_connection(), None);
+    assert_eq!(session.get_asset(&assets[0].id().into()).unwrap().system_connection(), None);
     store.assert_sound();
 }
 

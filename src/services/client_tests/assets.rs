@@ -6,11 +6,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{Client, assert_has};
+use crate::StoreOptions;
+use crate::assets::CreateAssetRequest;
 use crate::disk::MemoryDisk;
 use crate::prelude::*;
 use crate::session::{AccessPolicy, Identity, Visibility};
 use crate::value::{Action, Service, time};
-use crate::{CreateAssetRequest, StoreOptions};
 
 fn asset(serial: &str, more: Value) -> Value {
     let mut asset = json!({"modelName": "m", "vendorName": "v", "serialNumber": serial,
@@ -73,14 +74,14 @@ fn times_of_rust_callers_are_cut_to_milliseconds_like_those_of_others() {
     (calibration.date, calibration.next_custom_due_date) = (Some(exact), Some(beyond));
     request.self_calibration.as_mut().unwrap().date = Some(exact);
     let made = client.session.create_assets(vec![request]).unwrap().assets.unwrap().remove(0);
-    assert_eq!(client.session.get_asset(made.id.as_deref().unwrap()).unwrap(), made);
+    assert_eq!(client.session.get_asset(&made.id.as_deref().unwrap().into()).unwrap(), made);
     let made = serde_json::to_value(made).unwrap();
     assert_has(
         &made,
         &json!({"selfCalibration": {"date": "2024-02-01T00:00:00.001Z"},
         "externalCalibration": {"date": "2024-02-01T00:00:00.001Z", "nextCustomDueDate": "9999-12-31T23:59:59.999Z"}}),
     );
-    let again: crate::Asset = serde_json::from_value(made).unwrap();
+    let again: crate::assets::Asset = serde_json::from_value(made).unwrap();
     assert!(again.external_calibration.is_some());
 }
 

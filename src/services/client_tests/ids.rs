@@ -4,9 +4,10 @@ use serde_json::json;
 
 use super::{Client, assert_has};
 use crate::error::ErrorKind;
+use crate::files::{FileId, UploadFileRequest};
 use crate::prelude::*;
+use crate::products::ProductId;
 use crate::value::Control;
-use crate::{FileId, ProductId, UploadFileRequest};
 
 /// The id with its letters in upper case; one that has letters.
 fn upper(id: &serde_json::Value) -> String {
@@ -64,7 +65,7 @@ fn files_are_named_in_any_letter_case() {
     assert_eq!(id, FileId::parse(chosen).unwrap());
     assert_eq!(id.as_ref(), chosen.to_lowercase());
     let mut content = Vec::new();
-    client.session.download_file(chosen, &mut content, &Control::default()).unwrap();
+    client.session.download_file(&chosen.into(), &mut content, &Control::default()).unwrap();
     assert_eq!(content, b"x");
     client.store.assert_sound();
 }

@@ -5,12 +5,11 @@ use serde_json::{Value, json};
 
 use super::{Client, assert_has};
 use crate::error::ErrorKind;
+use crate::lab::{ExecutionDefinition, Job, JobExecution, TimelineDefinition};
 use crate::prelude::*;
+use crate::test_plans::{ScheduleTestPlanRequest, ScheduleTestPlansRequest};
 use crate::value::{Patch, time};
-use crate::{
-    CreateWorkItemRequest, ExecutionDefinition, Job, JobExecution, ScheduleTestPlanRequest, ScheduleTestPlansRequest,
-    TimelineDefinition,
-};
+use crate::work_items::CreateWorkItemRequest;
 
 #[test]
 fn a_work_item_lives_as_its_client_sees_it() {
@@ -169,7 +168,7 @@ fn a_record_that_is_read_equals_the_one_that_was_answered_whatever_its_times() {
     let made = client.session.create_work_items(vec![request]).unwrap();
     assert_eq!(made.error, None);
     let made = &made.created_work_items[0];
-    assert_eq!(client.session.get_work_item("1000").unwrap(), *made);
+    assert_eq!(client.session.get_work_item(&"1000".into()).unwrap(), *made);
     assert_has(
         &serde_json::to_value(made).unwrap(),
         &json!({"timeline": {"earliestStartDateTime": "2024-02-01T00:00:00.001Z"}}),
@@ -183,7 +182,7 @@ fn a_record_that_is_read_equals_the_one_that_was_answered_whatever_its_times() {
     };
     let answer =
         client.session.schedule_test_plans(ScheduleTestPlansRequest { test_plans: vec![plan], replace: None }).unwrap();
-    assert_eq!(answer.scheduled_test_plans, Some(vec![client.session.get_test_plan("1000").unwrap()]));
+    assert_eq!(answer.scheduled_test_plans, Some(vec![client.session.get_test_plan(&"1000".into()).unwrap()]));
 }
 
 #[test]
@@ -199,7 +198,7 @@ fn what_could_not_be_read_again_is_refused() {
     let answer = client.session.create_work_items(vec![with(nested(500)), with(nested(50))]).unwrap();
     assert_eq!((answer.created_work_items.len(), answer.failed_work_items.map(|failed| failed.len())), (1, Some(1)));
     let made = &answer.created_work_items[0];
-    assert_eq!(client.session.get_work_item(made.id.as_deref().unwrap()).unwrap(), *made);
+    assert_eq!(client.session.get_work_item(&made.id.as_deref().unwrap().into()).unwrap(), *made);
     assert_eq!(client.get("query_work_items", json!({}))["workItems"].as_array().unwrap().len(), 1);
     client.store.assert_sound();
 }

@@ -50,53 +50,55 @@ impl Client {
             "create_products" => written(s.create_products(read(&body)?)),
             "query_products" => written(s.query_products(read(&body)?)),
             "query_product_values" => written(s.query_product_values(read(&body)?)),
-            "get_product" => written(s.get_product(id())),
+            "get_product" => written(s.get_product(&id().into())),
             "update_products" => written(s.update_products(read(&body["products"])?, replace())),
-            "delete_product" => written(s.delete_product(id())),
-            "delete_products" => written(s.delete_products(ids(&body)?)),
+            "delete_product" => written(s.delete_product(&id().into())),
+            "delete_products" => written(s.delete_products(ids(&body)?.into_iter().map(Into::into).collect())),
             "create_specs" => written(s.create_specs(read(&body)?)),
             "query_specs" => written(s.query_specs(read(&body)?)),
-            "get_spec" => written(s.get_spec(id())),
+            "get_spec" => written(s.get_spec(&id().into())),
             "update_specs" => written(s.update_specs(read(&body)?)),
-            "delete_specs" => written(s.delete_specs(ids(&body)?)),
+            "delete_specs" => written(s.delete_specs(ids(&body)?.into_iter().map(Into::into).collect())),
             "create_assets" => written(s.create_assets(read(&body)?)),
             "query_assets" => written(s.query_assets(read(&body)?)),
-            "get_asset" => written(s.get_asset(id())),
+            "get_asset" => written(s.get_asset(&id().into())),
             "update_assets" => written(s.update_assets(read(&body)?)),
-            "delete_assets" => written(s.delete_assets(ids(&body)?)),
-            "link_files" => written(s.link_files(id(), read(&body["fileIds"])?)),
+            "delete_assets" => written(s.delete_assets(ids(&body)?.into_iter().map(Into::into).collect())),
+            "link_files" => written(s.link_files(&id().into(), read(&body["fileIds"])?)),
             "start_utilization" => written(s.start_utilization(read(&body)?)),
             "utilization_heartbeat" => {
-                let request: crate::UpdateUtilizationRequest = read(&body)?;
+                let request: crate::bodies::UpdateUtilizationRequest = read(&body)?;
                 written(s.utilization_heartbeat(request.utilization_identifiers, request.utilization_timestamp))
             }
             "end_utilization" => {
-                let request: crate::UpdateUtilizationRequest = read(&body)?;
+                let request: crate::bodies::UpdateUtilizationRequest = read(&body)?;
                 written(s.end_utilization(request.utilization_identifiers, request.utilization_timestamp))
             }
             "query_asset_utilization_history" => written(s.query_asset_utilization_history(read(&body)?)),
             "create_work_items" => written(s.create_work_items(read(&body["workItems"])?)),
             "query_work_items" => written(s.query_work_items(read(&body)?)),
-            "get_work_item" => written(s.get_work_item(id())),
+            "get_work_item" => written(s.get_work_item(&id().into())),
             "update_work_items" => written(s.update_work_items(read(&body)?)),
             "schedule_work_items" => written(s.schedule_work_items(read(&body)?)),
-            "delete_work_items" => written(s.delete_work_items(ids(&body)?)),
-            "execute_work_item" => written(s.execute_work_item(id(), body["action"].as_str().unwrap_or_default())),
+            "delete_work_items" => written(s.delete_work_items(ids(&body)?.into_iter().map(Into::into).collect())),
+            "execute_work_item" => {
+                written(s.execute_work_item(&id().into(), body["action"].as_str().unwrap_or_default()))
+            }
             "create_work_item_templates" => written(s.create_work_item_templates(read(&body["workItemTemplates"])?)),
             "query_work_item_templates" => written(s.query_work_item_templates(read(&body)?)),
             "update_work_item_templates" => written(s.update_work_item_templates(read(&body)?)),
             "create_test_plans" => written(s.create_test_plans(read(&body["testPlans"])?)),
             "query_test_plans" => written(s.query_test_plans(read(&body)?)),
-            "get_test_plan" => written(s.get_test_plan(id())),
+            "get_test_plan" => written(s.get_test_plan(&id().into())),
             "update_test_plans" => written(s.update_test_plans(read(&body)?)),
             "schedule_test_plans" => written(s.schedule_test_plans(read(&body)?)),
-            "delete_test_plans" => written(s.delete_test_plans(ids(&body)?)),
+            "delete_test_plans" => written(s.delete_test_plans(ids(&body)?.into_iter().map(Into::into).collect())),
             "create_test_plan_templates" => written(s.create_test_plan_templates(read(&body["testPlanTemplates"])?)),
             "query_test_plan_templates" => written(s.query_test_plan_templates(read(&body)?)),
             "create_table" => written(s.create_table(read(&body)?)),
-            "get_table_metadata" => written(s.get_table_metadata(id())),
+            "get_table_metadata" => written(s.get_table_metadata(&id().into())),
             "create_feed" => written(s.create_feed(read(&body)?)),
-            "delete_feed" => written(s.delete_feed(id())),
+            "delete_feed" => written(s.delete_feed(&id().into())),
             other => panic!("no operation {other}"),
         }
     }

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::disk::Disk;
 use crate::disk::sim::SimDisk;
+use crate::feeds::*;
+use crate::files::*;
 use crate::services::feeds::tests::{control, deb, deb_with, download, feed, fresh, gz, kind, tarball, upload};
 use crate::store::StoreOptions;
 use crate::*;
@@ -31,7 +33,7 @@ fn many_files_go_with_one_call_whatever_their_names_take() {
     let (_disk, _store, session) = fresh();
     // The names alone take more than a record may take.
     let ids: Vec<String> = (0..3).map(|at| put(&session, format!("{at}").repeat(1_500_000), b"").into()).collect();
-    session.delete_files(ids).unwrap();
+    session.delete_files(ids.into_iter().map(Into::into).collect()).unwrap();
     assert_eq!(session.get_files(GetFilesRequest::default()).unwrap().total_count, 0);
     put(&session, "next", b"");
 }
@@ -51,7 +53,7 @@ fn packages_are_deleted_where_the_disk_is_full() {
     disk.set_capacity(Some(used + (1 << 22)));
     assert_eq!(kind(upload(&session, &rt.id, &deb("t", "4"), None, false)), ErrorKind::NoSpace);
     session.delete_package(&ids[0]).unwrap();
-    session.delete_packages(vec![ids[1].to_string()]).unwrap();
+    session.delete_packages(vec![ids[1].to_string().into()]).unwrap();
     session.transaction(|tx| tx.delete_package(&ids[2])).unwrap();
     assert!(session.query_packages(&rt.id).unwrap().packages.is_empty());
     // What does not delete waits for room.
@@ -166,7 +168,7 @@ fn the_deadline_of_a_session_ends_its_uploads_and_downloads() {
     let refused = soon().download_package_file(&rt.id, &package.file_name, &mut endless(), &control());
     assert_eq!(kind(refused), ErrorKind::DeadlineExceeded);
     assert_eq!(kind(soon().upload_file(&mut endless(), named("b"), &control())), ErrorKind::DeadlineExceeded);
-    let refused = soon().append_to_upload_session(&upload_session, 1, &mut endless(), true, &control());
+    let refused = soon().append_to_upload_session(&upload_session.as_str().into(), 1, &mut endless(), true, &control());
     assert_eq!(kind(refused), ErrorKind::DeadlineExceeded);
     let refused = soon().upload_package_content(&rt.id, &mut endless(), None, false, &control());
     assert_eq!(kind(refused), ErrorKind::DeadlineExceeded);
@@ -192,7 +194,7 @@ fn a_reader_that_claims_too_much_is_refused() {
     let rt = feed(&session, Platform::ni_linux_rt());
     let upload_session = session.start_upload_session(None).unwrap().id;
     assert_eq!(kind(session.upload_file(&mut Boaster, named("a"), &control())), ErrorKind::InvalidArgument);
-    let refused = session.append_to_upload_session(&upload_session, 1, &mut Boaster, true, &control());
+    let refused = session.append_to_upload_session(&upload_session.as_str().into(), 1, &mut Boaster, true, &control());
     assert_eq!(kind(refused), ErrorKind::InvalidArgument);
     let refused = session.upload_package_content(&rt.id, &mut Boaster, None, false, &control());
     assert_eq!(kind(refused), ErrorKind::InvalidArgument);
@@ -203,8 +205,8 @@ fn an_empty_file_has_one_checksum_however_it_came() {
     let (_disk, _store, session) = fresh();
     put(&session, "a", b"");
     let upload = session.start_upload_session(None).unwrap().id;
-    session.append_to_upload_session(&upload, 1, &mut io::empty(), true, &control()).unwrap();
-    session.finish_upload_session(&upload, "b", Default::default()).unwrap();
+    session.append_to_upload_session(&upload.as_str().into(), 1, &mut io::empty(), true, &control()).unwrap();
+    session.finish_upload_session(&upload.as_str().into(), "b", Default::default()).unwrap();
     let files = session.get_files(GetFilesRequest::default()).unwrap().available_files;
     assert_eq!((files.len(), &files[0].checksum), (2, &files[1].checksum));
 }

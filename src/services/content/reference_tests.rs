@@ -6,6 +6,9 @@ use std::io::Read;
 use std::sync::Arc;
 
 use crate::disk::MemoryDisk;
+use crate::feeds::*;
+use crate::files::*;
+use crate::search::*;
 use crate::services::feeds::tests::{control, deb, feed, gz, kind, tarball, upload};
 use crate::store::{Store, StoreOptions};
 use crate::value::{ManualClock, limits, time, wire};
@@ -72,7 +75,7 @@ fn every_link_leads_where_the_reference_says() {
 
 #[test]
 fn the_operations_of_files_have_the_versions_of_the_reference() {
-    let operations = FileService::api_info(&bench().session).unwrap().operations;
+    let operations = bench().session.file_api_info().unwrap().operations;
     let versions: Vec<_> = operations.iter().map(|(name, operation)| (name.as_str(), operation.version)).collect();
     assert_eq!(
         versions,
@@ -126,10 +129,14 @@ fn requests_with_members_of_other_types_are_refused() {
 fn ids_of_another_shape_are_unknown_ids() {
     let Bench { session, .. } = bench();
     for id in ["", "x", "5afb2ce3-741f-4a4e-8b0f-2d5a8f1e9a11", "0123456789abcdef01234567"] {
-        assert_eq!(kind(session.download_file(id, &mut Vec::new(), &control())), ErrorKind::NotFound, "{id}");
-        assert_eq!(kind(session.open_file(id)), ErrorKind::NotFound, "{id}");
-        assert_eq!(kind(session.update_metadata(id, UpdateMetadataRequest::default())), ErrorKind::NotFound, "{id}");
-        let error = session.delete_file(id).unwrap_err();
+        assert_eq!(kind(session.download_file(&id.into(), &mut Vec::new(), &control())), ErrorKind::NotFound, "{id}");
+        assert_eq!(kind(session.open_file(&id.into())), ErrorKind::NotFound, "{id}");
+        assert_eq!(
+            kind(session.update_metadata(&id.into(), UpdateMetadataRequest::default())),
+            ErrorKind::NotFound,
+            "{id}"
+        );
+        let error = session.delete_file(&id.into()).unwrap_err();
         let api = error.api_error();
         assert_eq!((error.kind(), api.name.as_deref()), (ErrorKind::NotFound, Some("FileIngestion.IdNotFound")));
         assert_eq!((api.code, api.resource_id.as_deref(), api.args), (Some(-251_608), Some(id), vec![id.to_owned()]));
@@ -276,16 +283,17 @@ fn chunks_come_at_once_and_need_no_closing_when_all_are_full() {
             let (session, id) = (session.clone(), id.clone());
             scope.spawn(move || {
                 let mut chunk = std::io::repeat(index as u8).take(len);
-                session.append_to_upload_session(&id, index, &mut chunk, false, &control()).unwrap();
+                session.append_to_upload_session(&id.as_str().into(), index, &mut chunk, false, &control()).unwrap();
             });
         }
     });
     for index in [0, limits::UPLOAD_CHUNKS + 1] {
-        let sent = session.append_to_upload_session(&id, index, &mut std::io::empty(), true, &control());
+        let sent =
+            session.append_to_upload_session(&id.as_str().into(), index, &mut std::io::empty(), true, &control());
         assert_eq!(kind(sent), ErrorKind::InvalidArgument);
     }
     let properties = [("Name".to_owned(), "of the properties".to_owned())].into();
-    let file_id = session.finish_upload_session(&id, "", properties).unwrap();
+    let file_id = session.finish_upload_session(&id.as_str().into(), "", properties).unwrap();
     let made = file(&session, &file_id);
     assert_eq!((made.size64 as u64, made.properties["Name"].as_str()), (3 * len, "of the properties"));
     let mut handle = session.open_file(&file_id).unwrap();

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
 use crate::disk::{Disk, MemoryDisk, Mode, walk};
+use crate::files::*;
+use crate::model::FileRecord;
 use crate::records::Space;
 use crate::session::Access;
 use crate::store::{Store, StoreOptions};
@@ -27,7 +29,7 @@ fn put(files: &impl FileService, name: &str, content: &[u8]) -> FileId {
 
 fn get(files: &impl FileService, id: &str) -> Result<Vec<u8>> {
     let mut out = Vec::new();
-    files.download_file(id, &mut out, &control())?;
+    files.download_file(&id.into(), &mut out, &control())?;
     Ok(out)
 }
 
@@ -60,7 +62,7 @@ fn rows(session: &Session) -> usize {
 }
 
 fn chunk(session: &Session, id: &str, index: u32) -> Result<()> {
-    session.append_to_upload_session(id, index, &mut &b"the end"[..], true, &control())
+    session.append_to_upload_session(&id.into(), index, &mut &b"the end"[..], true, &control())
 }
 
 #[test]
@@ -96,7 +98,7 @@ fn a_name_stands_for_each_blob_as_long_as_something_names_it() {
     chunk(&session, &upload, 1).unwrap();
     chunk(&session, &upload, 1).unwrap();
     assert_eq!(rows(&session), 2, "a chunk that was replaced is not named any more");
-    session.finish_upload_session(&upload, "chunked", BTreeMap::new()).unwrap();
+    session.finish_upload_session(&upload.as_str().into(), "chunked", BTreeMap::new()).unwrap();
     assert_eq!(rows(&session), 2);
     session.delete_file(&file).unwrap();
     assert_eq!(rows(&session), 1);
@@ -180,7 +182,7 @@ fn an_upload_session_expires_after_its_last_chunk_in_the_running_store() {
     assert_eq!((report.upload_sessions_expired, report.files_removed), (1, 1));
     assert_eq!((bench.files(), rows(&session)), (1, 1));
     assert_eq!(chunk(&session, &quiet, 1).unwrap_err().kind(), ErrorKind::NotFound);
-    let file = session.finish_upload_session(&busy, "busy", BTreeMap::new()).unwrap();
+    let file = session.finish_upload_session(&busy.as_str().into(), "busy", BTreeMap::new()).unwrap();
     bench.clock.advance_ms(100 * DAY_MS);
     store.maintain(&control()).unwrap();
     assert_eq!(get(&session, &file).unwrap(), b"the end", "what was finished is a file");
@@ -259,7 +261,7 @@ fn eight_threads_on_a_real_directory_download_whole_files_or_none() {
                         // Not its own file alone, so that others are read while they go.
                         let victim = known.lock().unwrap().keys().next().cloned();
                         if let (Some(victim), true) = (victim, round % 4 != 3) {
-                            match session.delete_file(&victim) {
+                            match session.delete_file(&victim.as_str().into()) {
                                 Ok(()) => {}
                                 Err(error) => assert_eq!(error.kind(), ErrorKind::NotFound, "{error}"),
                             }

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::Opened;
 use crate::prelude::*;
+use crate::search::{SearchRequest, SearchResponse};
 use crate::value::Control;
-use crate::{SearchRequest, SearchResponse};
 
 const WORDS: [&str; 10] = ["amp", "amplifier", "ampere", "probe", "dmm", "4065", "burn", "in", "größe", "x1"];
 const WORKSPACES: [&str; 3] = ["w1", "w2", "w 3"];
@@ -181,9 +181,9 @@ fn apply(access: &(impl ProductService + WorkItemService), model: &mut Model, wr
                 return;
             };
             if text.kind == "Product" {
-                access.delete_product(&id).unwrap();
+                access.delete_product(&id.as_str().into()).unwrap();
             } else {
-                access.delete_work_items(vec![id.clone()]).unwrap();
+                access.delete_work_items(vec![id.clone().into()]).unwrap();
             }
             model.remove(&id);
         }
@@ -243,7 +243,7 @@ fn check(access: &impl SearchService, model: &Model, node: &Node, request: &Sear
         counts
     };
     let facets = first.facets.unwrap();
-    let told = |facets: &[crate::SearchFacet]| {
+    let told = |facets: &[crate::search::SearchFacet]| {
         facets.iter().map(|facet| (facet.value.clone(), facet.count)).collect::<BTreeMap<String, u64>>()
     };
     assert_eq!(told(&facets.kinds), counts(&|entry| entry.kind.to_owned()), "{text}");
@@ -319,7 +319,7 @@ fn texts_and_indexes_narrow_each_other() {
     };
     opened.session.create_products((0..600).map(product).collect()).unwrap();
     let plan = |filter: &str| {
-        let request = crate::QueryProductsRequest { filter: Some(filter.to_owned()), ..Default::default() };
+        let request = crate::products::QueryProductsRequest { filter: Some(filter.to_owned()), ..Default::default() };
         let found = opened.session.query_products(request.clone()).unwrap().products.len();
         (found, opened.session.explain_query_products(request).unwrap())
     };

@@ -8,6 +8,7 @@ use std::process::Command;
 use md5::{Digest, Md5};
 use sha2::Sha256;
 
+use crate::feeds::*;
 use crate::services::feeds::tests::{control, deb, deb_with, feed, fresh, gz, ipk, kind, tarball, upload};
 use crate::value::id::hex;
 use crate::*;
@@ -142,12 +143,12 @@ fn stanzas(index: &str) -> Vec<BTreeMap<String, String>> {
 /// Exports a feed and reads it as the package managers do: the index, its compressed twin, every file that they name.
 fn check_exported(session: &Session, feed_id: &str) -> Vec<BTreeMap<String, String>> {
     let dir = tempfile::tempdir().unwrap();
-    let count = session.export_feed(feed_id, dir.path(), &control()).unwrap();
+    let count = session.export_feed(&feed_id.into(), dir.path(), &control()).unwrap();
     let index = std::fs::read_to_string(dir.path().join("Packages")).unwrap();
-    assert_eq!(index, session.packages_index(feed_id).unwrap());
+    assert_eq!(index, session.packages_index(&feed_id.into()).unwrap());
     let mut inflated = String::new();
     let compressed = std::fs::read(dir.path().join("Packages.gz")).unwrap();
-    assert_eq!(compressed, session.packages_index_gz(feed_id).unwrap());
+    assert_eq!(compressed, session.packages_index_gz(&feed_id.into()).unwrap());
     flate2::read::GzDecoder::new(&*compressed).read_to_string(&mut inflated).unwrap();
     assert_eq!(inflated, index);
     let stanzas = stanzas(&index);
@@ -215,7 +216,7 @@ fn an_empty_feed_is_exported_as_one() {
     let file = dir.path().join("file");
     std::fs::write(&file, "a file").unwrap();
     assert_eq!(kind(session.export_feed(&rt.id, &file, &control())), ErrorKind::Io);
-    assert_eq!(kind(session.export_feed("none", &dir.path().join("other"), &control())), ErrorKind::NotFound);
+    assert_eq!(kind(session.export_feed(&"none".into(), &dir.path().join("other"), &control())), ErrorKind::NotFound);
     assert!(!dir.path().join("other").exists());
 }
 

@@ -19,9 +19,11 @@ use crate::model::{
 };
 use crate::services::batch::{Umbrella, distinct, is_item_error};
 use crate::services::content;
-use crate::session::{Access, Draft, View, What};
+use crate::services::declare::service;
+use crate::session::{Access, Draft, Handle, View, What};
 use crate::value::{Action, Control, wire};
 
+service! {
 /// Feeds of packages: .deb and .ipk for the vendor's Linux, the vendor's own packages for Windows.
 ///
 /// Package metadata is read from the package itself, its content decides what it is, and it is handed back unchanged.
@@ -30,7 +32,8 @@ use crate::value::{Action, Control, wire};
 /// ```
 /// # fn main() -> stationdb::Result<()> {
 /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
-/// use stationdb::{CreateFeedRequest, FeedService, Identity, Platform, Store};
+/// use stationdb::{Identity, Store};
+/// use stationdb::feeds::{CreateFeedRequest, FeedService, Platform};
 ///
 /// let store = Store::open(dir.path())?;
 /// let session = store.session(Identity::user("ada"));
@@ -48,6 +51,13 @@ pub trait FeedService {
     ///
     /// # Errors
     /// `InvalidArgument` for a blank name or an unknown or missing platform.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let feed = session.create_feed(CreateFeedRequest::new("nightly").platform(Platform::ni_linux_rt()))?;
+    /// assert_eq!(feed.name, "nightly");
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn create_feed(&self, request: CreateFeedRequest) -> Result<Feed>;
 
     /// The feeds of a platform, of a workspace, or all, in the order of their creation.
@@ -55,31 +65,63 @@ pub trait FeedService {
     /// # Errors
     /// `InvalidArgument` for an unknown platform; `PermissionDenied` for a workspace whose feeds the caller may not read,
     /// whether or not it has any.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.query_feeds(QueryFeedsRequest::new().platform(Platform::windows()))?.feeds.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_feeds(&self, request: QueryFeedsRequest) -> Result<QueryFeedsResponse>;
 
     /// One feed.
     ///
     /// # Errors
     /// `NotFound`.
-    fn get_feed(&self, feed_id: &str) -> Result<Feed>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.get_feed(&feed.id)?.name, "stable");
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn get_feed(&self, feed_id: &FeedId) -> Result<Feed>;
 
     /// Changes name, description or workspace of a feed; its packages move along.
     ///
     /// # Errors
     /// `NotFound`; `InvalidArgument` for a blank name.
-    fn update_feed(&self, feed_id: &str, request: UpdateFeedRequest) -> Result<Feed>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.update_feed(&feed.id, UpdateFeedRequest::new().name("released"))?.name, "released");
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn update_feed(&self, feed_id: &FeedId, request: UpdateFeedRequest) -> Result<Feed>;
 
     /// Deletes a feed and all its packages.
     ///
     /// # Errors
     /// `NotFound`.
-    fn delete_feed(&self, feed_id: &str) -> Result<()>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.delete_feed(&feed.id)?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn delete_feed(&self, feed_id: &FeedId) -> Result<()>;
 
     /// Uploads the package file at `path` under its own name.
     ///
     /// # Errors
     /// `Io` when the file cannot be read, and as [`FeedService::upload_package_content`].
-    fn upload_package(&self, feed_id: &str, path: &Path, overwrite: bool, control: &Control) -> Result<Package>;
+    ///
+    /// ```no_run
+    #[doc = include_str!("example.txt")]
+    /// let path = std::path::Path::new("setup_1.0_windows_x64.nipkg");
+    /// let package = session.upload_package(&feed.id, path, false, &Control::default())?;
+    /// println!("{}", package.file_name);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn upload_package(&self, feed_id: &FeedId, path: &Path, overwrite: bool, control: &Control) -> Result<Package>;
 
     /// Uploads a package. Without a name it gets `<package>_<version>_<architecture>` and the extension of its container.
     ///
@@ -87,9 +129,16 @@ pub trait FeedService {
     /// `NotFound` for the feed; `InvalidArgument` for a name that does not fit the platform, and for content that is no
     /// package; `LimitExceeded` for a package beyond the bounds of reading one; `Conflict` when the feed has it and
     /// `overwrite` is off; `Unsupported` without the feature `packages`.
+    ///
+    /// ```no_run
+    #[doc = include_str!("example.txt")]
+    /// let mut content = std::fs::File::open("setup.nipkg")?;
+    /// session.upload_package_content(&feed.id, &mut content, None, false, &Control::default())?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn upload_package_content(
         &self,
-        feed_id: &str,
+        feed_id: &FeedId,
         content: &mut dyn Read,
         name: Option<&str>,
         overwrite: bool,
@@ -100,39 +149,82 @@ pub trait FeedService {
     ///
     /// # Errors
     /// `NotFound` for the feed.
-    fn query_packages(&self, feed_id: &str) -> Result<QueryPackagesResponse>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert!(session.query_packages(&feed.id)?.packages.is_empty());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn query_packages(&self, feed_id: &FeedId) -> Result<QueryPackagesResponse>;
 
     /// One package.
     ///
     /// # Errors
     /// `NotFound`.
-    fn get_package(&self, package_id: &str) -> Result<Package>;
+    ///
+    /// ```no_run
+    #[doc = include_str!("example.txt")]
+    /// for package in session.query_packages(&feed.id)?.packages {
+    ///     assert_eq!(session.get_package(&package.id)?, package);
+    /// }
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn get_package(&self, package_id: &PackageId) -> Result<Package>;
 
     /// Deletes a package.
     ///
     /// # Errors
     /// `NotFound`.
-    fn delete_package(&self, package_id: &str) -> Result<()>;
+    ///
+    /// ```no_run
+    #[doc = include_str!("example.txt")]
+    /// for package in session.query_packages(&feed.id)?.packages {
+    ///     session.delete_package(&package.id)?;
+    /// }
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn delete_package(&self, package_id: &PackageId) -> Result<()>;
 
     /// Deletes packages; those that exist are deleted although others are missing.
     ///
     /// # Errors
     /// `PartialFailure` with one inner error for each id that is missing.
-    fn delete_packages(&self, package_ids: Vec<String>) -> Result<()>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let ids = session.query_packages(&feed.id)?.packages.into_iter().map(|package| package.id);
+    /// session.delete_packages(ids.collect())?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn delete_packages(&self, package_ids: Vec<PackageId>) -> Result<()>;
 
     /// Writes a package to `target`, verified; answers its length.
     ///
     /// # Errors
     /// `NotFound`; `Corrupt` when a byte is not what was uploaded; what `target` fails with; what `control` says.
-    fn download_package(&self, package_id: &str, target: &mut dyn Write, control: &Control) -> Result<u64>;
+    ///
+    /// ```no_run
+    #[doc = include_str!("example.txt")]
+    /// let package = &session.query_packages(&feed.id)?.packages[0];
+    /// session.download_package(&package.id, &mut std::io::sink(), &Control::default())?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn download_package(&self, package_id: &PackageId, target: &mut dyn Write, control: &Control) -> Result<u64>;
 
     /// Writes the package with this file name to `target`, verified; answers its length.
     ///
     /// # Errors
     /// As [`FeedService::download_package`].
+    ///
+    /// ```no_run
+    #[doc = include_str!("example.txt")]
+    /// let mut file = std::fs::File::create("setup.nipkg")?;
+    /// session.download_package_file(&feed.id, "setup_1.0_windows_x64.nipkg", &mut file, &Control::default())?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn download_package_file(
         &self,
-        feed_id: &str,
+        feed_id: &FeedId,
         file_name: &str,
         target: &mut dyn Write,
         control: &Control,
@@ -142,19 +234,39 @@ pub trait FeedService {
     ///
     /// # Errors
     /// `NotFound`; `Corrupt` when the content is not there.
-    fn open_package(&self, package_id: &str) -> Result<ContentReader>;
+    ///
+    /// ```no_run
+    #[doc = include_str!("example.txt")]
+    /// let package = &session.query_packages(&feed.id)?.packages[0];
+    /// println!("{} bytes", session.open_package(&package.id)?.len());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn open_package(&self, package_id: &PackageId) -> Result<ContentReader>;
 
     /// The index of a feed as package managers read it: the text of its `Packages` file.
     ///
     /// # Errors
     /// `NotFound` for the feed.
-    fn packages_index(&self, feed_id: &str) -> Result<String>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.packages_index(&feed.id)?, "");
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn packages_index(&self, feed_id: &FeedId) -> Result<String>;
 
     /// The index of a feed, compressed: its `Packages.gz` file.
     ///
     /// # Errors
     /// `NotFound` for the feed; `Unsupported` without the feature `packages`.
-    fn packages_index_gz(&self, feed_id: &str) -> Result<Vec<u8>>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// # #[cfg(feature = "packages")]
+    /// assert!(!session.packages_index_gz(&feed.id)?.is_empty());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn packages_index_gz(&self, feed_id: &FeedId) -> Result<Vec<u8>>;
 
     /// Writes the feed into a directory that is missing or empty, as one that `apt`, `opkg` and the vendor's package
     /// manager accept: the packages, `Packages`, `Packages.gz` and `Release`. Answers the number of packages. When it
@@ -164,7 +276,15 @@ pub trait FeedService {
     ///
     /// # Errors
     /// `NotFound` for the feed; `Conflict` when the directory is not empty; what its disk fails with.
-    fn export_feed(&self, feed_id: &str, directory: &Path, control: &Control) -> Result<u64>;
+    ///
+    /// ```no_run
+    #[doc = include_str!("example.txt")]
+    /// let target = directory.path().join("export");
+    /// session.export_feed(&feed.id, &target, &Control::default())?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn export_feed(&self, feed_id: &FeedId, directory: &Path, control: &Control) -> Result<u64>;
+}
 }
 
 pub(in crate::services) fn feed_not_found(id: &str) -> Error {
@@ -225,7 +345,7 @@ fn delete_package(draft: &mut Draft<'_>, package_id: &str) -> Result<()> {
     }
 }
 
-impl<A: Access> FeedService for A {
+impl FeedService for Handle<'_, '_> {
     fn create_feed(&self, request: CreateFeedRequest) -> Result<Feed> {
         check_name(&request.name)?;
         let context = self.context();
@@ -269,11 +389,11 @@ impl<A: Access> FeedService for A {
         Ok(QueryFeedsResponse { feeds })
     }
 
-    fn get_feed(&self, feed_id: &str) -> Result<Feed> {
+    fn get_feed(&self, feed_id: &FeedId) -> Result<Feed> {
         self.read(|view| feed(view, feed_id))
     }
 
-    fn update_feed(&self, feed_id: &str, request: UpdateFeedRequest) -> Result<Feed> {
+    fn update_feed(&self, feed_id: &FeedId, request: UpdateFeedRequest) -> Result<Feed> {
         if let Some(name) = &request.name {
             check_name(name)?;
         }
@@ -301,7 +421,7 @@ impl<A: Access> FeedService for A {
         })
     }
 
-    fn delete_feed(&self, feed_id: &str) -> Result<()> {
+    fn delete_feed(&self, feed_id: &FeedId) -> Result<()> {
         let feed_id = feed_id.to_owned();
         self.write(move |draft| {
             let feed = draft.delete::<Feed>(&feed_id)?.ok_or_else(|| feed_not_found(&feed_id))?;
@@ -315,13 +435,13 @@ impl<A: Access> FeedService for A {
         })
     }
 
-    fn upload_package(&self, feed_id: &str, path: &Path, overwrite: bool, control: &Control) -> Result<Package> {
+    fn upload_package(&self, feed_id: &FeedId, path: &Path, overwrite: bool, control: &Control) -> Result<Package> {
         upload::from_path(self, feed_id, path, overwrite, control)
     }
 
     fn upload_package_content(
         &self,
-        feed_id: &str,
+        feed_id: &FeedId,
         content: &mut dyn Read,
         name: Option<&str>,
         overwrite: bool,
@@ -330,24 +450,24 @@ impl<A: Access> FeedService for A {
         upload::from_reader(self, feed_id, content, name, overwrite, control)
     }
 
-    fn query_packages(&self, feed_id: &str) -> Result<QueryPackagesResponse> {
+    fn query_packages(&self, feed_id: &FeedId) -> Result<QueryPackagesResponse> {
         self.read(|view| {
             let records = packages(view, &feed(view, feed_id)?)?;
             Ok(QueryPackagesResponse { packages: records.into_iter().map(|record| record.package).collect() })
         })
     }
 
-    fn get_package(&self, package_id: &str) -> Result<Package> {
+    fn get_package(&self, package_id: &PackageId) -> Result<Package> {
         let record = self.read(|view| view.get::<PackageRecord>(package_id))?;
         record.map(|record| record.package).ok_or_else(|| package_not_found(package_id))
     }
 
-    fn delete_package(&self, package_id: &str) -> Result<()> {
+    fn delete_package(&self, package_id: &PackageId) -> Result<()> {
         let package_id = package_id.to_owned();
         self.write(move |draft| delete_package(draft, &package_id))
     }
 
-    fn delete_packages(&self, package_ids: Vec<String>) -> Result<()> {
+    fn delete_packages(&self, package_ids: Vec<PackageId>) -> Result<()> {
         if package_ids.is_empty() {
             return Ok(());
         }
@@ -376,13 +496,13 @@ impl<A: Access> FeedService for A {
             .with_inner(inner))
     }
 
-    fn download_package(&self, package_id: &str, target: &mut dyn Write, control: &Control) -> Result<u64> {
+    fn download_package(&self, package_id: &PackageId, target: &mut dyn Write, control: &Control) -> Result<u64> {
         self.open_package(package_id)?.copy_to(target, &self.context().control(control))
     }
 
     fn download_package_file(
         &self,
-        feed_id: &str,
+        feed_id: &FeedId,
         file_name: &str,
         target: &mut dyn Write,
         control: &Control,
@@ -400,22 +520,22 @@ impl<A: Access> FeedService for A {
         reader.copy_to(target, &self.context().control(control))
     }
 
-    fn open_package(&self, package_id: &str) -> Result<ContentReader> {
+    fn open_package(&self, package_id: &PackageId) -> Result<ContentReader> {
         self.read(|view| {
             let record = view.get::<PackageRecord>(package_id)?.ok_or_else(|| package_not_found(package_id))?;
             content::open(view, &record.content)
         })
     }
 
-    fn packages_index(&self, feed_id: &str) -> Result<String> {
+    fn packages_index(&self, feed_id: &FeedId) -> Result<String> {
         self.read(|view| Ok(index::packages_text(&packages(view, &feed(view, feed_id)?)?)))
     }
 
-    fn packages_index_gz(&self, feed_id: &str) -> Result<Vec<u8>> {
+    fn packages_index_gz(&self, feed_id: &FeedId) -> Result<Vec<u8>> {
         crate::packages::gzip(self.packages_index(feed_id)?.as_bytes())
     }
 
-    fn export_feed(&self, feed_id: &str, directory: &Path, control: &Control) -> Result<u64> {
+    fn export_feed(&self, feed_id: &FeedId, directory: &Path, control: &Control) -> Result<u64> {
         index::export(self, feed_id, directory, control)
     }
 }

@@ -3,6 +3,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::disk::{MemoryDisk, walk};
+use crate::feeds::*;
 use crate::store::{Store, StoreOptions};
 use crate::value::limits;
 use crate::*;
@@ -91,12 +92,12 @@ pub(in crate::services) fn upload(
     name: Option<&str>,
     overwrite: bool,
 ) -> Result<Package> {
-    session.upload_package_content(feed, &mut &*bytes, name, overwrite, &control())
+    session.upload_package_content(&feed.into(), &mut &*bytes, name, overwrite, &control())
 }
 
 pub(in crate::services) fn download(session: &impl FeedService, id: &str) -> Result<Vec<u8>> {
     let mut out = Vec::new();
-    session.download_package(id, &mut out, &control())?;
+    session.download_package(&id.into(), &mut out, &control())?;
     Ok(out)
 }
 
@@ -278,7 +279,7 @@ fn packages_are_deleted_one_and_many() {
     assert_eq!(kind(session.delete_package(&ids[0])), ErrorKind::NotFound);
     session.delete_packages(vec![]).unwrap();
     let asked = vec![ids[1].to_string(), ids[2].to_uppercase(), ids[0].to_string(), "x".to_owned()];
-    let error = session.delete_packages(asked).unwrap_err();
+    let error = session.delete_packages(asked.into_iter().map(Into::into).collect()).unwrap_err();
     assert_eq!((error.kind(), error.api_error().inner_errors.len()), (ErrorKind::PartialFailure, 3));
     assert_eq!(session.query_packages(&rt.id).unwrap().packages.len(), 2);
     session.delete_feed(&rt.id).unwrap();
@@ -300,7 +301,7 @@ fn paths_are_read_and_their_faults_told_apart() {
     assert_eq!(kind(session.upload_package(&rt.id, &missing, false, &control())), ErrorKind::Io);
     let wrong = dir.path().join("missing.zip");
     assert_eq!(kind(session.upload_package(&rt.id, &wrong, false, &control())), ErrorKind::InvalidArgument);
-    assert_eq!(kind(session.upload_package("none", &missing, false, &control())), ErrorKind::NotFound);
+    assert_eq!(kind(session.upload_package(&"none".into(), &missing, false, &control())), ErrorKind::NotFound);
     assert_eq!(kind(session.upload_package(&rt.id, Path::new("/"), false, &control())), ErrorKind::InvalidArgument);
 }
 

@@ -14,17 +14,19 @@ use crate::blobs::ContentReader;
 use crate::error::{ApiError, Error, ErrorKind, Result};
 use crate::model::files::file::{NAME, listing_links};
 use crate::model::{
-    FileId, FileLinqQueryRequest, FileLinqQueryResponse, FileMetadata, FileOperation, FileOperations,
-    FileQueryResponse, FileRecord, GetFilesRequest, QueryFilesRequest, Resource, SearchFilesRequest, StoredContent,
-    UpdateMetadataRequest, UploadFileRequest, UploadSession, UploadSessionState,
+    FileId, FileLinqMetadata, FileLinqQueryRequest, FileLinqQueryResponse, FileMetadata, FileOperation, FileOperations,
+    FileQueryOrderBy, FileQueryResponse, FileRecord, GetFilesRequest, QueryFilesRequest, Resource, SearchFilesRequest,
+    StoredContent, UpdateMetadataRequest, UploadFileRequest, UploadSession, UploadSessionId, UploadSessionState,
 };
 use crate::services::batch::{Umbrella, distinct, is_item_error};
 use crate::services::content;
+use crate::services::declare::service;
 use crate::services::files::query::{Structured, linq_order, linq_response, page, scan, search};
 use crate::services::files::search::Search;
-use crate::session::{Access, Draft, OrderTerm, Page, Plan, Query, What};
+use crate::session::{Access, Draft, Handle, OrderTerm, Page, Plan, Query, What};
 use crate::value::{Action, Control, limits};
 
+service! {
 /// Files: any bytes with a name, properties and a workspace.
 ///
 /// Content streams in and out, memory does not grow with it; a file appears when its content is complete, and every
@@ -34,7 +36,8 @@ use crate::value::{Action, Control, limits};
 /// ```
 /// # fn main() -> stationdb::Result<()> {
 /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
-/// use stationdb::{Control, FileService, Identity, Store, UploadFileRequest};
+/// use stationdb::{Control, Identity, Store};
+/// use stationdb::files::{FileService, UploadFileRequest};
 ///
 /// let store = Store::open(dir.path())?;
 /// let session = store.session(Identity::user("ada"));
@@ -48,41 +51,79 @@ use crate::value::{Action, Control, limits};
 /// # }
 /// ```
 pub trait FileService {
-    /// Which operations there are, and in which versions. Other services tell the same of themselves, so where several traits
-    /// are in scope it is called as `FileService::api_info(&session)`.
+    /// Which operations there are, and in which versions.
     ///
     /// # Errors
     /// None of its own.
-    fn api_info(&self) -> Result<FileOperations>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert!(session.file_api_info()?.operations["uploadFiles"].available);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn file_api_info(&self) -> Result<FileOperations>;
 
     /// A page of files, all or some ids.
     ///
     /// # Errors
     /// `InvalidArgument` for a negative `skip` or `take`, or a `take` above 10,000.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.get_files(GetFilesRequest::new().take(10))?.total_count, 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn get_files(&self, request: GetFilesRequest) -> Result<FileQueryResponse>;
 
     /// A page of the files that match a structured query.
     ///
     /// # Errors
     /// `InvalidArgument` as [`FileService::get_files`] (with at most 1,000), and for an operation that a part does not know.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let query = QueryFilesRequest::new().extension_query(StringQuery::new(FileQueryOperation::Equal, "txt"));
+    /// assert_eq!(session.query_files(query)?.total_count, 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_files(&self, request: QueryFilesRequest) -> Result<FileQueryResponse>;
 
     /// A page of the files that match a filter expression.
     ///
     /// # Errors
     /// `InvalidArgument` for a faulty filter, with its position.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let query = FileLinqQueryRequest::new().filter("size > 3");
+    /// assert_eq!(session.query_files_linq(query)?.available_files.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_files_linq(&self, request: FileLinqQueryRequest) -> Result<FileLinqQueryResponse>;
 
     /// How [`FileService::query_files_linq`] answers a request.
     ///
     /// # Errors
     /// As the query itself.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// println!("{}", session.explain_query_files_linq(FileLinqQueryRequest::new())?);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn explain_query_files_linq(&self, request: FileLinqQueryRequest) -> Result<Plan>;
 
     /// A page of the files that a search finds: `name:("*.tdms") AND NOT size:[0 TO 1000]`. Without letter case.
     ///
     /// # Errors
     /// `InvalidArgument` for a faulty expression, with its position; `LimitExceeded` beyond its bounds.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let query = SearchFilesRequest::new().filter("name:(\"*.txt\")");
+    /// assert_eq!(session.search_files(query)?.available_files.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn search_files(&self, request: SearchFilesRequest) -> Result<FileLinqQueryResponse>;
 
     /// Stores content as a new file. It is durable when this returns; on an error nothing is left.
@@ -90,43 +131,97 @@ pub trait FileService {
     /// # Errors
     /// `InvalidArgument` for an id of the wrong form or an empty key; `Conflict` when the id is taken; `LimitExceeded`
     /// above the size that the store allows; `Unsupported` inside a transaction above 64 MiB; what `control` says.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let request = UploadFileRequest::new().name("log.txt").metadata([("station", "3")]);
+    /// let file = session.upload_file(&mut &b"passed"[..], request, &Control::default())?;
+    /// assert_eq!(session.open_file(&file)?.len(), 6);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn upload_file(&self, content: &mut dyn Read, request: UploadFileRequest, control: &Control) -> Result<FileId>;
 
     /// Writes the content of a file to `target`, verified; answers its length.
     ///
     /// # Errors
     /// `NotFound`; `Corrupt` when a byte is not what was uploaded; what `target` fails with; what `control` says.
-    fn download_file(&self, id: &str, target: &mut dyn Write, control: &Control) -> Result<u64>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let mut bytes = Vec::new();
+    /// session.download_file(&id, &mut bytes, &Control::default())?;
+    /// assert_eq!(bytes, b"passed");
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn download_file(&self, id: &FileId, target: &mut dyn Write, control: &Control) -> Result<u64>;
 
     /// Opens the content of a file for ranged reads. The handle reads on when the file is deleted, as long as the store is
     /// open.
     ///
     /// # Errors
     /// `NotFound`; `Corrupt` when the content is not there.
-    fn open_file(&self, id: &str) -> Result<ContentReader>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// use std::io::{Read, Seek, SeekFrom};
+    ///
+    /// let mut reader = session.open_file(&id)?;
+    /// reader.seek(SeekFrom::Start(4))?;
+    /// let mut rest = String::new();
+    /// reader.read_to_string(&mut rest)?;
+    /// assert_eq!(rest, "ed");
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn open_file(&self, id: &FileId) -> Result<ContentReader>;
 
     /// Changes properties or workspace of a file.
     ///
     /// # Errors
     /// `NotFound`; `Conflict` when the file does not have the expected revision; `InvalidArgument` for an empty key or name.
-    fn update_metadata(&self, id: &str, request: UpdateMetadataRequest) -> Result<()>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.update_metadata(&id, UpdateMetadataRequest::new().properties([("station", "3")]))?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn update_metadata(&self, id: &FileId, request: UpdateMetadataRequest) -> Result<()>;
 
     /// Deletes a file.
     ///
     /// # Errors
     /// `NotFound`.
-    fn delete_file(&self, id: &str) -> Result<()>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.delete_file(&id)?;
+    /// assert!(session.open_file(&id).is_err());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn delete_file(&self, id: &FileId) -> Result<()>;
 
     /// Deletes files; those that exist are deleted although others are missing.
     ///
     /// # Errors
     /// `PartialFailure` with one inner error for each id that is missing.
-    fn delete_files(&self, ids: Vec<String>) -> Result<()>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.delete_files(vec![id])?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn delete_files(&self, ids: Vec<FileId>) -> Result<()>;
 
     /// Starts an upload in chunks, which survives a restart of the store.
     ///
     /// # Errors
     /// `Unsupported` inside a transaction.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let upload = session.start_upload_session(None)?;
+    /// assert_eq!(session.query_upload_sessions()?[0].id, upload.id);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn start_upload_session(&self, workspace: Option<String>) -> Result<UploadSession>;
 
     /// Stores one chunk, durable when this returns. Indexes start at 1, chunks may come in any order and at once, each
@@ -135,9 +230,17 @@ pub trait FileService {
     ///
     /// # Errors
     /// `NotFound`; `InvalidArgument` for a wrong index or length; `Unsupported` inside a transaction.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let upload = session.start_upload_session(None)?;
+    /// // The last chunk may be shorter than the others.
+    /// session.append_to_upload_session(&upload.id.into(), 1, &mut &b"passed"[..], true, &Control::default())?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn append_to_upload_session(
         &self,
-        session_id: &str,
+        session_id: &UploadSessionId,
         chunk_index: u32,
         content: &mut dyn Read,
         close: bool,
@@ -148,15 +251,30 @@ pub trait FileService {
     ///
     /// # Errors
     /// None of its own.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert!(session.query_upload_sessions()?.is_empty());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_upload_sessions(&self) -> Result<Vec<UploadSessionState>>;
 
     /// Makes a file of the chunks. `name` wins over a `Name` among the properties.
     ///
     /// # Errors
     /// `NotFound`; `InvalidArgument` when a chunk is missing; `Unsupported` inside a transaction.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let upload = UploadSessionId::from(session.start_upload_session(None)?.id);
+    /// session.append_to_upload_session(&upload, 1, &mut &b"passed"[..], true, &Control::default())?;
+    /// let file = session.finish_upload_session(&upload, "log.txt", Default::default())?;
+    /// assert_eq!(session.open_file(&file)?.len(), 6);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn finish_upload_session(
         &self,
-        session_id: &str,
+        session_id: &UploadSessionId,
         name: &str,
         properties: BTreeMap<String, String>,
     ) -> Result<FileId>;
@@ -165,7 +283,15 @@ pub trait FileService {
     ///
     /// # Errors
     /// `NotFound`; `Unsupported` inside a transaction.
-    fn cancel_upload_session(&self, session_id: &str) -> Result<()>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let upload = UploadSessionId::from(session.start_upload_session(None)?.id);
+    /// session.cancel_upload_session(&upload)?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn cancel_upload_session(&self, session_id: &UploadSessionId) -> Result<()>;
+}
 }
 
 fn not_found(id: &str) -> Error {
@@ -284,8 +410,59 @@ fn linq_query(request: &FileLinqQueryRequest) -> Result<Query<'_>> {
     })
 }
 
-impl<A: Access> FileService for A {
-    fn api_info(&self) -> Result<FileOperations> {
+fn list_query(request: &GetFilesRequest) -> Result<Query<'_>> {
+    let (skip, take) = page(request.skip, request.take, true, limits::FILES_TAKE)?;
+    let path = match request.order_by.unwrap_or(FileQueryOrderBy::Created) {
+        FileQueryOrderBy::Created => "created",
+        FileQueryOrderBy::Id => "id",
+        FileQueryOrderBy::Size => "size",
+        FileQueryOrderBy::LastUpdatedTimestamp => "updated",
+    };
+    // Without a key the direction says nothing.
+    let descending = request.order_by.is_some() && request.order_by_descending.unwrap_or(false);
+    Ok(Query {
+        order: vec![OrderTerm { path, descending }],
+        take,
+        skip,
+        return_count: true,
+        ids: (!request.ids.is_empty()).then_some(request.ids.as_slice()),
+        ..Query::default()
+    })
+}
+
+/// The page of an expression query after `token` and whether another one follows.
+pub(in crate::services) fn linq_page(
+    access: &impl Access,
+    request: &FileLinqQueryRequest,
+    token: &mut Option<String>,
+) -> Result<(Vec<FileLinqMetadata>, bool)> {
+    next_page(access, linq_query(request)?, token)
+}
+
+/// The page of a list after `token` and whether another one follows.
+pub(in crate::services) fn listed_page(
+    access: &impl Access,
+    request: &GetFilesRequest,
+    token: &mut Option<String>,
+) -> Result<(Vec<FileMetadata>, bool)> {
+    next_page(access, list_query(request)?, token)
+}
+
+fn next_page<T>(access: &impl Access, query: Query<'_>, token: &mut Option<String>) -> Result<(Vec<T>, bool)>
+where
+    T: for<'f> From<&'f FileRecord>,
+{
+    let before = token.take();
+    let mut query = query;
+    query.continue_after(before.as_deref());
+    query.return_count = false;
+    let page = access.read(|view| view.query::<FileRecord>(&query))?;
+    *token = page.continuation_token;
+    Ok((page.items.iter().map(T::from).collect(), token.is_some()))
+}
+
+impl FileService for Handle<'_, '_> {
+    fn file_api_info(&self) -> Result<FileOperations> {
         let versions = [
             ("deleteFiles", 2),
             ("downloadData", 1),
@@ -300,18 +477,7 @@ impl<A: Access> FileService for A {
     }
 
     fn get_files(&self, request: GetFilesRequest) -> Result<FileQueryResponse> {
-        let (skip, take) = page(request.skip, request.take, true, limits::FILES_TAKE)?;
-        let path = request.order_by.unwrap_or_default().path();
-        // Without a key the direction says nothing.
-        let descending = request.order_by.is_some() && request.order_by_descending.unwrap_or(false);
-        let query = Query {
-            order: vec![OrderTerm { path, descending }],
-            take,
-            skip,
-            return_count: true,
-            ids: (!request.ids.is_empty()).then_some(request.ids.as_slice()),
-            ..Query::default()
-        };
+        let query = list_query(&request)?;
         Ok(response(&self.read(|view| view.query::<FileRecord>(&query))?))
     }
 
@@ -374,11 +540,11 @@ impl<A: Access> FileService for A {
         new.settle(written)
     }
 
-    fn download_file(&self, id: &str, target: &mut dyn Write, control: &Control) -> Result<u64> {
+    fn download_file(&self, id: &FileId, target: &mut dyn Write, control: &Control) -> Result<u64> {
         self.open_file(id)?.copy_to(target, &self.context().control(control))
     }
 
-    fn open_file(&self, id: &str) -> Result<ContentReader> {
+    fn open_file(&self, id: &FileId) -> Result<ContentReader> {
         // Opened while the view lives: maintenance removes a blob only when no reader from before its deletion is left.
         self.read(|view| {
             let file = view.get::<FileRecord>(id)?.ok_or_else(|| not_found(id))?;
@@ -386,22 +552,22 @@ impl<A: Access> FileService for A {
         })
     }
 
-    fn update_metadata(&self, id: &str, request: UpdateMetadataRequest) -> Result<()> {
+    fn update_metadata(&self, id: &FileId, request: UpdateMetadataRequest) -> Result<()> {
         check_properties(&request.properties, "properties")?;
         let id = id.to_owned();
         self.write(move |draft| update(draft, &id, request))
     }
 
-    fn delete_file(&self, id: &str) -> Result<()> {
+    fn delete_file(&self, id: &FileId) -> Result<()> {
         let id = id.to_owned();
         self.write(move |draft| delete(draft, &id))
     }
 
-    fn delete_files(&self, ids: Vec<String>) -> Result<()> {
+    fn delete_files(&self, ids: Vec<FileId>) -> Result<()> {
         if ids.is_empty() {
             return Ok(());
         }
-        let ids = distinct(ids.into_iter().map(|id| FileId::parse(&id).map_or(id, String::from)).collect());
+        let ids = distinct(ids.into_iter().map(|id| FileId::parse(&id).unwrap_or(id)).collect());
         let inner: Vec<ApiError> = self.write(move |draft| {
             let mut inner = Vec::new();
             for id in ids {
@@ -433,7 +599,7 @@ impl<A: Access> FileService for A {
 
     fn append_to_upload_session(
         &self,
-        session_id: &str,
+        session_id: &UploadSessionId,
         chunk_index: u32,
         content: &mut dyn Read,
         close: bool,
@@ -448,14 +614,14 @@ impl<A: Access> FileService for A {
 
     fn finish_upload_session(
         &self,
-        session_id: &str,
+        session_id: &UploadSessionId,
         name: &str,
         properties: BTreeMap<String, String>,
     ) -> Result<FileId> {
         sessions::finish(self, session_id, name, properties)
     }
 
-    fn cancel_upload_session(&self, session_id: &str) -> Result<()> {
+    fn cancel_upload_session(&self, session_id: &UploadSessionId) -> Result<()> {
         sessions::cancel(self, session_id)
     }
 }

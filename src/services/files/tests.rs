@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::disk::{MemoryDisk, walk};
+use crate::files::*;
 use crate::store::{Store, StoreOptions};
 use crate::value::{ManualClock, limits};
 use crate::*;
@@ -37,7 +38,7 @@ fn put(files: &impl FileService, name: &str, content: &[u8]) -> FileId {
 
 fn get(files: &impl FileService, id: &str) -> Result<Vec<u8>> {
     let mut out = Vec::new();
-    files.download_file(id, &mut out, &control())?;
+    files.download_file(&id.into(), &mut out, &control())?;
     Ok(out)
 }
 
@@ -208,7 +209,8 @@ fn metadata_is_merged_replaced_renamed_moved_and_versioned() {
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     }
     assert_eq!(now().meta_data_revision, 7);
-    let error = session.update_metadata("0123456789abcdef01234567", UpdateMetadataRequest::default()).unwrap_err();
+    let error =
+        session.update_metadata(&"0123456789abcdef01234567".into(), UpdateMetadataRequest::default()).unwrap_err();
     let api = error.api_error();
     assert_eq!((api.name.as_deref(), api.code), (Some("FileIngestion.IdNotFound"), Some(-251_608)));
     assert_eq!((api.resource_type.as_deref(), api.args.len()), (Some("file"), 1));
@@ -333,10 +335,16 @@ fn deleting_many_deletes_what_is_there_and_names_what_is_not() {
     let (_disk, _store, session) = fresh();
     let ids = [put(&session, "a", b"1"), put(&session, "b", &bytes(100_000)), put(&session, "c", b"3")];
     session.delete_files(vec![]).unwrap();
-    session.delete_files(vec![ids[0].to_string(), ids[0].to_uppercase()]).unwrap();
+    session.delete_files(vec![ids[0].to_string().into(), ids[0].to_uppercase().into()]).unwrap();
     let missing = "0123456789abcdef01234567".to_owned();
-    let error =
-        session.delete_files(vec![missing.clone(), ids[1].to_string(), "x".to_owned(), missing.clone()]).unwrap_err();
+    let error = session
+        .delete_files(vec![
+            missing.clone().into(),
+            ids[1].to_string().into(),
+            "x".to_owned().into(),
+            missing.clone().into(),
+        ])
+        .unwrap_err();
     let api = error.api_error();
     assert_eq!((error.kind(), api.code), (ErrorKind::PartialFailure, Some(-251_040)));
     let inner: Vec<_> = api.inner_errors.iter().map(|inner| inner.resource_id.clone().unwrap()).collect();
@@ -386,14 +394,14 @@ fn upload_sessions_take_chunks_in_any_order_over_a_restart() {
     let full = bytes(limits::UPLOAD_CHUNK_BYTES as usize);
     let started = session.start_upload_session(Some("w".to_owned())).unwrap();
     let append = |session: &Session, index: u32, content: &[u8], close: bool| {
-        session.append_to_upload_session(&started.id, index, &mut &*content, close, &control())
+        session.append_to_upload_session(&started.id.as_str().into(), index, &mut &*content, close, &control())
     };
     append(&session, 2, b"tail", true).unwrap();
     append(&session, 2, b"the tail", true).unwrap();
     for (index, content) in [(1, &full[..full.len() - 1]), (1, &[full.as_slice(), b"x"].concat()), (0, &full)] {
         assert_eq!(append(&session, index, content, false).unwrap_err().kind(), ErrorKind::InvalidArgument);
     }
-    let gap = session.finish_upload_session(&started.id, "a", BTreeMap::new()).unwrap_err();
+    let gap = session.finish_upload_session(&started.id.as_str().into(), "a", BTreeMap::new()).unwrap_err();
     assert_eq!((gap.kind(), gap.args()), (ErrorKind::InvalidArgument, ["1".to_owned()].as_slice()));
     drop((session, store));
     let store = open(&disk);
@@ -404,7 +412,7 @@ fn upload_sessions_take_chunks_in_any_order_over_a_restart() {
     append(&session, 1, &full, false).unwrap();
     assert_eq!(session.get_files(GetFilesRequest::default()).unwrap().total_count, 0);
     let properties = [("Name".to_owned(), "loses".to_owned()), ("k".to_owned(), "v".to_owned())].into();
-    let id = session.finish_upload_session(&started.id, "wins", properties).unwrap();
+    let id = session.finish_upload_session(&started.id.as_str().into(), "wins", properties).unwrap();
     let whole = [full.as_slice(), b"the tail"].concat();
     assert_eq!(get(&session, &id).unwrap(), whole);
     let mut handle = session.open_file(&id).unwrap();
@@ -443,9 +451,9 @@ fn upload_sessions_can_be_empty_cancelled_and_wrong() {
     let (disk, store, session) = fresh();
     let start = || session.start_upload_session(None).unwrap().id;
     let append = |id: &str, index: u32, content: &[u8]| {
-        session.append_to_upload_session(id, index, &mut &*content, true, &control())
+        session.append_to_upload_session(&id.into(), index, &mut &*content, true, &control())
     };
-    let finish = |id: &str| session.finish_upload_session(id, "a", BTreeMap::new());
+    let finish = |id: &str| session.finish_upload_session(&id.into(), "a", BTreeMap::new());
     let empty = start();
     assert_eq!(finish(&empty).unwrap_err().kind(), ErrorKind::InvalidArgument);
     append(&empty, 1, b"").unwrap();
@@ -455,8 +463,8 @@ fn upload_sessions_can_be_empty_cancelled_and_wrong() {
     append(&wrong, 1, b"x").unwrap();
     append(&wrong, 2, b"y").unwrap();
     assert_eq!(finish(&wrong).unwrap_err().kind(), ErrorKind::InvalidArgument);
-    session.cancel_upload_session(&wrong).unwrap();
-    assert_eq!(session.cancel_upload_session(&wrong).unwrap_err().kind(), ErrorKind::NotFound);
+    session.cancel_upload_session(&wrong.as_str().into()).unwrap();
+    assert_eq!(session.cancel_upload_session(&wrong.as_str().into()).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(finish("nonsense").unwrap_err().kind(), ErrorKind::NotFound);
     store.maintain(&control()).unwrap();
     assert_eq!(blob_count(&disk), 0);

@@ -77,12 +77,16 @@ fn amend_one<M: Amendment>(draft: &mut Draft<'_>, request: M, replace: bool) -> 
 }
 
 /// Deletes records; an id that is given twice counts once.
-pub(crate) fn delete<R: LabRecord>(access: &impl Access, ids: Vec<String>) -> Result<Outcome<String, String>> {
+pub(crate) fn delete<R: LabRecord>(
+    access: &impl Access,
+    ids: Vec<impl Into<String>>,
+) -> Result<Outcome<String, String>> {
     if ids.is_empty() {
         return Ok(nothing());
     }
+    let ids = distinct(ids);
     access.write(move |draft| {
-        run(Umbrella::SKYLINE, distinct(ids), |_, id| match draft.delete::<R>(&id) {
+        run(Umbrella::SKYLINE, ids, |_, id| match draft.delete::<R>(&id) {
             Ok(Some(_)) => Ok(id),
             Ok(None) => Err(not_found::<R>(&id)),
             Err(error) => Err(error.with_resource(R::KIND.name, id)),

@@ -482,8 +482,8 @@ fn run(service: Service, ops: &[Op]) {
     let ids: Vec<u64> = reference.records.keys().copied().collect();
     for id in ids {
         let found = match service {
-            Service::Items => answer(bench.session().get_work_item(&id.to_string())),
-            Service::Plans => answer(bench.session().get_test_plan(&id.to_string())),
+            Service::Items => answer(bench.session().get_work_item(&id.to_string().into())),
+            Service::Plans => answer(bench.session().get_test_plan(&id.to_string().into())),
         };
         assert_eq!(found, answer(Ok::<_, Error>(reference.render(id))));
     }
@@ -556,10 +556,10 @@ fn check(op: &Op, service: Service, bench: &mut Bench, reference: &mut Reference
                 true => Value::Null,
                 false => json!({ "deleteds": deleted, "faileds": failed, "error": errors }),
             };
-            let ids = ids.iter().map(u64::to_string).collect();
+            let ids: Vec<String> = ids.iter().map(u64::to_string).collect();
             let found = match service {
-                Service::Items => answer(session().delete_work_items(ids)),
-                Service::Plans => answer(session().delete_test_plans(ids)),
+                Service::Items => answer(session().delete_work_items(ids.into_iter().map(Into::into).collect())),
+                Service::Plans => answer(session().delete_test_plans(ids.into_iter().map(Into::into).collect())),
             };
             (found, expected)
         }
@@ -572,7 +572,7 @@ fn check(op: &Op, service: Service, bench: &mut Bench, reference: &mut Reference
                 Ok(kind) => json!({ "result": { "type": kind } }),
                 Err(refused) => json!({ "refused": refused }),
             };
-            (answer(session().execute_work_item(&id.to_string(), ACTIONS[*action])), expected)
+            (answer(session().execute_work_item(&id.to_string().into(), ACTIONS[*action])), expected)
         }
         Op::Query { by_update, descending, take } => {
             let mut order: Vec<(i64, u64)> = reference

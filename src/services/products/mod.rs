@@ -9,16 +9,18 @@ use crate::error::{Error, Result};
 use crate::filter::check_substitutions;
 use crate::model::{
     CreateProductRequest, CreateProductsPartialSuccess, DeleteProductsPartialSuccess, Operation, PagedProducts,
-    Product, ProductField, ProductOperations, QueryProductValuesRequest, QueryProductsRequest, Resource,
+    Product, ProductField, ProductId, ProductOperations, QueryProductValuesRequest, QueryProductsRequest, Resource,
     UpdateProductRequest, UpdateProductsPartialSuccess, split_entry_value, text_of,
 };
 use crate::services::batch::{self, Umbrella};
+use crate::services::declare::service;
 use crate::services::lists;
-use crate::session::{Access, Draft, OrderTerm, Plan, Query, View, Visibility, What, split_index_key};
+use crate::session::{Access, Draft, Handle, OrderTerm, Plan, Query, View, Visibility, What, split_index_key};
 use crate::value::{IdForm, key, time};
 
 const DEFAULT_TAKE: usize = 1000;
 
+service! {
 /// Products and their part numbers.
 ///
 /// A part number names one product in the whole store, compared exactly. Items of a batch are judged one by one; what
@@ -30,7 +32,13 @@ pub trait ProductService {
     ///
     /// # Errors
     /// None.
-    fn api_info(&self) -> Result<ProductOperations>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert!(session.product_api_info()?.create_products.available);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn product_api_info(&self) -> Result<ProductOperations>;
 
     /// Creates products.
     ///
@@ -41,7 +49,8 @@ pub trait ProductService {
     /// ```
     /// # fn main() -> stationdb::Result<()> {
     /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
-    /// use stationdb::{CreateProductRequest, Identity, ProductService, QueryProductsRequest, Store};
+    /// use stationdb::{Identity, Store};
+    /// use stationdb::products::{CreateProductRequest, ProductService, QueryProductsRequest};
     ///
     /// let store = Store::open(dir.path())?;
     /// let session = store.session(Identity::user("ada"));
@@ -73,12 +82,25 @@ pub trait ProductService {
     ///
     /// # Errors
     /// `NotFound` when there is none, or none that the caller may see.
-    fn get_product(&self, id: &str) -> Result<Product>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.get_product(&id)?.family.as_deref(), Some("Analog"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn get_product(&self, id: &ProductId) -> Result<Product>;
 
     /// One page of all products, in order of creation.
     ///
     /// # Errors
     /// `InvalidArgument` for a token that is malformed or belongs to another query.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let page = session.get_products(None, Some(100), true)?;
+    /// assert_eq!(page.total_count, Some(1));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn get_products(
         &self,
         continuation_token: Option<String>,
@@ -90,12 +112,25 @@ pub trait ProductService {
     ///
     /// # Errors
     /// `InvalidArgument` for a fault in the filter, with its position, and for a faulty substitution or token.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let query = QueryProductsRequest::new().filter("family == @0").substitutions(["Analog"]).take(100);
+    /// assert_eq!(session.query_products(query)?.products.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_products(&self, query: QueryProductsRequest) -> Result<PagedProducts>;
 
     /// How a query is answered, and what it touched.
     ///
     /// # Errors
     /// As [`ProductService::query_products`].
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// println!("{}", session.explain_query_products(QueryProductsRequest::new().filter("family == \"Analog\""))?);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn explain_query_products(&self, query: QueryProductsRequest) -> Result<Plan>;
 
     /// The distinct values of a field over the products that match, in ascending text order, without nulls.
@@ -104,6 +139,13 @@ pub trait ProductService {
     ///
     /// # Errors
     /// `InvalidArgument` without a field, and for a fault in the filter.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let query = QueryProductValuesRequest::new().field(ProductField::Family);
+    /// assert_eq!(session.query_product_values(query)?, ["Analog"]);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_product_values(&self, query: QueryProductValuesRequest) -> Result<Vec<String>>;
 
     /// Updates products. Scalars are replaced; keywords, properties and files are merged, or replaced when `replace` is
@@ -111,6 +153,13 @@ pub trait ProductService {
     ///
     /// # Errors
     /// In the answer, for each item: `NotFound`, `PermissionDenied`. For the call: what the disk answers.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let change = UpdateProductRequest::new(id.clone()).name("Amplifier");
+    /// assert_eq!(session.update_products(vec![change], false)?.products[0].name.as_deref(), Some("Amplifier"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn update_products(
         &self,
         products: Vec<UpdateProductRequest>,
@@ -121,21 +170,35 @@ pub trait ProductService {
     ///
     /// # Errors
     /// `PermissionDenied`.
-    fn delete_product(&self, id: &str) -> Result<()>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.delete_product(&id)?;
+    /// assert!(session.get_product(&id).is_err());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn delete_product(&self, id: &ProductId) -> Result<()>;
 
     /// Deletes products; `None` when all could be deleted.
     ///
     /// # Errors
     /// In the answer, for each id: `NotFound`, `PermissionDenied`. For the call: what the disk answers.
-    fn delete_products(&self, ids: Vec<String>) -> Result<Option<DeleteProductsPartialSuccess>>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.delete_products(vec![id])?, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn delete_products(&self, ids: Vec<ProductId>) -> Result<Option<DeleteProductsPartialSuccess>>;
+}
 }
 
 fn not_found(id: &str) -> Error {
     Error::not_found(Product::KIND.name, id).with_name("TestMonitor.InvalidId", Some(-253_700))
 }
 
-impl<A: Access> ProductService for A {
-    fn api_info(&self) -> Result<ProductOperations> {
+impl ProductService for Handle<'_, '_> {
+    fn product_api_info(&self) -> Result<ProductOperations> {
         let operation = Operation { available: true, version: 1 };
         Ok(ProductOperations {
             get_products: operation.clone(),
@@ -158,7 +221,7 @@ impl<A: Access> ProductService for A {
         })
     }
 
-    fn get_product(&self, id: &str) -> Result<Product> {
+    fn get_product(&self, id: &ProductId) -> Result<Product> {
         self.read(|view| view.get::<Product>(id)?.ok_or_else(|| not_found(id)))
     }
 
@@ -223,12 +286,12 @@ impl<A: Access> ProductService for A {
         })
     }
 
-    fn delete_product(&self, id: &str) -> Result<()> {
+    fn delete_product(&self, id: &ProductId) -> Result<()> {
         let id = id.to_owned();
         self.write(move |draft| draft.delete::<Product>(&id).map(|_| ()))
     }
 
-    fn delete_products(&self, ids: Vec<String>) -> Result<Option<DeleteProductsPartialSuccess>> {
+    fn delete_products(&self, ids: Vec<ProductId>) -> Result<Option<DeleteProductsPartialSuccess>> {
         self.write(move |draft| {
             let mut outcome = batch::run(Umbrella::PRODUCTS, batch::distinct(ids), |_, id| {
                 let deleted = draft.delete::<Product>(&id).map_err(batch::about(Product::KIND.name, &id))?;

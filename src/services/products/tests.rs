@@ -87,9 +87,9 @@ fn products_are_got_updated_and_deleted_by_id() {
     let session = store.session();
     let product = create(&session, "A", None);
     let id = product.id.clone().unwrap().to_string();
-    assert_eq!(session.get_product(&id).unwrap(), product);
+    assert_eq!(session.get_product(&id.as_str().into()).unwrap(), product);
     for unknown in ["", "x", "00000000-0000-8000-8000-000000000000"] {
-        let error = session.get_product(unknown).unwrap_err();
+        let error = session.get_product(&unknown.into()).unwrap_err();
         assert_eq!((error.kind(), error.api_error().code), (ErrorKind::NotFound, Some(-253_700)));
         assert_eq!(error.resource(), Some(("Product", unknown)));
     }
@@ -110,13 +110,13 @@ fn products_are_got_updated_and_deleted_by_id() {
     assert_eq!(answer.products[0].keywords, Some(vec!["z".to_owned()]));
     assert_eq!((answer.failed, answer.error), (None, None));
 
-    session.delete_product("x").unwrap();
+    session.delete_product(&"x".into()).unwrap();
     let other = create(&session, "B", None).id.unwrap().to_string();
-    let answer = session.delete_products(vec![id.clone(), "x".into(), id.clone()]).unwrap().unwrap();
+    let answer = session.delete_products(vec![id.clone().into(), "x".into(), id.clone().into()]).unwrap().unwrap();
     assert_eq!((answer.ids, answer.failed), (vec![id.clone()], Some(vec!["x".to_owned()])));
-    assert_eq!(session.delete_products(vec![other]).unwrap(), None);
+    assert_eq!(session.delete_products(vec![other.into()]).unwrap(), None);
     assert_eq!(session.delete_products(vec![]).unwrap(), None);
-    let answer = session.delete_products(vec![id]).unwrap().unwrap();
+    let answer = session.delete_products(vec![id.into()]).unwrap().unwrap();
     assert_eq!((answer.ids.len(), answer.failed.unwrap().len()), (0, 1));
     create(&session, "A", None);
 }
@@ -347,7 +347,7 @@ fn a_transaction_reads_its_own_products_and_leaves_nothing_when_it_fails() {
     let session = store.session();
     let failed = session.transaction(|tx| {
         let id = create(tx, "A", Some("F")).id.unwrap().to_string();
-        assert_eq!(tx.get_product(&id)?.family.as_deref(), Some("F"));
+        assert_eq!(tx.get_product(&id.as_str().into())?.family.as_deref(), Some("F"));
         let query = QueryProductValuesRequest { field: Some(ProductField::Family), ..Default::default() };
         assert_eq!(tx.query_product_values(query)?, ["F"]);
         assert_eq!(tx.create_products(vec![request("A")])?.products.len(), 0);
@@ -414,7 +414,7 @@ proptest! {
                 Step::Delete(part) => {
                     let removed = model.remove(&part.to_string());
                     let id = removed.as_ref().and_then(|p| p.id.clone()).unwrap_or_default().to_string();
-                    let answer = session.delete_products(vec![id]).unwrap();
+                    let answer = session.delete_products(vec![id.into()]).unwrap();
                     prop_assert_eq!(answer.is_none(), removed.is_some());
                 }
                 Step::Reopen => {

@@ -7,16 +7,18 @@ use crate::error::{Error, Result};
 use crate::model::{
     CreateSpecificationRequest, CreateSpecificationsPartialSuccess, CreateSpecificationsRequest, CreatedSpecification,
     DeleteSpecificationsPartialSuccess, Operation, PagedSpecifications, QuerySpecificationsRequest, Resource,
-    Specification, UpdateSpecificationRequest, UpdateSpecificationsPartialSuccess, UpdateSpecificationsRequest,
-    UpdatedSpecification, V1Operations,
+    Specification, SpecificationId, UpdateSpecificationRequest, UpdateSpecificationsPartialSuccess,
+    UpdateSpecificationsRequest, UpdatedSpecification, V1Operations,
 };
 use crate::services::batch::{self, Umbrella};
+use crate::services::declare::service;
 use crate::services::lists;
-use crate::session::{Access, Draft, OrderTerm, Plan, Query, What};
+use crate::session::{Access, Draft, Handle, OrderTerm, Plan, Query, What};
 use crate::value::key;
 
 const DEFAULT_TAKE: usize = 1000;
 
+service! {
 /// Specifications of products.
 ///
 /// A specification id is unique within product and workspace, compared exactly. An update has to name the version that
@@ -28,7 +30,13 @@ pub trait SpecificationService {
     ///
     /// # Errors
     /// None.
-    fn api_info(&self) -> Result<V1Operations>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert!(session.specification_api_info()?.query_specifications.available);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn specification_api_info(&self) -> Result<V1Operations>;
 
     /// Creates specifications, at version 0.
     ///
@@ -42,9 +50,10 @@ pub trait SpecificationService {
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let dir = tempfile::tempdir()?;
-    /// use stationdb::{
-    ///     ConditionPoint, CreateSpecificationsRequest, Identity, LimitSide, QuerySpecificationsRequest,
-    ///     SpecificationService, Store, Verdict,
+    /// use stationdb::{Identity, Store};
+    /// use stationdb::specifications::{
+    ///     ConditionPoint, CreateSpecificationsRequest, LimitSide, QuerySpecificationsRequest,
+    ///     SpecificationService, Verdict,
     /// };
     ///
     /// let store = Store::open(dir.path())?;
@@ -76,19 +85,39 @@ pub trait SpecificationService {
     ///
     /// # Errors
     /// `InvalidArgument` without products, for a fault in the filter, with its position, and for a faulty token.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let query = QuerySpecificationsRequest::new().product_ids(["156502A-11L"]);
+    /// assert_eq!(session.query_specs(query)?.specs.unwrap_or_default().len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_specs(&self, query: QuerySpecificationsRequest) -> Result<PagedSpecifications>;
 
     /// How a query is answered, and what it touched.
     ///
     /// # Errors
     /// As [`SpecificationService::query_specs`].
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let query = QuerySpecificationsRequest::new().product_ids(["156502A-11L"]);
+    /// println!("{}", session.explain_query_specs(query)?);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn explain_query_specs(&self, query: QuerySpecificationsRequest) -> Result<Plan>;
 
     /// The specification with this global id.
     ///
     /// # Errors
     /// `NotFound` when there is none, or none that the caller may see.
-    fn get_spec(&self, id: &str) -> Result<Specification>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.get_spec(&id)?.spec_id.as_deref(), Some("GAIN"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn get_spec(&self, id: &SpecificationId) -> Result<Specification>;
 
     /// Updates specifications; `None` when there was nothing to update.
     ///
@@ -96,21 +125,36 @@ pub trait SpecificationService {
     /// In the answer, for each item: `NotFound`, `Conflict` for another version or an id that is taken,
     /// `InvalidArgument` as in [`SpecificationService::create_specs`], `PermissionDenied`. For the call: what the disk
     /// answers.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let change = stationdb::from_json(br#"{"specs": [{"id": "1", "productId": "156502A-11L", "specId": "GAIN", "version": 0,
+    ///     "type": "FUNCTIONAL", "workspace": "default", "name": "Gain"}]}"#)?;
+    /// assert!(session.update_specs(change)?.is_some());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn update_specs(&self, request: UpdateSpecificationsRequest) -> Result<Option<UpdateSpecificationsPartialSuccess>>;
 
     /// Deletes specifications by global id; `None` when all could be deleted.
     ///
     /// # Errors
     /// In the answer, for each id: `NotFound`, `PermissionDenied`. For the call: what the disk answers.
-    fn delete_specs(&self, ids: Vec<String>) -> Result<Option<DeleteSpecificationsPartialSuccess>>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.delete_specs(vec![id])?, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn delete_specs(&self, ids: Vec<SpecificationId>) -> Result<Option<DeleteSpecificationsPartialSuccess>>;
+}
 }
 
 fn not_found(id: &str) -> Error {
     Error::not_found(Specification::KIND.name, id).with_name("Specification.NotFound", None)
 }
 
-impl<A: Access> SpecificationService for A {
-    fn api_info(&self) -> Result<V1Operations> {
+impl SpecificationService for Handle<'_, '_> {
+    fn specification_api_info(&self) -> Result<V1Operations> {
         let operation = Operation { available: true, version: 1 };
         Ok(V1Operations {
             create_specifications: operation.clone(),
@@ -150,7 +194,7 @@ impl<A: Access> SpecificationService for A {
         self.read(|view| Ok(view.query_with_plan::<Specification>(&plan)?.1))
     }
 
-    fn get_spec(&self, id: &str) -> Result<Specification> {
+    fn get_spec(&self, id: &SpecificationId) -> Result<Specification> {
         self.read(|view| view.get::<Specification>(id)?.ok_or_else(|| not_found(id)))
     }
 
@@ -170,7 +214,7 @@ impl<A: Access> SpecificationService for A {
         })
     }
 
-    fn delete_specs(&self, ids: Vec<String>) -> Result<Option<DeleteSpecificationsPartialSuccess>> {
+    fn delete_specs(&self, ids: Vec<SpecificationId>) -> Result<Option<DeleteSpecificationsPartialSuccess>> {
         self.write(move |draft| {
             let outcome = batch::run(Umbrella::SKYLINE, batch::distinct(ids), |_, id| {
                 let deleted =

@@ -39,7 +39,7 @@ fn spec_ids(page: &PagedSpecifications) -> Vec<&str> {
 #[test]
 fn every_operation_is_available() {
     let store = TestStore::new();
-    let operations = serde_json::to_value(SpecificationService::api_info(&store.session()).unwrap()).unwrap();
+    let operations = serde_json::to_value(store.session().specification_api_info().unwrap()).unwrap();
     assert_eq!(operations.as_object().unwrap().len(), 4);
     assert!(operations.as_object().unwrap().values().all(|o| *o == json!({"available": true, "version": 1})));
 }
@@ -260,11 +260,11 @@ fn deletes_name_what_is_gone_and_what_is_not() {
     let session = store.session();
     let created = create(&session, vec![request("P", "1"), request("P", "2")]).created_specs.unwrap();
     let ids: Vec<String> = created.iter().map(|spec| spec.id.to_string()).collect();
-    let answer = session.delete_specs(vec![ids[0].clone(), "x".into(), ids[0].clone()]).unwrap().unwrap();
+    let answer = session.delete_specs(vec![ids[0].clone().into(), "x".into(), ids[0].clone().into()]).unwrap().unwrap();
     assert_eq!((answer.deleted_spec_ids, answer.failed_spec_ids), (vec![ids[0].clone()], vec!["x".to_owned()]));
     assert_eq!(answer.error.inner_errors.len(), 1);
-    assert_eq!(session.delete_specs(vec![ids[1].clone()]).unwrap(), None);
-    assert_eq!(session.get_spec(&ids[1]).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(session.delete_specs(vec![ids[1].clone().into()]).unwrap(), None);
+    assert_eq!(session.get_spec(&ids[1].as_str().into()).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(create(&session, vec![request("P", "1")]).created_specs.unwrap().len(), 1);
 }
 
@@ -323,7 +323,7 @@ proptest! {
                 }
                 Step::Delete(product, spec) => {
                     let Some((created, _)) = model.remove(&(product, spec)) else { continue };
-                    prop_assert_eq!(session.delete_specs(vec![created.id.to_string()]).unwrap(), None);
+                    prop_assert_eq!(session.delete_specs(vec![created.id.to_string().into()]).unwrap(), None);
                 }
                 Step::Reopen => {
                     drop(session);

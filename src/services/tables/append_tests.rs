@@ -32,7 +32,7 @@ fn request(name: &str, data_type: DataType) -> CreateTableRequest {
 }
 
 fn append(session: &Session, id: &str, batch: RecordBatch) {
-    session.append_batches(id, &mut std::iter::once(Ok(batch)), None).unwrap();
+    session.append_batches(&id.into(), &mut std::iter::once(Ok(batch)), None).unwrap();
 }
 
 /// Numbered rows of one index value, so that their order is that of the appends.
@@ -58,7 +58,7 @@ fn walk(session: &Session, id: &str, rows: &Range<i64>, descending: bool) -> Vec
     };
     let mut seen = Vec::new();
     loop {
-        let page = session.query_table_data(id, request.clone()).unwrap();
+        let page = session.query_table_data(&id.into(), request.clone()).unwrap();
         seen.extend(page.frame.to_data_frame().data.iter().map(|row| row[0].as_ref().unwrap().parse::<i64>().unwrap()));
         request.continuation_token = page.continuation_token;
         if request.continuation_token.is_none() {
@@ -80,7 +80,7 @@ fn small_appends_around_a_large_one_keep_their_places() {
     let check = |session: &Session, state: &str| {
         let mut next = 0;
         let only = ScanRequest { columns: Some(vec!["n".into()]), ..ScanRequest::default() };
-        for batch in session.scan(&id, only, &Control::default()).unwrap() {
+        for batch in session.scan(&id.as_str().into(), only, &Control::default()).unwrap() {
             let numbers = crate::columnar::index_values(batch.unwrap().column(0)).unwrap().into_owned();
             assert!(numbers.iter().copied().eq(next..next + numbers.len() as i64), "{state}: out of order at {next}");
             next += numbers.len() as i64;
@@ -96,7 +96,7 @@ fn small_appends_around_a_large_one_keep_their_places() {
     let mut files = Vec::new();
     session
         .export_segments(
-            &id,
+            &id.as_str().into(),
             &mut |file| {
                 files.push(file.row_count);
                 Ok(())
@@ -106,7 +106,9 @@ fn small_appends_around_a_large_one_keep_their_places() {
         .unwrap();
     assert_eq!(files, [3, SORT_ROWS as u64, 3], "nothing of the buffer is left out");
     check(&session, "sealed");
-    session.append_table_data(&id, AppendTableDataRequest { frame: None, end_of_data: Some(true) }).unwrap();
+    session
+        .append_table_data(&id.as_str().into(), AppendTableDataRequest { frame: None, end_of_data: Some(true) })
+        .unwrap();
     store.maintain(&Control::default()).unwrap();
     drop((session, store));
     let (_store, session) = open(&disk);

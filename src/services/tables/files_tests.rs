@@ -21,7 +21,7 @@ fn append(session: &Session, id: &str, number: i64) {
     // All overlap: row by row they take turns.
     let index = Int64Array::from_iter_values((0..ROWS).map(|row| row * SEGMENTS + number));
     let batch = RecordBatch::try_from_iter([("t", Arc::new(index) as _)]).unwrap();
-    session.append_batches(id, &mut std::iter::once(Ok(batch)), None).unwrap();
+    session.append_batches(&id.into(), &mut std::iter::once(Ok(batch)), None).unwrap();
 }
 
 /// A table of overlapping segments that are not merged yet.
@@ -48,13 +48,13 @@ fn segments_are_handed_out_with_one_of_them_open() {
     let before = disk.open.load(Ordering::SeqCst);
     disk.most_open.store(0, Ordering::SeqCst);
     let mut rows = 0;
-    let each = &mut |file: crate::SegmentFile<'_>| {
+    let each = &mut |file: crate::tables::SegmentFile<'_>| {
         let mut bytes = Vec::new();
         file.data.read_to_end(&mut bytes).map_err(|error| Error::io("reading", error))?;
         rows += file.row_count;
         Ok(())
     };
-    assert_eq!(session.export_segments(&id, each, &Control::default()).unwrap(), SEGMENTS as u64);
+    assert_eq!(session.export_segments(&id.as_str().into(), each, &Control::default()).unwrap(), SEGMENTS as u64);
     assert_eq!(rows, (SEGMENTS * ROWS) as u64);
     assert_eq!(disk.most_open.load(Ordering::SeqCst), before + 1);
     assert_eq!(disk.open.load(Ordering::SeqCst), before);
@@ -70,7 +70,7 @@ fn a_merge_takes_no_segment_away_that_is_still_to_be_handed_out() {
     let files = segment_files(&disk, &id);
     let control = Control::default();
     let mut rows = 0;
-    let each = &mut |file: crate::SegmentFile<'_>| -> Result<()> {
+    let each = &mut |file: crate::tables::SegmentFile<'_>| -> Result<()> {
         if rows == 0 {
             assert!(store.maintain(&control)?.segments_written > 0);
             // What the first pass forgot is removed by the next, were it not held.
@@ -82,7 +82,7 @@ fn a_merge_takes_no_segment_away_that_is_still_to_be_handed_out() {
         rows += file.row_count;
         Ok(())
     };
-    assert_eq!(session.export_segments(&id, each, &control).unwrap(), SEGMENTS as u64);
+    assert_eq!(session.export_segments(&id.as_str().into(), each, &control).unwrap(), SEGMENTS as u64);
     assert_eq!(rows, (SEGMENTS * ROWS) as u64);
     assert!(segment_files(&disk, &id) > files);
     assert_eq!(store.maintain(&control).unwrap().files_removed, files as u64);
@@ -101,7 +101,7 @@ fn a_read_without_a_file_to_open_fails_and_harms_nothing() {
     let session = store.session(Identity::user("ada"));
     let before = disk.open.load(Ordering::SeqCst);
     let scan = || -> Result<usize> {
-        let stream = session.scan(&id, ScanRequest::default(), &Control::default())?;
+        let stream = session.scan(&id.as_str().into(), ScanRequest::default(), &Control::default())?;
         stream.map(|batch| Ok(batch?.num_rows())).sum()
     };
     // The data and the summary of a segment.
@@ -112,7 +112,7 @@ fn a_read_without_a_file_to_open_fails_and_harms_nothing() {
         assert!(error.message().contains("tables/"), "{error}");
         // Nothing of what was opened before the failure stays open.
         assert_eq!(disk.open.load(Ordering::SeqCst), before);
-        let exported = session.export_segments(&id, &mut |_| Ok(()), &Control::default());
+        let exported = session.export_segments(&id.as_str().into(), &mut |_| Ok(()), &Control::default());
         assert_eq!(exported.is_ok(), spare > 0, "{exported:?}");
     }
     // Writing goes on.

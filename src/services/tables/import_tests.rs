@@ -70,13 +70,13 @@ fn frame() -> DataFrame {
 }
 
 fn rows(session: &Session, id: &str) -> Vec<Vec<Option<String>>> {
-    session.get_table_data(id, GetTableDataRequest::default()).unwrap().frame.to_data_frame().data
+    session.get_table_data(&id.into(), GetTableDataRequest::default()).unwrap().frame.to_data_frame().data
 }
 
 fn export(session: &Session, id: &str, response_format: ExportFormat) -> Vec<u8> {
     let mut out = Vec::new();
     let request = ExportTableDataRequest { response_format, ..Default::default() };
-    session.export_table_data(id, request, &mut out, &Control::default()).unwrap();
+    session.export_table_data(&id.into(), request, &mut out, &Control::default()).unwrap();
     out
 }
 
@@ -85,7 +85,7 @@ fn new_table(columns: Vec<Column>) -> ImportTableRequest {
     ImportTableRequest { table: Some(table), ..Default::default() }
 }
 
-fn csv(session: &Session, request: ImportTableRequest, text: &str) -> Result<crate::ImportTableResponse> {
+fn csv(session: &Session, request: ImportTableRequest, text: &str) -> Result<crate::tables::ImportTableResponse> {
     session.import_csv(request, &mut text.as_bytes(), &Control::default())
 }
 

@@ -301,7 +301,7 @@ pub(in crate::services) fn delete(draft: &mut Draft<'_>, id: &str) -> Result<()>
 
 pub(in crate::services) fn delete_many(
     draft: &mut Draft<'_>,
-    ids: Vec<String>,
+    ids: Vec<TableId>,
 ) -> Result<Option<DeleteTablesPartialSuccess>> {
     let outcome = batch::run(Umbrella::SKYLINE, distinct(ids), |_, id| {
         delete(draft, &id).map_err(|error| error.with_resource(TableMetadata::KIND.name, id.clone()))?;

@@ -44,9 +44,11 @@ use crate::model::tables::table::{
     CreateTableRequest, DeleteTablesPartialSuccess, ListTablesRequest, ModifyTableRequest, ModifyTablesPartialSuccess,
     ModifyTablesRequest, PagedTables, QueryTablesRequest, TableApiInfo, TableId, TableMetadata, TableOperations,
 };
-use crate::session::{Access, Plan};
+use crate::services::declare::service;
+use crate::session::{Access, Handle, Plan};
 use crate::value::{Control, guarded};
 
+service! {
 /// Tables of measured rows.
 ///
 /// Implementing this trait outside the crate is meant for fakes and decorators; methods may be added until 1.0.
@@ -54,9 +56,10 @@ use crate::value::{Control, guarded};
 /// ```
 /// # fn main() -> stationdb::Result<()> {
 /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
-/// use stationdb::{
-///     AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType, GetTableDataRequest,
-///     Identity, Store, TableService,
+/// use stationdb::{Identity, Store};
+/// use stationdb::tables::{
+///     AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType,
+///     GetTableDataRequest, TableService,
 /// };
 ///
 /// let store = Store::open(dir.path())?;
@@ -80,12 +83,24 @@ pub trait TableService {
     ///
     /// # Errors
     /// None of its own.
-    fn api_info(&self) -> Result<TableApiInfo>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert!(session.table_api_info()?.operations.read_data.available);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn table_api_info(&self) -> Result<TableApiInfo>;
 
     /// A page of tables, all or by id and workspace.
     ///
     /// # Errors
     /// `InvalidArgument` for a bad `take` or token.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.list_tables(ListTablesRequest::new().take(10))?.tables.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn list_tables(&self, request: ListTablesRequest) -> Result<PagedTables>;
 
     /// Creates a table.
@@ -93,77 +108,164 @@ pub trait TableService {
     /// # Errors
     /// `InvalidArgument` for columns without exactly one index, or with empty or repeated names; `LimitExceeded` for too
     /// many columns.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let columns = [Column::new("t", DataType::Int64).column_type(ColumnType::Index)];
+    /// let table = session.create_table(CreateTableRequest::new(columns).name("Ramp"))?;
+    /// assert_eq!(session.get_table_metadata(&table)?.name.as_deref(), Some("Ramp"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn create_table(&self, request: CreateTableRequest) -> Result<TableId>;
 
     /// A page of the tables that match a filter.
     ///
     /// # Errors
     /// `InvalidArgument` for a bad filter, with its position, a bad `take` or token.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let page = session.query_tables(QueryTablesRequest::new().filter("name == \"Loop\""))?;
+    /// assert_eq!(page.tables.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_tables(&self, request: QueryTablesRequest) -> Result<PagedTables>;
 
     /// How a query is answered, and what it touched.
     ///
     /// # Errors
     /// As [`TableService::query_tables`].
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// println!("{}", session.explain_query_tables(QueryTablesRequest::new())?);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn explain_query_tables(&self, request: QueryTablesRequest) -> Result<Plan>;
 
     /// What is known of a table.
     ///
     /// # Errors
     /// `NotFound`; `InvalidArgument` for a malformed id.
-    fn get_table_metadata(&self, id: &str) -> Result<TableMetadata>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.get_table_metadata(&id)?.row_count, Some(1));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn get_table_metadata(&self, id: &TableId) -> Result<TableMetadata>;
 
     /// Changes the metadata of a table.
     ///
     /// # Errors
     /// `NotFound`; `Conflict` when the revision is not the current one plus 1; `InvalidArgument` for an unknown column.
-    fn modify_table(&self, id: &str, request: ModifyTableRequest) -> Result<()>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.modify_table(&id, ModifyTableRequest::new().name("Loop 1"))?;
+    /// assert_eq!(session.get_table_metadata(&id)?.name.as_deref(), Some("Loop 1"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn modify_table(&self, id: &TableId, request: ModifyTableRequest) -> Result<()>;
 
     /// Changes the metadata of several tables; `None` when all went well.
     ///
     /// # Errors
     /// `InvalidArgument` when a table is listed twice.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let change = TableMetadataModification::new(id).name("Loop 1");
+    /// assert_eq!(session.modify_tables(ModifyTablesRequest::new([change]))?, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn modify_tables(&self, request: ModifyTablesRequest) -> Result<Option<ModifyTablesPartialSuccess>>;
 
     /// Deletes a table with its rows.
     ///
     /// # Errors
     /// `NotFound`; `InvalidArgument` for a malformed id.
-    fn delete_table(&self, id: &str) -> Result<()>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.delete_table(&id)?;
+    /// assert!(session.get_table_metadata(&id).is_err());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn delete_table(&self, id: &TableId) -> Result<()>;
 
     /// Deletes tables; `None` when all went well.
     ///
     /// # Errors
     /// Only what concerns the store as a whole.
-    fn delete_tables(&self, ids: Vec<String>) -> Result<Option<DeleteTablesPartialSuccess>>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.delete_tables(vec![id])?, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn delete_tables(&self, ids: Vec<TableId>) -> Result<Option<DeleteTablesPartialSuccess>>;
 
     /// A page of rows.
     ///
     /// # Errors
     /// `NotFound`; `InvalidArgument` for an unknown or repeated column, a bad `take` or token.
-    fn get_table_data(&self, id: &str, request: GetTableDataRequest) -> Result<PagedTableRows>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.get_table_data(&id, GetTableDataRequest::new().take(100))?.total_row_count, 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn get_table_data(&self, id: &TableId, request: GetTableDataRequest) -> Result<PagedTableRows>;
 
     /// Appends rows of text cells, closes the table, or both.
     ///
     /// # Errors
     /// `NotFound`; `Conflict` when the table is closed; `InvalidArgument` naming row and column of a bad cell;
     /// `LimitExceeded` beyond the rows of a table.
-    fn append_table_data(&self, id: &str, request: AppendTableDataRequest) -> Result<()>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// // Closes the table: no rows come after these.
+    /// session.append_table_data(&id, AppendTableDataRequest::new().frame(rows).end_of_data(true))?;
+    /// assert_eq!(session.get_table_metadata(&id)?.row_count, Some(2));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn append_table_data(&self, id: &TableId, request: AppendTableDataRequest) -> Result<()>;
 
     /// Appends the batches of an Arrow IPC stream: all of them or none.
     ///
     /// # Errors
     /// As [`TableService::append_table_data`]; `InvalidArgument` for a damaged stream, and for one without batches when
     /// `end_of_data` is not given.
-    fn append_arrow(&self, id: &str, stream: &mut dyn Read, end_of_data: Option<bool>) -> Result<()>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let mut stream = Vec::new();
+    /// let format = ExportTableDataRequest::new(ExportFormat::ArrowStream);
+    /// session.export_table_data(&id, format, &mut stream, &Control::default())?;
+    /// session.append_arrow(&id, &mut stream.as_slice(), None)?;
+    /// assert_eq!(session.get_table_metadata(&id)?.row_count, Some(2));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn append_arrow(&self, id: &TableId, stream: &mut dyn Read, end_of_data: Option<bool>) -> Result<()>;
 
     /// Appends batches, for example of a `RecordBatchReader`: all of them or none.
     ///
     /// # Errors
     /// As [`TableService::append_arrow`].
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let rows = session.scan(&id, ScanRequest::new(), &Control::default())?;
+    /// let batches = rows.collect::<stationdb::Result<Vec<_>>>()?;
+    /// session.append_batches(&id, &mut batches.into_iter().map(Ok), None)?;
+    /// assert_eq!(session.get_table_metadata(&id)?.row_count, Some(2));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn append_batches(
         &self,
-        id: &str,
+        id: &TableId,
         batches: &mut dyn Iterator<Item = Result<RecordBatch, ArrowError>>,
         end_of_data: Option<bool>,
     ) -> Result<()>;
@@ -176,6 +278,14 @@ pub trait TableService {
     /// # Errors
     /// As [`TableService::append_table_data`] and [`TableService::create_table`]; `InvalidArgument` for text that is no CSV and
     /// for a value that does not fit, with line and column; `Unsupported` in a transaction; what `control` says.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let request = ImportTableRequest::new().index_column("t");
+    /// let answer = session.import_csv(request, &mut &b"t,volts\n1,0.5\n2,0.75\n"[..], &Control::default())?;
+    /// assert_eq!(answer.row_count, 2);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn import_csv(
         &self,
         request: ImportTableRequest,
@@ -192,6 +302,14 @@ pub trait TableService {
     /// As [`TableService::append_table_data`] and [`TableService::create_table`]; `InvalidArgument` for a damaged file and for
     /// a value that does not fit, with row group, row and column; `LimitExceeded` beyond the bounds of an import;
     /// `Unsupported` for nested columns and in a transaction; what `control` says.
+    ///
+    /// ```no_run
+    #[doc = include_str!("example.txt")]
+    /// let file = std::fs::File::open("loop.parquet")?;
+    /// let request = ImportTableRequest::new().index_column("t");
+    /// session.import_parquet(request, Box::new(file), &Control::default())?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn import_parquet(
         &self,
         request: ImportTableRequest,
@@ -203,21 +321,43 @@ pub trait TableService {
     ///
     /// # Errors
     /// As [`TableService::get_table_data`]; `InvalidArgument` for a filter that its column does not have.
-    fn query_table_data(&self, id: &str, request: QueryTableDataRequest) -> Result<PagedTableRows>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let filter = ColumnFilter::new("volts", FilterOperation::GreaterThan).value("0.25");
+    /// let page = session.query_table_data(&id, QueryTableDataRequest::new().filters([filter]))?;
+    /// assert_eq!(page.total_row_count, 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn query_table_data(&self, id: &TableId, request: QueryTableDataRequest) -> Result<PagedTableRows>;
 
     /// How [`TableService::query_table_data`] answers this request, and what it has to look at.
     ///
     /// # Errors
     /// As [`TableService::query_table_data`].
-    fn explain_query_table_data(&self, id: &str, request: QueryTableDataRequest) -> Result<TablePlan>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// println!("{:?}", session.explain_query_table_data(&id, QueryTableDataRequest::new())?);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn explain_query_table_data(&self, id: &TableId, request: QueryTableDataRequest) -> Result<TablePlan>;
 
     /// Writes rows to `out`, and returns how many.
     ///
     /// # Errors
     /// As [`TableService::query_table_data`]; what `out` fails with; what `control` says.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let mut csv = Vec::new();
+    /// let format = ExportTableDataRequest::new(ExportFormat::Csv);
+    /// assert_eq!(session.export_table_data(&id, format, &mut csv, &Control::default())?, 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn export_table_data(
         &self,
-        id: &str,
+        id: &TableId,
         request: ExportTableDataRequest,
         out: &mut (dyn Write + Send),
         control: &Control,
@@ -228,9 +368,17 @@ pub trait TableService {
     ///
     /// # Errors
     /// `NotFound`; `Unsupported` in a transaction; what `each` fails with; what `control` says.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let mut rows = 0;
+    /// session.export_segments(&id, &mut |segment| { rows += segment.row_count; Ok(()) }, &Control::default())?;
+    /// assert_eq!(rows, 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn export_segments(
         &self,
-        id: &str,
+        id: &TableId,
         each: &mut dyn FnMut(SegmentFile<'_>) -> Result<()>,
         control: &Control,
     ) -> Result<u64>;
@@ -239,17 +387,36 @@ pub trait TableService {
     ///
     /// # Errors
     /// As [`TableService::query_table_data`]; `InvalidArgument` for an axis or y column that is not numeric.
-    fn query_decimated_data(&self, id: &str, request: QueryDecimatedDataRequest) -> Result<TableRows>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let decimation = DecimationOptions::new(DecimationMethod::MaxMin).y_columns(["volts"]).intervals(100);
+    /// let plot = session.query_decimated_data(&id, QueryDecimatedDataRequest::new().decimation(decimation))?;
+    /// assert_eq!(plot.frame.row_count(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn query_decimated_data(&self, id: &TableId, request: QueryDecimatedDataRequest) -> Result<TableRows>;
 
     /// Rows as a stream of batches over one consistent state.
     ///
     /// # Errors
     /// As [`TableService::query_table_data`].
-    fn scan(&self, id: &str, request: ScanRequest, control: &Control) -> Result<RowStream>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let mut rows = 0;
+    /// for batch in session.scan(&id, ScanRequest::new().columns(["volts"]), &Control::default())? {
+    ///     rows += batch?.num_rows();
+    /// }
+    /// assert_eq!(rows, 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn scan(&self, id: &TableId, request: ScanRequest, control: &Control) -> Result<RowStream>;
+}
 }
 
-impl<A: Access> TableService for A {
-    fn api_info(&self) -> Result<TableApiInfo> {
+impl TableService for Handle<'_, '_> {
+    fn table_api_info(&self) -> Result<TableApiInfo> {
         let operation = |version| Operation { available: true, version };
         Ok(TableApiInfo {
             operations: TableOperations {
@@ -279,11 +446,11 @@ impl<A: Access> TableService for A {
         self.read(|view| metadata::query(view, &request).map(|(_, plan)| plan))
     }
 
-    fn get_table_metadata(&self, id: &str) -> Result<TableMetadata> {
+    fn get_table_metadata(&self, id: &TableId) -> Result<TableMetadata> {
         self.read(|view| metadata::found(id, view.get(id)?))
     }
 
-    fn modify_table(&self, id: &str, request: ModifyTableRequest) -> Result<()> {
+    fn modify_table(&self, id: &TableId, request: ModifyTableRequest) -> Result<()> {
         let id = id.to_owned();
         self.write(move |draft| metadata::modify(draft, &id, request))
     }
@@ -292,16 +459,16 @@ impl<A: Access> TableService for A {
         self.write(move |draft| metadata::modify_many(draft, request))
     }
 
-    fn delete_table(&self, id: &str) -> Result<()> {
+    fn delete_table(&self, id: &TableId) -> Result<()> {
         let id = id.to_owned();
         self.write(move |draft| metadata::delete(draft, &id))
     }
 
-    fn delete_tables(&self, ids: Vec<String>) -> Result<Option<DeleteTablesPartialSuccess>> {
+    fn delete_tables(&self, ids: Vec<TableId>) -> Result<Option<DeleteTablesPartialSuccess>> {
         self.write(move |draft| metadata::delete_many(draft, ids))
     }
 
-    fn get_table_data(&self, id: &str, request: GetTableDataRequest) -> Result<PagedTableRows> {
+    fn get_table_data(&self, id: &TableId, request: GetTableDataRequest) -> Result<PagedTableRows> {
         let descending = request.order_by_descending;
         let order_by = request.order_by.map(|columns| read::same_direction(columns, descending));
         let request = QueryTableDataRequest {
@@ -314,7 +481,7 @@ impl<A: Access> TableService for A {
         guarded("reading rows", || read::page(self, id, "get_table_data", &request))
     }
 
-    fn append_table_data(&self, id: &str, request: AppendTableDataRequest) -> Result<()> {
+    fn append_table_data(&self, id: &TableId, request: AppendTableDataRequest) -> Result<()> {
         let end_of_data = request.end_of_data.unwrap_or_default();
         let Some(frame) = request.frame else {
             if !end_of_data {
@@ -328,7 +495,7 @@ impl<A: Access> TableService for A {
         })
     }
 
-    fn append_arrow(&self, id: &str, stream: &mut dyn Read, end_of_data: Option<bool>) -> Result<()> {
+    fn append_arrow(&self, id: &TableId, stream: &mut dyn Read, end_of_data: Option<bool>) -> Result<()> {
         append::append(self, id, end_of_data.unwrap_or_default(), |rest| {
             let mut first_row = 0;
             let count = read_stream(stream, |batch| {
@@ -342,7 +509,7 @@ impl<A: Access> TableService for A {
 
     fn append_batches(
         &self,
-        id: &str,
+        id: &TableId,
         batches: &mut dyn Iterator<Item = Result<RecordBatch, ArrowError>>,
         end_of_data: Option<bool>,
     ) -> Result<()> {
@@ -379,13 +546,13 @@ impl<A: Access> TableService for A {
         import::parquet(self, request, input, control)
     }
 
-    fn query_table_data(&self, id: &str, request: QueryTableDataRequest) -> Result<PagedTableRows> {
+    fn query_table_data(&self, id: &TableId, request: QueryTableDataRequest) -> Result<PagedTableRows> {
         guarded("reading rows", || read::page(self, id, "query_table_data", &request))
     }
 
     fn export_table_data(
         &self,
-        id: &str,
+        id: &TableId,
         request: ExportTableDataRequest,
         out: &mut (dyn Write + Send),
         control: &Control,
@@ -400,24 +567,24 @@ impl<A: Access> TableService for A {
         read::export(read::scan(self, id, scan, control)?, format, out)
     }
 
-    fn explain_query_table_data(&self, id: &str, request: QueryTableDataRequest) -> Result<TablePlan> {
+    fn explain_query_table_data(&self, id: &TableId, request: QueryTableDataRequest) -> Result<TablePlan> {
         guarded("planning to read rows", || read::explain(self, id, &request))
     }
 
     fn export_segments(
         &self,
-        id: &str,
+        id: &TableId,
         each: &mut dyn FnMut(SegmentFile<'_>) -> Result<()>,
         control: &Control,
     ) -> Result<u64> {
         segments::export(self, id, each, control)
     }
 
-    fn query_decimated_data(&self, id: &str, request: QueryDecimatedDataRequest) -> Result<TableRows> {
+    fn query_decimated_data(&self, id: &TableId, request: QueryDecimatedDataRequest) -> Result<TableRows> {
         guarded("thinning out rows", || read::decimated(self, id, &request))
     }
 
-    fn scan(&self, id: &str, request: ScanRequest, control: &Control) -> Result<RowStream> {
+    fn scan(&self, id: &TableId, request: ScanRequest, control: &Control) -> Result<RowStream> {
         read::scan(self, id, request, control)
     }
 }

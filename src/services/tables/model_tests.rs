@@ -176,25 +176,26 @@ impl World {
             0 if !fresh.is_empty() => self.append_stream(&named, &read(&frame)),
             1 => {
                 let request = read(&json!({ "frame": frame }));
-                self.session.transaction(|tx| tx.append_table_data(&self.id, request)).unwrap();
+                self.session.transaction(|tx| tx.append_table_data(&self.id.as_str().into(), request)).unwrap();
             }
             2 => {
                 // Taken back, and then done again.
-                let request: crate::AppendTableDataRequest = read(&json!({ "frame": frame, "endOfData": true }));
+                let request: crate::tables::AppendTableDataRequest =
+                    read(&json!({ "frame": frame, "endOfData": true }));
                 let undone = self.session.transaction(|tx| -> crate::Result<()> {
-                    tx.append_table_data(&self.id, request)?;
-                    tx.get_table_data(&self.id, Default::default())?;
+                    tx.append_table_data(&self.id.as_str().into(), request)?;
+                    tx.get_table_data(&self.id.as_str().into(), Default::default())?;
                     Err(crate::Error::invalid("never mind"))
                 });
                 assert!(undone.is_err());
-                self.session.append_table_data(&self.id, read(&json!({ "frame": frame }))).unwrap();
+                self.session.append_table_data(&self.id.as_str().into(), read(&json!({ "frame": frame }))).unwrap();
             }
-            _ => self.session.append_table_data(&self.id, read(&json!({ "frame": frame }))).unwrap(),
+            _ => self.session.append_table_data(&self.id.as_str().into(), read(&json!({ "frame": frame }))).unwrap(),
         }
     }
 
     fn append_stream(&mut self, named: &[usize], frame: &DataFrame) {
-        let declared = self.session.get_table_metadata(&self.id).unwrap().columns.unwrap();
+        let declared = self.session.get_table_metadata(&self.id.as_str().into()).unwrap().columns.unwrap();
         let columns: Vec<Column> = named.iter().map(|at| declared[*at].clone()).collect();
         let schema = TableSchema::with_default_limit(columns).unwrap();
         let batch = frame_to_batch(&schema, &DataFrame { columns: None, data: frame.data.clone() }).unwrap();
@@ -203,7 +204,7 @@ impl World {
             (0..batch.num_rows()).step_by(step).map(|at| Ok(batch.slice(at, step.min(batch.num_rows() - at))));
         let mut bytes = Vec::new();
         export_ipc(schema.arrow(), batches, &mut bytes).unwrap();
-        self.session.append_arrow(&self.id, &mut bytes.as_slice(), None).unwrap();
+        self.session.append_arrow(&self.id.as_str().into(), &mut bytes.as_slice(), None).unwrap();
     }
 
     /// What happens between calls.
@@ -346,7 +347,7 @@ impl World {
             let least = expected.len() / 6 + 1;
             let take = least + self.rng.below(least);
             (page["take"], page["continuationToken"]) = (take.into(), token.clone());
-            let answer = self.session.query_table_data(&self.id, read(&page)).unwrap();
+            let answer = self.session.query_table_data(&self.id.as_str().into(), read(&page)).unwrap();
             assert_eq!(answer.total_row_count, expected.len() as u64, "seed {}: {page}", self.seed);
             let frame = answer.frame.to_data_frame();
             walked.extend(self.numbers(&projection, &frame));
@@ -372,7 +373,7 @@ impl World {
         loop {
             let take = before.len() / 5 + 1;
             let page = json!({"filters": self.filters(&tests), "orderBy": self.order_by(&order), "take": take, "continuationToken": token});
-            let answer = self.session.query_table_data(&self.id, read(&page)).unwrap();
+            let answer = self.session.query_table_data(&self.id.as_str().into(), read(&page)).unwrap();
             walked.extend(self.numbers(&all, &answer.frame.to_data_frame()));
             let Some(next) = answer.continuation_token else { break };
             token = next.into();
@@ -397,7 +398,10 @@ impl World {
             expected.truncate(take);
         }
         let mut out = Vec::new();
-        let count = self.session.export_table_data(&self.id, read(&request), &mut out, &Control::default()).unwrap();
+        let count = self
+            .session
+            .export_table_data(&self.id.as_str().into(), read(&request), &mut out, &Control::default())
+            .unwrap();
         let field = |text: &str| match text.is_empty() || text.contains([',', '"', '\r', '\n']) {
             true => format!("\"{}\"", text.replace('"', "\"\"")),
             false => text.to_owned(),
@@ -459,7 +463,7 @@ impl World {
             decimation["distribution"] = "EQUAL_WIDTH".into();
         }
         let request = json!({"columns": columns, "filters": self.filters(&tests), "decimation": decimation});
-        let answer = self.session.query_decimated_data(&self.id, read(&request)).unwrap();
+        let answer = self.session.query_decimated_data(&self.id.as_str().into(), read(&request)).unwrap();
         let found = self.numbers(&projection, &answer.frame.to_data_frame());
         assert_eq!(found, kept, "seed {}: {request} of {:?}, {n} rows", self.seed, self.columns);
     }
@@ -518,7 +522,7 @@ fn run(seed: u64, most_rows: usize) {
         world.pause();
     }
     if world.rng.chance(20) {
-        world.session.append_table_data(&world.id, read(&json!({"endOfData": true}))).unwrap();
+        world.session.append_table_data(&world.id.as_str().into(), read(&json!({"endOfData": true}))).unwrap();
         world.decimate();
         world.walk();
         return world.export();
@@ -532,7 +536,7 @@ fn run(seed: u64, most_rows: usize) {
         }
         world.pause();
     }
-    let found = world.session.get_table_metadata(&world.id).unwrap();
+    let found = world.session.get_table_metadata(&world.id.as_str().into()).unwrap();
     assert_eq!(found.row_count, Some(world.rows.len() as i64));
 }
 

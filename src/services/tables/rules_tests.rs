@@ -48,11 +48,11 @@ fn table(session: &Session) -> String {
 }
 
 fn metadata(session: &Session, id: &str) -> Value {
-    serde_json::to_value(session.get_table_metadata(id).unwrap()).unwrap()
+    serde_json::to_value(session.get_table_metadata(&id.into()).unwrap()).unwrap()
 }
 
 fn append(session: &Session, id: &str, request: Value) -> Result<()> {
-    session.append_table_data(id, read(request)?)
+    session.append_table_data(&id.into(), read(request)?)
 }
 
 fn kind<T: std::fmt::Debug>(outcome: Result<T>) -> ErrorKind {
@@ -130,7 +130,7 @@ fn modify_table_tells_absent_null_and_value_apart() {
         }),
     )
     .unwrap();
-    let modify = |request: Value| session.modify_table(&id, read(request)?);
+    let modify = |request: Value| session.modify_table(&id.as_str().into(), read(request)?);
     let see = |members: &[&str]| {
         let found = metadata(&session, &id);
         members.iter().map(|member| found[*member].clone()).collect::<Vec<_>>()
@@ -186,9 +186,9 @@ fn modify_table_tells_absent_null_and_value_apart() {
     assert_eq!(after["metadataModifiedAt"], before["metadataModifiedAt"]);
     assert_eq!((&after["rowCount"], &after["rowsModifiedAt"]), (&json!(1), &json!("2023-11-14T22:13:22.000Z")));
     let unknown = "0".repeat(24);
-    let error = session.modify_table(&unknown, from(json!({"name": "x"}))).unwrap_err();
+    let error = session.modify_table(&unknown.as_str().into(), from(json!({"name": "x"}))).unwrap_err();
     assert_eq!((error.kind(), error.api_error().code), (ErrorKind::NotFound, Some(-255_130)));
-    let error = session.modify_table("x", from(json!({"name": "x"}))).unwrap_err();
+    let error = session.modify_table(&"x".into(), from(json!({"name": "x"}))).unwrap_err();
     assert_eq!((error.kind(), error.api_error().code), (BAD, Some(-255_134)));
 }
 
@@ -267,14 +267,15 @@ fn deletion() {
     let (_store, session, _) = open();
     let ids: Vec<String> = (0..3).map(|_| table(&session)).collect();
     append(&session, &ids[0], json!({"frame": {"data": [["1", null]]}})).unwrap();
-    session.delete_table(&ids[0]).unwrap();
-    assert_eq!(kind(session.delete_table(&ids[0])), ErrorKind::NotFound);
-    assert_eq!(kind(session.delete_table("x")), BAD);
-    assert_eq!(kind(session.get_table_data(&ids[0], Default::default())), ErrorKind::NotFound);
+    session.delete_table(&ids[0].as_str().into()).unwrap();
+    assert_eq!(kind(session.delete_table(&ids[0].as_str().into())), ErrorKind::NotFound);
+    assert_eq!(kind(session.delete_table(&"x".into())), BAD);
+    assert_eq!(kind(session.get_table_data(&ids[0].as_str().into(), Default::default())), ErrorKind::NotFound);
     assert_eq!(kind(append(&session, &ids[0], json!({"frame": {"data": []}}))), ErrorKind::NotFound);
     assert_eq!(session.delete_tables(vec![]).unwrap(), None);
-    assert_eq!(session.delete_tables(vec![ids[1].clone(), ids[1].clone()]).unwrap(), None);
-    let answer = session.delete_tables(vec!["x".into(), ids[0].clone(), ids[2].clone()]).unwrap().unwrap();
+    assert_eq!(session.delete_tables(vec![ids[1].clone().into(), ids[1].clone().into()]).unwrap(), None);
+    let answer =
+        session.delete_tables(vec!["x".into(), ids[0].clone().into(), ids[2].clone().into()]).unwrap().unwrap();
     assert_eq!(answer.deleted_table_ids, [ids[2].clone()]);
     assert_eq!(answer.failed_table_ids, ["x".to_owned(), ids[0].clone()]);
     assert_eq!(answer.error.inner_errors.len(), 2);
@@ -298,7 +299,7 @@ fn listing_and_querying() {
         ids.push(id);
     }
     clock.advance_ms(1000);
-    session.modify_table(&ids[0], from(json!({"properties": {"k": "v"}}))).unwrap();
+    session.modify_table(&ids[0].as_str().into(), from(json!({"properties": {"k": "v"}}))).unwrap();
     let list = |request: Value| session.list_tables(read(request)?);
     let found = |request: Value| {
         let page = list(request).unwrap();
@@ -482,7 +483,7 @@ fn cells_have_one_spelling_out_and_the_stated_ones_in() {
         .unwrap();
         let data: Vec<Value> = cells.iter().enumerate().map(|(at, (text, _))| json!([at.to_string(), text])).collect();
         append(&session, &id, json!({"frame": {"columns": ["i", "c"], "data": data}})).unwrap();
-        let page = session.get_table_data(&id, from(json!({"columns": ["c"]}))).unwrap();
+        let page = session.get_table_data(&id.as_str().into(), from(json!({"columns": ["c"]}))).unwrap();
         let wire = serde_json::to_value(&page).unwrap();
         let expected: Vec<Value> = cells.iter().map(|(_, text)| json!([text])).collect();
         assert_eq!(wire["frame"], json!({"columns": ["c"], "data": expected}), "{data_type}");
@@ -495,7 +496,7 @@ fn cells_have_one_spelling_out_and_the_stated_ones_in() {
             assert_eq!(error.kind(), BAD);
             assert_eq!(error.place(), Some(&crate::Place::Cell { row: 1, column: "c".into() }), "{data_type} {text}");
         }
-        assert_eq!(session.get_table_metadata(&id).unwrap().row_count, Some(cells.len() as i64));
+        assert_eq!(session.get_table_metadata(&id.as_str().into()).unwrap().row_count, Some(cells.len() as i64));
     }
 }
 
@@ -511,7 +512,7 @@ fn appending() {
         ]}),
     )
     .unwrap();
-    let rows = || session.get_table_data(&id, Default::default()).unwrap().frame.to_data_frame().data;
+    let rows = || session.get_table_data(&id.as_str().into(), Default::default()).unwrap().frame.to_data_frame().data;
     append(&session, &id, json!({"frame": {"columns": ["t", "a"], "data": [["2", "20"]]}})).unwrap();
     append(&session, &id, json!({"frame": {"data": [["10", "1", "x"], ["30", "3", null]]}, "endOfData": null}))
         .unwrap();
@@ -554,9 +555,9 @@ fn appending() {
     // Closing without rows, and the forms of an Arrow append.
     let other = table(&session);
     let none = || std::iter::empty();
-    assert_eq!(kind(session.append_batches(&other, &mut none(), None)), BAD);
-    assert_eq!(kind(session.append_batches(&other, &mut none(), Some(false))), BAD);
-    session.append_batches(&other, &mut none(), Some(true)).unwrap();
+    assert_eq!(kind(session.append_batches(&other.as_str().into(), &mut none(), None)), BAD);
+    assert_eq!(kind(session.append_batches(&other.as_str().into(), &mut none(), Some(false))), BAD);
+    session.append_batches(&other.as_str().into(), &mut none(), Some(true)).unwrap();
     assert_eq!(metadata(&session, &other)["supportsAppend"], json!(false));
 }
 
@@ -574,13 +575,13 @@ fn rows_beyond_the_maximum_are_refused_whole() {
     let error = append(&session, &id, json!({"frame": {"data": [["3", null], ["4", null]]}})).unwrap_err();
     assert_eq!((error.kind(), name_of(&error).as_str()), (ErrorKind::LimitExceeded, "DataFrame.TooManyRows"));
     append(&session, &id, json!({"frame": {"data": [["3", null]]}})).unwrap();
-    assert_eq!(session.get_table_metadata(&id).unwrap().row_count, Some(3));
+    assert_eq!(session.get_table_metadata(&id.as_str().into()).unwrap().row_count, Some(3));
     let mut many = columns();
     many.as_array_mut().unwrap().push(json!({"name": "w", "dataType": "BOOL"}));
     assert_eq!(kind(create(&session, json!({ "columns": many }))), ErrorKind::LimitExceeded);
 }
 
-fn texts(rows: &crate::Rows) -> Vec<String> {
+fn texts(rows: &crate::tables::Rows) -> Vec<String> {
     let cell = |cell: Option<String>| cell.unwrap_or_else(|| "-".to_owned());
     rows.to_data_frame().data.into_iter().map(|row| row.into_iter().map(cell).collect::<Vec<_>>().join(" ")).collect()
 }
@@ -608,7 +609,7 @@ fn measured(session: &Session) -> String {
 fn reading_rows() {
     let (_store, session, _) = open();
     let id = measured(&session);
-    let get = |request: Value| session.get_table_data(&id, read(request)?);
+    let get = |request: Value| session.get_table_data(&id.as_str().into(), read(request)?);
     let rows = |request: Value| texts(&get(request).unwrap().frame);
     assert_eq!(rows(json!({"columns": ["t", "s"]})), ["1 ", "2 ab", "3 B", "3 b", "4 -", "5 b"]);
     assert_eq!(rows(json!({"columns": []}))[0], "1 -Infinity  true");
@@ -646,16 +647,16 @@ fn reading_rows() {
         assert_eq!(kind(get(bad.clone())), BAD, "{bad}");
     }
     let other = measured(&session);
-    assert_eq!(kind(session.get_table_data(&other, from(json!({ "continuationToken": token })))), BAD);
+    assert_eq!(kind(session.get_table_data(&other.as_str().into(), from(json!({ "continuationToken": token })))), BAD);
     assert_eq!(rows(json!({"continuationToken": token})).len(), 2);
     assert_eq!(rows(json!({"continuationToken": ""})).len(), 6);
-    let rows_in = |request: Value| session.query_table_data(&id, from(request)).unwrap();
+    let rows_in = |request: Value| session.query_table_data(&id.as_str().into(), from(request)).unwrap();
     let page = rows_in(json!({
         "columns": ["t"], "orderBy": [{"column": "b", "descending": true}, {"column": "t"}], "take": 2,
         "filters": [{"column": "b", "operation": "NOT_EQUALS"}]
     }));
     assert_eq!((texts(&page.frame), page.total_row_count), (vec!["1".to_owned(), "3".to_owned()], 5));
-    session.delete_table(&id).unwrap();
+    session.delete_table(&id.as_str().into()).unwrap();
     assert_eq!(kind(get(json!({"continuationToken": token}))), ErrorKind::NotFound);
 }
 
@@ -664,10 +665,12 @@ fn filters_of_rows() {
     let (_store, session, _) = open();
     let id = measured(&session);
     let query = |filter: Value| {
-        session.query_table_data(&id, read(json!({"columns": ["t"], "filters": [filter]}))?).map(|page| {
-            assert_eq!(page.total_row_count, page.frame.row_count() as u64);
-            texts(&page.frame).join(" ")
-        })
+        session.query_table_data(&id.as_str().into(), read(json!({"columns": ["t"], "filters": [filter]}))?).map(
+            |page| {
+                assert_eq!(page.total_row_count, page.frame.row_count() as u64);
+                texts(&page.frame).join(" ")
+            },
+        )
     };
     for (column, operation, value, expected) in [
         ("t", "EQUALS", json!("3"), "3 3"),
@@ -727,7 +730,7 @@ fn exports() {
     let id = measured(&session);
     let export = |request: Value| {
         let mut out = Vec::new();
-        let count = session.export_table_data(&id, read(request)?, &mut out, &Control::default())?;
+        let count = session.export_table_data(&id.as_str().into(), read(request)?, &mut out, &Control::default())?;
         Ok::<_, Error>((count, String::from_utf8(out).unwrap()))
     };
     let text = |request: Value| export(request).unwrap().1;
@@ -759,8 +762,9 @@ fn exports() {
 fn decimation() {
     let (_store, session, _) = open();
     let id = measured(&session);
-    let decimate =
-        |request: Value| session.query_decimated_data(&id, read(request)?).map(|rows| texts(&rows.frame).join(", "));
+    let decimate = |request: Value| {
+        session.query_decimated_data(&id.as_str().into(), read(request)?).map(|rows| texts(&rows.frame).join(", "))
+    };
     let kept = |options: Value| decimate(json!({"columns": ["t", "s"], "decimation": options})).unwrap();
     assert_eq!(decimate(json!({"columns": ["t"]})).unwrap(), "1, 2, 3, 3, 4, 5", "no more rows than intervals: all");
     assert_eq!(kept(json!({"intervals": 3})), "1 , 3 B, 5 b");
@@ -782,7 +786,7 @@ fn decimation() {
     });
     assert_eq!(decimate(filtered).unwrap(), "2, 4");
     let none = json!({"columns": ["t"], "filters": [{"column": "t", "operation": "LESS_THAN", "value": "0"}]});
-    let empty = session.query_decimated_data(&id, from(none)).unwrap();
+    let empty = session.query_decimated_data(&id.as_str().into(), from(none)).unwrap();
     assert_eq!(serde_json::to_value(&empty).unwrap(), json!({"frame": {"columns": ["t"], "data": []}}));
     for bad in [
         json!({"intervals": 0}),
@@ -805,7 +809,7 @@ fn decimation() {
 #[test]
 fn api_info_tells_the_versions() {
     let (_store, session, _) = open();
-    let info = serde_json::to_value(session.api_info_of_tables()).unwrap();
+    let info = serde_json::to_value(session.table_api_info().unwrap()).unwrap();
     let version = |version: u32| json!({"available": true, "version": version});
     assert_eq!(
         info["operations"],
@@ -814,16 +818,6 @@ fn api_info_tells_the_versions() {
             "listTables": version(2), "readData": version(4), "writeData": version(2)
         })
     );
-}
-
-trait Info {
-    fn api_info_of_tables(&self) -> TableApiInfo;
-}
-
-impl Info for Session {
-    fn api_info_of_tables(&self) -> TableApiInfo {
-        TableService::api_info(self).unwrap()
-    }
 }
 
 /// An append leaves the record of its table, with all its columns, as it is.
@@ -850,12 +844,12 @@ fn an_append_writes_little_of_a_wide_table() {
     let after = entries(Space::RecordState);
     assert_ne!(after, states);
     assert!(after.iter().all(|(_, value)| value.len() < 64));
-    session.delete_table(&id).unwrap();
+    session.delete_table(&id.as_str().into()).unwrap();
     assert_eq!(entries(Space::RecordState), []);
     // Damage of the small row is found as that of any record.
     let id = table(&session);
     session.write_raw_for_test(Space::RecordState, entries(Space::RecordState)[0].0.clone(), b"nonsense".to_vec());
-    assert_eq!(kind(session.get_table_metadata(&id)), ErrorKind::Corrupt);
+    assert_eq!(kind(session.get_table_metadata(&id.as_str().into())), ErrorKind::Corrupt);
 }
 
 trait WriteRaw {

@@ -32,7 +32,7 @@ fn create(session: &Session) -> String {
 }
 
 fn append(session: &Session, id: &str, number: i64) {
-    session.append_batches(id, &mut std::iter::once(Ok(batch(number))), None).unwrap();
+    session.append_batches(&id.into(), &mut std::iter::once(Ok(batch(number))), None).unwrap();
 }
 
 /// What of a wide table changes with an append is written, and not its record: not even with the bytes that it had.
@@ -56,7 +56,7 @@ fn an_append_to_a_wide_table_writes_as_much_as_to_a_narrow_one() {
         let append = |number: i64| {
             let index = Int64Array::from(vec![number]);
             let batch = RecordBatch::try_from_iter([("t", Arc::new(index) as _)]).unwrap();
-            session.append_batches(&id, &mut std::iter::once(Ok(batch)), None).unwrap();
+            session.append_batches(&id.as_str().into(), &mut std::iter::once(Ok(batch)), None).unwrap();
         };
         append(0);
         let before = disk.trace().len();
@@ -76,7 +76,7 @@ fn syncs(disk: &SimDisk) -> usize {
 }
 
 fn rows(session: &Session, id: &str) -> i64 {
-    session.get_table_metadata(id).unwrap().row_count.unwrap()
+    session.get_table_metadata(&id.into()).unwrap().row_count.unwrap()
 }
 
 #[test]

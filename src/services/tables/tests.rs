@@ -46,7 +46,7 @@ fn walk(session: &Session, id: &str, take: i64, mut between: impl FnMut(usize)) 
     let mut token = None;
     for page_number in 0.. {
         let page = session.get_table_data(
-            id,
+            &id.into(),
             GetTableDataRequest { take: Some(take), continuation_token: token, ..GetTableDataRequest::default() },
         )?;
         seen.extend(page.frame.to_data_frame().data.into_iter().filter_map(|row| row[2].clone()));
@@ -94,11 +94,11 @@ fn metadata_follows_its_rules() {
         ..QueryTablesRequest::default()
     };
     assert_eq!(session.query_tables(unbound).unwrap_err().kind(), ErrorKind::InvalidArgument);
-    let malformed = session.get_table_metadata("x").unwrap_err();
+    let malformed = session.get_table_metadata(&"x".into()).unwrap_err();
     assert_eq!(malformed.api_error().code, Some(-255_134));
     assert!(malformed.message().contains("invalid table ID"), "{malformed}");
     let unknown = "0".repeat(24);
-    assert_eq!(session.get_table_metadata(&unknown).unwrap_err().api_error().code, Some(-255_130));
+    assert_eq!(session.get_table_metadata(&unknown.as_str().into()).unwrap_err().api_error().code, Some(-255_130));
     let partial = session
         .modify_tables(ModifyTablesRequest {
             tables: vec![
@@ -111,7 +111,8 @@ fn metadata_follows_its_rules() {
         .unwrap();
     assert_eq!(partial.modified_table_ids, [id.to_string()]);
     assert_eq!(partial.error.inner_errors.len(), 1);
-    let partial = session.delete_tables(vec![id.to_string(), "x".into(), id.to_string()]).unwrap().unwrap();
+    let partial =
+        session.delete_tables(vec![id.to_string().into(), "x".into(), id.to_string().into()]).unwrap().unwrap();
     assert_eq!((partial.deleted_table_ids, partial.failed_table_ids), (vec![id.to_string()], vec!["x".to_owned()]));
     assert_eq!(session.get_table_metadata(&id).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(session.list_tables(ListTablesRequest::default()).unwrap().tables.len(), 0);

@@ -29,7 +29,7 @@ fn append(session: &Session, id: &str, rows: impl Iterator<Item = (i64, i64)>) {
     let row =
         |(t, n): (i64, i64)| vec![Some(t.to_string()), Some(n.to_string()), (n % 3 != 0).then(|| (n % 5).to_string())];
     let frame = DataFrame { columns: None, data: rows.map(row).collect() };
-    session.append_table_data(id, AppendTableDataRequest { frame: Some(frame), end_of_data: None }).unwrap();
+    session.append_table_data(&id.into(), AppendTableDataRequest { frame: Some(frame), end_of_data: None }).unwrap();
 }
 
 fn number(cell: &Option<String>) -> i64 {
@@ -78,7 +78,7 @@ fn readers_see_prefixes_and_wait_for_nobody() {
                         let least = acknowledged.load(Ordering::SeqCst);
                         let start = Instant::now();
                         let rows: Vec<Vec<Option<String>>> = if reader % 2 == 0 {
-                            let scan = session.scan(id, ScanRequest::default(), &Control::default()).unwrap();
+                            let scan = session.scan(&id.into(), ScanRequest::default(), &Control::default()).unwrap();
                             scan.flat_map(|batch| crate::columnar::batch_rows(&batch.unwrap())).collect()
                         } else {
                             let decimation = DecimationOptions {
@@ -90,7 +90,7 @@ fn readers_see_prefixes_and_wait_for_nobody() {
                             };
                             let request =
                                 QueryDecimatedDataRequest { decimation: Some(decimation), ..Default::default() };
-                            session.query_decimated_data(id, request).unwrap().frame.to_data_frame().data
+                            session.query_decimated_data(&id.into(), request).unwrap().frame.to_data_frame().data
                         };
                         waits.push(start.elapsed());
                         // Whole appends, the first ones, at least those that were acknowledged, never fewer than before.
@@ -187,7 +187,7 @@ proptest! {
         let mut token: Option<String> = None;
         let mut steps = between.iter();
         loop {
-            let page = session.query_table_data(&id, QueryTableDataRequest {
+            let page = session.query_table_data(&id.as_str().into(), QueryTableDataRequest {
                 columns: Some(vec!["n".into()]),
                 filters: filters.clone(),
                 order_by: order_by.clone(),
@@ -241,7 +241,7 @@ fn plans_tell_what_is_touched() {
         };
         let filters = Some(filters.iter().map(filter).collect());
         let request = QueryTableDataRequest { filters, order_by, ..Default::default() };
-        session.explain_query_table_data(&id, request).unwrap()
+        session.explain_query_table_data(&id.as_str().into(), request).unwrap()
     };
     use FilterOperation as Op;
     let plan = explain(&[], None);
@@ -282,7 +282,7 @@ fn segments_are_handed_out_whole() {
     let mut rows = 0;
     let count = session
         .export_segments(
-            &id,
+            &id.as_str().into(),
             &mut |file| {
                 assert!(file.name.ends_with(".parquet"));
                 let mut bytes = Vec::new();
@@ -305,7 +305,8 @@ fn segments_are_handed_out_whole() {
         }
     }
     assert_eq!(numbers, (0..20).chain(40..60).chain(80..103).collect::<Vec<i64>>());
-    let refused = session.transaction(|tx| tx.export_segments(&id, &mut |_| Ok(()), &Control::default()));
+    let refused =
+        session.transaction(|tx| tx.export_segments(&id.as_str().into(), &mut |_| Ok(()), &Control::default()));
     assert_eq!(refused.unwrap_err().kind(), crate::ErrorKind::Unsupported);
     drop(store);
 }

@@ -11,26 +11,32 @@ use crate::model::test_plans::requests::{
     QueryTestPlansRequest, ScheduleTestPlansRequest, ScheduleTestPlansResponse, UpdateTestPlansRequest,
     UpdateTestPlansResponse,
 };
-use crate::model::test_plans::template::{CreateTestPlanTemplateRequest, TestPlanTemplate, TestPlanTemplateOrderBy};
+use crate::model::test_plans::template::{
+    CreateTestPlanTemplateRequest, TestPlanTemplate, TestPlanTemplateId, TestPlanTemplateOrderBy,
+};
 use crate::model::test_plans::template_requests::{
     CreateTestPlanTemplatePartialSuccessResponse, DeleteTestPlanTemplatesPartialSuccessResponse,
     PagedTestPlanTemplates, QueryTestPlanTemplatesRequest,
 };
-use crate::model::test_plans::test_plan::{CreateTestPlanRequest, TestPlan, TestPlanOrderBy};
+use crate::model::test_plans::test_plan::{CreateTestPlanRequest, TestPlan, TestPlanId, TestPlanOrderBy};
+use crate::services::declare::service;
 use crate::services::lab::batch;
 use crate::services::lab::query::{self, Ask};
-use crate::session::{Access, Plan};
+use crate::session::{Handle, Plan};
 
+service! {
 /// Legacy test plans and their templates. Deprecated by the services that it follows in favour of
-/// [`crate::WorkItemService`]; it stays for their clients, and shares no data with work items.
+/// [`crate::work_items::WorkItemService`]; it stays for their clients, and shares no data with work items.
 ///
-/// Batches, partial failures and errors are those of [`crate::WorkItemService`].
+/// Batches, partial failures and errors are those of [`crate::work_items::WorkItemService`].
 ///
 /// ```
 /// # fn main() -> stationdb::Result<()> {
 /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
 /// use stationdb::prelude::*;
-/// use stationdb::{CreateTestPlanRequest, Identity, State, Store};
+/// use stationdb::{Identity, Store};
+/// use stationdb::lab::State;
+/// use stationdb::test_plans::CreateTestPlanRequest;
 ///
 /// let store = Store::open(dir.path())?;
 /// let session = store.session(Identity::user("ada"));
@@ -47,6 +53,13 @@ pub trait TestPlanService {
     /// # Errors
     /// An entry fails for an unknown state or template, a negative duration, and for actions without a name, with the
     /// same name, or with nothing to run.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let made = session.create_test_plans(vec![CreateTestPlanRequest::new().name("Outgoing")])?;
+    /// assert_eq!(made.failed_test_plans, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn create_test_plans(
         &self,
         test_plans: Vec<CreateTestPlanRequest>,
@@ -56,18 +69,37 @@ pub trait TestPlanService {
     ///
     /// # Errors
     /// An id fails when it names nothing, or nothing that the caller may see.
-    fn delete_test_plans(&self, ids: Vec<String>) -> Result<Option<DeleteTestPlansPartialSuccessResponse>>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.delete_test_plans(vec![id])?, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn delete_test_plans(&self, ids: Vec<TestPlanId>) -> Result<Option<DeleteTestPlansPartialSuccessResponse>>;
 
     /// A page of the test plans that match a filter.
     ///
     /// # Errors
     /// `InvalidArgument` for a faulty filter, substitution, negative take or unreadable token.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let query = QueryTestPlansRequest::new().filter("state == \"NEW\"").take(100);
+    /// assert_eq!(session.query_test_plans(query)?.test_plans.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_test_plans(&self, request: QueryTestPlansRequest) -> Result<PagedTestPlans>;
 
     /// How [`TestPlanService::query_test_plans`] answers this request, and what that costs; the query is run.
     ///
     /// # Errors
     /// As the query.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// println!("{}", session.explain_query_test_plans(QueryTestPlansRequest::new())?);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn explain_query_test_plans(&self, request: QueryTestPlansRequest) -> Result<Plan>;
 
     /// Plans test plans and reserves system and fixtures. What is NEW, DEFINED or REVIEWED becomes SCHEDULED once it has
@@ -76,6 +108,13 @@ pub trait TestPlanService {
     /// # Errors
     /// An entry fails for a missing or unknown id, for a CLOSED or CANCELED plan, for fixtures without a system, for a
     /// negative duration and for an end before the start.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let change = ScheduleTestPlanRequest::new().id(id).assigned_to("bob");
+    /// assert_eq!(session.schedule_test_plans(ScheduleTestPlansRequest::new([change]))?.failed_test_plans, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn schedule_test_plans(&self, request: ScheduleTestPlansRequest) -> Result<ScheduleTestPlansResponse>;
 
     /// Changes test plans, in order. Absent members keep, null members clear; arrays are appended to and maps merged
@@ -83,19 +122,39 @@ pub trait TestPlanService {
     ///
     /// # Errors
     /// An entry fails for a missing or unknown id, and for what would make the whole record one that cannot be created.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let change = UpdateTestPlanRequest::new().id(id).description("weekly");
+    /// assert_eq!(session.update_test_plans(UpdateTestPlansRequest::new([change]))?.failed_test_plans, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn update_test_plans(&self, request: UpdateTestPlansRequest) -> Result<UpdateTestPlansResponse>;
 
     /// One test plan with its actions and its history.
     ///
     /// # Errors
     /// `NotFound` for an id that names nothing, or nothing that the caller may see.
-    fn get_test_plan(&self, test_plan_id: &str) -> Result<TestPlan>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.get_test_plan(&id)?.name.as_deref(), Some("Incoming"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn get_test_plan(&self, test_plan_id: &TestPlanId) -> Result<TestPlan>;
 
     /// Makes templates.
     ///
     /// # Errors
     /// An entry fails for a missing or blank name or group, a negative duration, and for actions as in
     /// [`TestPlanService::create_test_plans`].
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let template = CreateTestPlanTemplateRequest::new().name("Outgoing").template_group("Daily");
+    /// assert_eq!(session.create_test_plan_templates(vec![template])?.failed_test_plan_templates, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn create_test_plan_templates(
         &self,
         test_plan_templates: Vec<CreateTestPlanTemplateRequest>,
@@ -105,25 +164,45 @@ pub trait TestPlanService {
     ///
     /// # Errors
     /// As [`TestPlanService::query_test_plans`].
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let page = session.query_test_plan_templates(QueryTestPlanTemplatesRequest::new())?;
+    /// assert_eq!(page.test_plan_templates.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_test_plan_templates(&self, request: QueryTestPlanTemplatesRequest) -> Result<PagedTestPlanTemplates>;
 
     /// How [`TestPlanService::query_test_plan_templates`] answers this request, and what that costs; the query is run.
     ///
     /// # Errors
     /// As the query.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// println!("{}", session.explain_query_test_plan_templates(QueryTestPlanTemplatesRequest::new())?);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn explain_query_test_plan_templates(&self, request: QueryTestPlanTemplatesRequest) -> Result<Plan>;
 
     /// Deletes templates; plans made from them stay. Nothing is returned when all went.
     ///
     /// # Errors
     /// An id fails when it names nothing, or nothing that the caller may see.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.delete_test_plan_templates(vec![template_id])?, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn delete_test_plan_templates(
         &self,
-        ids: Vec<String>,
+        ids: Vec<TestPlanTemplateId>,
     ) -> Result<Option<DeleteTestPlanTemplatesPartialSuccessResponse>>;
 }
+}
 
-impl<A: Access> TestPlanService for A {
+impl TestPlanService for Handle<'_, '_> {
     fn create_test_plans(
         &self,
         test_plans: Vec<CreateTestPlanRequest>,
@@ -136,7 +215,7 @@ impl<A: Access> TestPlanService for A {
         })
     }
 
-    fn delete_test_plans(&self, ids: Vec<String>) -> Result<Option<DeleteTestPlansPartialSuccessResponse>> {
+    fn delete_test_plans(&self, ids: Vec<TestPlanId>) -> Result<Option<DeleteTestPlansPartialSuccessResponse>> {
         let outcome = batch::delete::<TestPlan>(self, ids)?;
         Ok(batch::unless_all_went(outcome, |deleted, failed, error| DeleteTestPlansPartialSuccessResponse {
             deleted_test_plan_ids: Some(deleted),
@@ -176,7 +255,7 @@ impl<A: Access> TestPlanService for A {
         })
     }
 
-    fn get_test_plan(&self, test_plan_id: &str) -> Result<TestPlan> {
+    fn get_test_plan(&self, test_plan_id: &TestPlanId) -> Result<TestPlan> {
         batch::get(self, test_plan_id)
     }
 
@@ -207,7 +286,7 @@ impl<A: Access> TestPlanService for A {
 
     fn delete_test_plan_templates(
         &self,
-        ids: Vec<String>,
+        ids: Vec<TestPlanTemplateId>,
     ) -> Result<Option<DeleteTestPlanTemplatesPartialSuccessResponse>> {
         let outcome = batch::delete::<TestPlanTemplate>(self, ids)?;
         Ok(batch::unless_all_went(outcome, |deleted, failed, error| DeleteTestPlanTemplatesPartialSuccessResponse {

@@ -60,9 +60,13 @@ fn create_reads_both_spellings_and_writes_camel_case() {
     expected["dashboard"]["url"] = json!("/dashboards/d/d?var-k=sn");
     let response = session.create_test_plans(vec![read(&camel), read(&snake)]).unwrap();
     assert_eq!(write(&response), json!({"createdTestPlans": [made("1000", &expected), made("1001", &expected)]}));
-    assert_eq!(write(&session.get_test_plan("1001").unwrap()), made("1001", &expected));
-    assert_eq!(session.get_test_plan("1").unwrap_err().kind(), ErrorKind::NotFound);
-    assert_eq!(session.get_work_item("1000").unwrap_err().kind(), ErrorKind::NotFound, "a plan is no work item");
+    assert_eq!(write(&session.get_test_plan(&"1001".into()).unwrap()), made("1001", &expected));
+    assert_eq!(session.get_test_plan(&"1".into()).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(
+        session.get_work_item(&"1000".into()).unwrap_err().kind(),
+        ErrorKind::NotFound,
+        "a plan is no work item"
+    );
 }
 
 #[test]
@@ -121,7 +125,7 @@ fn templates_are_made_queried_copied_and_deleted() {
     assert_eq!(response["deletedTestPlanTemplateIds"], json!(["1000"]));
     assert_eq!(response["failedTestPlanTemplateIds"], json!(["7"]));
     assert_eq!(session.delete_test_plan_templates(vec!["1001".into()]).unwrap(), None);
-    assert_eq!(session.get_test_plan("1000").unwrap().template_id.as_deref(), Some("1000"));
+    assert_eq!(session.get_test_plan(&"1000".into()).unwrap().template_id.as_deref(), Some("1000"));
 }
 
 #[test]

@@ -17,17 +17,21 @@ use crate::model::work_items::requests::{
     QueryWorkItemsRequest, ScheduleWorkItemsPartialSuccessResponse, ScheduleWorkItemsRequest,
     UpdateWorkItemsPartialSuccessResponse, UpdateWorkItemsRequest,
 };
-use crate::model::work_items::template::{CreateWorkItemTemplateRequest, WorkItemTemplate, WorkItemTemplateOrderBy};
+use crate::model::work_items::template::{
+    CreateWorkItemTemplateRequest, WorkItemTemplate, WorkItemTemplateId, WorkItemTemplateOrderBy,
+};
 use crate::model::work_items::template_requests::{
     CreateWorkItemTemplatesPartialSuccessResponse, DeleteWorkItemTemplatesPartialSuccessResponse,
     PagedWorkItemTemplates, QueryWorkItemTemplatesRequest, UpdateWorkItemTemplatesPartialSuccessResponse,
     UpdateWorkItemTemplatesRequest,
 };
-use crate::model::work_items::work_item::{CreateWorkItemRequest, WorkItem, WorkItemOrderBy};
+use crate::model::work_items::work_item::{CreateWorkItemRequest, WorkItem, WorkItemId, WorkItemOrderBy};
+use crate::services::declare::service;
 use crate::services::lab::batch;
 use crate::services::lab::query::{self, Ask};
-use crate::session::{Access, Plan};
+use crate::session::{Handle, Plan};
 
+service! {
 /// Work items: units of test work with a state, reservations, a plan and actions; and the templates they are made from.
 ///
 /// Implemented by [`crate::Session`], each call one durable transaction, and by [`crate::Transaction`]. Batch operations
@@ -43,7 +47,9 @@ use crate::session::{Access, Plan};
 /// # fn main() -> stationdb::Result<()> {
 /// # let dir = tempfile::tempdir().map_err(|e| stationdb::Error::io("temp", e))?;
 /// use stationdb::prelude::*;
-/// use stationdb::{CreateWorkItemRequest, Identity, State, Store};
+/// use stationdb::{Identity, Store};
+/// use stationdb::lab::State;
+/// use stationdb::work_items::CreateWorkItemRequest;
 ///
 /// let store = Store::open(dir.path())?;
 /// let session = store.session(Identity::user("ada"));
@@ -62,6 +68,13 @@ pub trait WorkItemService {
     /// # Errors
     /// An entry fails for an unknown state or template, a negative duration, a due date before the earliest start, and
     /// for actions without a name, with the same name, or with nothing to run.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let made = session.create_work_items(vec![CreateWorkItemRequest::new().name("Calibration")])?;
+    /// assert_eq!(made.failed_work_items, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn create_work_items(
         &self,
         work_items: Vec<CreateWorkItemRequest>,
@@ -71,19 +84,38 @@ pub trait WorkItemService {
     ///
     /// # Errors
     /// `InvalidArgument` for a faulty filter, substitution, negative take or unreadable token.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let query = QueryWorkItemsRequest::new().filter("state == \"NEW\"").take(100);
+    /// assert_eq!(session.query_work_items(query)?.work_items.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_work_items(&self, request: QueryWorkItemsRequest) -> Result<PagedWorkItems>;
 
     /// How [`WorkItemService::query_work_items`] answers this request, and what that costs; the query is run.
     ///
     /// # Errors
     /// As the query.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// println!("{}", session.explain_query_work_items(QueryWorkItemsRequest::new())?);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn explain_query_work_items(&self, request: QueryWorkItemsRequest) -> Result<Plan>;
 
     /// One work item with its actions and its history.
     ///
     /// # Errors
     /// `NotFound` for an id that names nothing, or nothing that the caller may see.
-    fn get_work_item(&self, work_item_id: &str) -> Result<WorkItem>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.get_work_item(&id)?.name.as_deref(), Some("Burn-in"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn get_work_item(&self, work_item_id: &WorkItemId) -> Result<WorkItem>;
 
     /// Changes work items, in order. Absent members keep, null members clear; arrays are appended to and maps merged
     /// unless `replace` is set.
@@ -91,6 +123,13 @@ pub trait WorkItemService {
     /// # Errors
     /// An entry fails for a missing or unknown id and for what would make the whole record one that cannot be created;
     /// also for a parent that is the item itself.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let change = UpdateWorkItemRequest::new().id(id).description("48 hours");
+    /// assert_eq!(session.update_work_items(UpdateWorkItemsRequest::new([change]))?.failed_work_items, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn update_work_items(&self, request: UpdateWorkItemsRequest) -> Result<UpdateWorkItemsPartialSuccessResponse>;
 
     /// Plans work items and reserves their resources. What is NEW, DEFINED or REVIEWED becomes SCHEDULED once it has a
@@ -99,6 +138,13 @@ pub trait WorkItemService {
     /// # Errors
     /// An entry fails for a missing or unknown id, for a CLOSED or CANCELED item, for a negative duration and for an end
     /// before the start.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let change = ScheduleWorkItemRequest::new().id(id).assigned_to("bob");
+    /// assert_eq!(session.schedule_work_items(ScheduleWorkItemsRequest::new([change]))?.failed_work_items, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn schedule_work_items(&self, request: ScheduleWorkItemsRequest)
     -> Result<ScheduleWorkItemsPartialSuccessResponse>;
 
@@ -106,10 +152,16 @@ pub trait WorkItemService {
     ///
     /// # Errors
     /// An id fails when it names nothing, or nothing that the caller may see.
-    fn delete_work_items(&self, ids: Vec<String>) -> Result<Option<DeleteWorkItemsPartialSuccessResponse>>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.delete_work_items(vec![id])?, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn delete_work_items(&self, ids: Vec<WorkItemId>) -> Result<Option<DeleteWorkItemsPartialSuccessResponse>>;
 
     /// Executes an action of a work item: what its definition runs, and the move of the state that
-    /// `docs/states-and-actions.md` lists. JOB and NOTEBOOK actions call the [`crate::JobRunner`] of the store.
+    /// `docs/states-and-actions.md` lists. JOB and NOTEBOOK actions call the [`crate::lab::JobRunner`] of the store.
     ///
     /// When the runner fails, the answer has the error and the result, for instance the jobs that were cancelled; the
     /// state stays, and the history tells.
@@ -118,13 +170,27 @@ pub trait WorkItemService {
     /// Before anything ran: `NotFound` for an unknown id, and for an action that is neither defined nor built in;
     /// `Conflict` when the state forbids the action, or jobs have no system to run on; `InvalidArgument` for a blank
     /// action; `PermissionDenied`; `Unsupported` for JOB and NOTEBOOK actions inside a transaction.
-    fn execute_work_item(&self, work_item_id: &str, action: &str) -> Result<ExecuteWorkItemResponse>;
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.execute_work_item(&id, "START")?;
+    /// assert_eq!(session.get_work_item(&id)?.state, Some(State::InProgress));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn execute_work_item(&self, work_item_id: &WorkItemId, action: &str) -> Result<ExecuteWorkItemResponse>;
 
     /// Makes templates.
     ///
     /// # Errors
     /// An entry fails for a missing or blank name, group or type, a negative duration, and for actions as in
     /// [`WorkItemService::create_work_items`].
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let template = CreateWorkItemTemplateRequest::new().name("Soak").template_group("Incoming").r#type("test");
+    /// assert_eq!(session.create_work_item_templates(vec![template])?.failed_work_item_templates, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn create_work_item_templates(
         &self,
         work_item_templates: Vec<CreateWorkItemTemplateRequest>,
@@ -134,12 +200,25 @@ pub trait WorkItemService {
     ///
     /// # Errors
     /// As [`WorkItemService::query_work_items`].
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let page = session.query_work_item_templates(QueryWorkItemTemplatesRequest::new())?;
+    /// assert_eq!(page.work_item_templates.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn query_work_item_templates(&self, request: QueryWorkItemTemplatesRequest) -> Result<PagedWorkItemTemplates>;
 
     /// How [`WorkItemService::query_work_item_templates`] answers this request, and what that costs; the query is run.
     ///
     /// # Errors
     /// As the query.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// println!("{}", session.explain_query_work_item_templates(QueryWorkItemTemplatesRequest::new())?);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn explain_query_work_item_templates(&self, request: QueryWorkItemTemplatesRequest) -> Result<Plan>;
 
     /// Changes templates, in order, as [`WorkItemService::update_work_items`] does; items made from them stay as they
@@ -147,6 +226,14 @@ pub trait WorkItemService {
     ///
     /// # Errors
     /// An entry fails for a missing or unknown id, and for what would make the whole template one that cannot be created.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let change = UpdateWorkItemTemplateRequest::new().id(template_id).summary("48 hours");
+    /// let answer = session.update_work_item_templates(UpdateWorkItemTemplatesRequest::new([change]))?;
+    /// assert_eq!(answer.failed_work_item_templates, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn update_work_item_templates(
         &self,
         request: UpdateWorkItemTemplatesRequest,
@@ -156,13 +243,20 @@ pub trait WorkItemService {
     ///
     /// # Errors
     /// An id fails when it names nothing, or nothing that the caller may see.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(session.delete_work_item_templates(vec![template_id])?, None);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
     fn delete_work_item_templates(
         &self,
-        ids: Vec<String>,
+        ids: Vec<WorkItemTemplateId>,
     ) -> Result<Option<DeleteWorkItemTemplatesPartialSuccessResponse>>;
 }
+}
 
-impl<A: Access> WorkItemService for A {
+impl WorkItemService for Handle<'_, '_> {
     fn create_work_items(
         &self,
         work_items: Vec<CreateWorkItemRequest>,
@@ -188,7 +282,7 @@ impl<A: Access> WorkItemService for A {
         query::explain::<WorkItem>(self, &item_ask(&request))
     }
 
-    fn get_work_item(&self, work_item_id: &str) -> Result<WorkItem> {
+    fn get_work_item(&self, work_item_id: &WorkItemId) -> Result<WorkItem> {
         batch::get(self, work_item_id)
     }
 
@@ -213,7 +307,7 @@ impl<A: Access> WorkItemService for A {
         })
     }
 
-    fn delete_work_items(&self, ids: Vec<String>) -> Result<Option<DeleteWorkItemsPartialSuccessResponse>> {
+    fn delete_work_items(&self, ids: Vec<WorkItemId>) -> Result<Option<DeleteWorkItemsPartialSuccessResponse>> {
         let outcome = batch::delete::<WorkItem>(self, ids)?;
         Ok(batch::unless_all_went(outcome, |deleted, failed, error| DeleteWorkItemsPartialSuccessResponse {
             deleted_ids: Some(deleted),
@@ -222,7 +316,7 @@ impl<A: Access> WorkItemService for A {
         }))
     }
 
-    fn execute_work_item(&self, work_item_id: &str, action: &str) -> Result<ExecuteWorkItemResponse> {
+    fn execute_work_item(&self, work_item_id: &WorkItemId, action: &str) -> Result<ExecuteWorkItemResponse> {
         execute::execute(self, work_item_id, action)
     }
 
@@ -265,7 +359,7 @@ impl<A: Access> WorkItemService for A {
 
     fn delete_work_item_templates(
         &self,
-        ids: Vec<String>,
+        ids: Vec<WorkItemTemplateId>,
     ) -> Result<Option<DeleteWorkItemTemplatesPartialSuccessResponse>> {
         let outcome = batch::delete::<WorkItemTemplate>(self, ids)?;
         Ok(batch::unless_all_went(outcome, |deleted, failed, error| DeleteWorkItemTemplatesPartialSuccessResponse {

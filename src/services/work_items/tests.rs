@@ -79,7 +79,7 @@ impl Bench {
     }
 
     fn get(&self, id: &str) -> Value {
-        write(&self.session.get_work_item(id).unwrap())
+        write(&self.session.get_work_item(&id.into()).unwrap())
     }
 }
 
@@ -397,8 +397,7 @@ fn delete_answers_nothing_unless_some_id_fails() {
     for parent in ["x", "1000", "1000", "1000"] {
         bench.create(json!({ "parentId": parent }));
     }
-    let delete =
-        |ids: &[&str]| bench.session.delete_work_items(ids.iter().map(|id| (*id).to_owned()).collect()).unwrap();
+    let delete = |ids: &[&str]| bench.session.delete_work_items(ids.iter().map(|id| (*id).into()).collect()).unwrap();
     assert_eq!(delete(&[]), None);
     assert_eq!(delete(&["1000", "1000"]), None, "an id given twice counts once");
     let response = write(&delete(&["1001", "1000", "x", "1002", "x"]).unwrap());
@@ -406,7 +405,7 @@ fn delete_answers_nothing_unless_some_id_fails() {
     assert_eq!(response["failedIds"], json!(["1000", "x"]));
     assert_eq!(response["error"]["innerErrors"].as_array().unwrap().len(), 2);
     assert_eq!(bench.get("1003")["parentId"], "1000", "children stay");
-    assert_eq!(bench.session.get_work_item("1000").unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(bench.session.get_work_item(&"1000".into()).unwrap_err().kind(), ErrorKind::NotFound);
     let bench = bench.reopen();
     assert_eq!(bench.create(json!({})).id.unwrap().as_str(), "1004", "ids are never used again");
     let other: DeleteWorkItemsPartialSuccessResponse =
@@ -607,7 +606,7 @@ fn each_kind_of_action_answers_moves_and_is_remembered() {
     let runner = Arc::new(Recorder::default());
     let bench = Bench::with_runner(runner.clone());
     bench.create(runnable());
-    let execute = |action: &str| write(&bench.session.execute_work_item("1000", action).unwrap());
+    let execute = |action: &str| write(&bench.session.execute_work_item(&"1000".into(), action).unwrap());
     assert_eq!(execute("START"), json!({"result": {"type": "JOB", "jobIds": ["job0", "job1"]}}));
     assert_eq!(bench.get("1000")["state"], "IN_PROGRESS");
     assert_eq!(execute("Analyse"), json!({"result": {"type": "NOTEBOOK", "executionId": "run1"}}));
@@ -646,7 +645,8 @@ fn each_kind_of_action_answers_moves_and_is_remembered() {
 fn start_and_end_need_no_definition_and_scheduling_actions_leave_no_event() {
     let bench = Bench::new();
     bench.create(json!({}));
-    let execute = |action: &str| bench.session.execute_work_item("1000", action).map(|response| write(&response));
+    let execute =
+        |action: &str| bench.session.execute_work_item(&"1000".into(), action).map(|response| write(&response));
     assert_eq!(execute("SCHEDULE").unwrap_err().kind(), ErrorKind::Conflict, "there is no planned start");
     bench.update(json!({"workItems": [{"id": "1000", "state": "REVIEWED"}]}));
     bench
@@ -683,7 +683,7 @@ fn refused_executions_change_nothing() {
         ("1009", "START", ErrorKind::NotFound),
         ("x", "START", ErrorKind::NotFound),
     ] {
-        let error = bench.session.execute_work_item(id, action).unwrap_err();
+        let error = bench.session.execute_work_item(&id.into(), action).unwrap_err();
         assert_eq!(error.kind(), kind, "{id} {action}: {error}");
         assert_eq!(error.resource(), Some(("work item", id)), "{id} {action}");
     }
@@ -695,13 +695,13 @@ fn jobs_that_cannot_all_be_queued_are_cancelled_and_the_state_stays() {
     let runner = Arc::new(Recorder { fail_at_job: Some(1), fail_notebook: true, ..Recorder::default() });
     let bench = Bench::with_runner(runner.clone());
     bench.create(runnable());
-    let response = bench.session.execute_work_item("1000", "START").unwrap();
+    let response = bench.session.execute_work_item(&"1000".into(), "START").unwrap();
     let response = write(&response);
     assert_eq!(response["result"]["jobIds"], json!(["job0"]));
     assert_eq!(response["error"], response["result"]["error"]);
     assert_eq!(response["error"]["message"], "no such function");
     assert_eq!(runner.calls.lock().unwrap()[1], json!({"cancel": ["job0"]}));
-    let response = write(&bench.session.execute_work_item("1000", "Analyse").unwrap());
+    let response = write(&bench.session.execute_work_item(&"1000".into(), "Analyse").unwrap());
     assert_eq!(response["result"]["type"], "NOTEBOOK");
     let item = bench.get("1000");
     assert_eq!(item["state"], "NEW");
@@ -715,7 +715,7 @@ fn jobs_that_cannot_all_be_queued_are_cancelled_and_the_state_stays() {
 
     let bench = Bench::with_runner(Arc::new(Recorder { panic: true, ..Recorder::default() }));
     bench.create(runnable());
-    let response = bench.session.execute_work_item("1000", "START").unwrap();
+    let response = bench.session.execute_work_item(&"1000".into(), "START").unwrap();
     assert_eq!(response.error.unwrap().name.as_deref(), Some("StationDb.JobRunnerFailed"));
 }
 
@@ -725,10 +725,10 @@ fn jobs_and_notebooks_are_refused_inside_a_transaction_and_the_rest_is_not() {
     bench.create(runnable());
     let answer = bench.session.transaction(|tx| {
         for action in ["START", "Analyse"] {
-            assert_eq!(tx.execute_work_item("1000", action).unwrap_err().kind(), ErrorKind::Unsupported);
+            assert_eq!(tx.execute_work_item(&"1000".into(), action).unwrap_err().kind(), ErrorKind::Unsupported);
         }
-        tx.execute_work_item("1000", "Look")?;
-        Ok(tx.get_work_item("1000")?.execution_history.map_or(0, |history| history.len()))
+        tx.execute_work_item(&"1000".into(), "Look")?;
+        Ok(tx.get_work_item(&"1000".into())?.execution_history.map_or(0, |history| history.len()))
     });
     assert_eq!(answer.unwrap(), 1);
     assert_eq!(bench.get("1000")["executionHistory"].as_array().unwrap().len(), 1);
@@ -777,7 +777,7 @@ fn a_call_into_the_store_from_the_runner_does_not_block_and_its_changes_count() 
         bench.create(runnable());
         *runner.session.lock().unwrap() = Some(bench.session.clone());
         *runner.act.lock().unwrap() = Some(act);
-        let response = bench.session.execute_work_item("1000", "START").unwrap();
+        let response = bench.session.execute_work_item(&"1000".into(), "START").unwrap();
         assert_eq!(response.error.as_ref().and_then(|error| error.name.as_deref()), error, "{act}");
         assert_eq!(write(&response.result)["jobIds"], json!(["j"]));
         assert_eq!(*runner.act.lock().unwrap() == Some("cancelled"), error.is_some());
@@ -824,13 +824,13 @@ fn what_the_runner_did_is_remembered_also_after_the_deadline() {
     for time_ms in [50, 500, 5_000] {
         runner.sleep_ms.store(time_ms + 10, Ordering::SeqCst);
         let session = bench.session.with_deadline(Instant::now() + Duration::from_millis(time_ms));
-        let answer = session.execute_work_item("1000", "START");
+        let answer = session.execute_work_item(&"1000".into(), "START");
         if runner.calls.load(Ordering::SeqCst) == 0 {
             assert_eq!(answer.unwrap_err().kind(), ErrorKind::DeadlineExceeded);
             continue;
         }
         assert_eq!(write(&answer.unwrap()), json!({"result": {"type": "JOB", "jobIds": ["j"]}}));
-        assert_eq!(session.get_work_item("1000").unwrap_err().kind(), ErrorKind::DeadlineExceeded);
+        assert_eq!(session.get_work_item(&"1000".into()).unwrap_err().kind(), ErrorKind::DeadlineExceeded);
         break;
     }
     let item = bench.reopen().get("1000");
@@ -859,7 +859,7 @@ fn an_intent_without_a_result_becomes_an_event_with_an_error_when_the_store_is_o
     .unwrap();
     bench.clock.advance_ms(5000);
     let bench = bench.reopen();
-    let item = bench.session.get_work_item("1000").unwrap();
+    let item = bench.session.get_work_item(&"1000".into()).unwrap();
     let history = item.execution_history.unwrap();
     assert_eq!(history.len(), 1);
     let base = &history[0].base;
@@ -882,12 +882,12 @@ fn histories_keep_the_last_thousand_events() {
         .session
         .transaction(|tx| {
             for _ in 0..1003 {
-                tx.execute_work_item("1000", "START")?;
+                tx.execute_work_item(&"1000".into(), "START")?;
             }
-            tx.execute_work_item("1000", "END").map(drop)
+            tx.execute_work_item(&"1000".into(), "END").map(drop)
         })
         .unwrap();
-    let history = bench.session.get_work_item("1000").unwrap().execution_history.unwrap();
+    let history = bench.session.get_work_item(&"1000".into()).unwrap().execution_history.unwrap();
     assert_eq!(history.len(), 1000);
     assert_eq!(history[0].base.previous_state, Some(State::InProgress));
     assert_eq!(history[999].base.action.as_deref(), Some("END"));
@@ -900,7 +900,7 @@ fn the_change_feed_tells_what_happened_to_work_items() {
     bench.update(json!({"workItems": [{"id": "1000", "name": "m"}, {"id": "5"}]}));
     bench
         .schedule(json!({"workItems": [{"id": "1000", "schedule": {"plannedStartDateTime": "2024-06-01T00:00:00Z"}}]}));
-    bench.session.execute_work_item("1000", "START").unwrap();
+    bench.session.execute_work_item(&"1000".into(), "START").unwrap();
     bench.session.delete_work_items(vec!["1000".into()]).unwrap();
     let bench = bench.reopen();
     let mut changes = bench.session.changes(Position::START);
@@ -971,20 +971,21 @@ fn eight_threads_on_one_item_make_a_history_that_is_a_legal_sequence() {
             .map(|thread| {
                 let session = bench.session.clone();
                 scope.spawn(move || {
-                    let run = |step: usize| match session.execute_work_item("1000", actions[(thread + step) % 8]) {
-                        Ok(response) => response.result.is_some(),
-                        Err(error) => {
-                            assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
-                            false
-                        }
-                    };
+                    let run =
+                        |step: usize| match session.execute_work_item(&"1000".into(), actions[(thread + step) % 8]) {
+                            Ok(response) => response.result.is_some(),
+                            Err(error) => {
+                                assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+                                false
+                            }
+                        };
                     (0..25).filter(|&step| run(step)).count()
                 })
             })
             .collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).sum()
     });
-    let item = bench.session.get_work_item("1000").unwrap();
+    let item = bench.session.get_work_item(&"1000".into()).unwrap();
     let history = item.execution_history.unwrap();
     assert_eq!(history.len(), succeeded, "no event was lost");
     let mut state = (Some(State::New), Some("NEW".to_owned()));
@@ -1009,13 +1010,13 @@ fn two_sessions_that_update_one_item_lose_nothing_but_the_same_field() {
             .update_work_items(read(&json!({"workItems": [
                 {"id": "1000", "name": format!("{who}{n}"), "properties": {format!("{who}{n}"): "x"}}]})))
             .unwrap();
-        session.execute_work_item("1000", "START").unwrap();
+        session.execute_work_item(&"1000".into(), "START").unwrap();
     };
     std::thread::scope(|scope| {
         scope.spawn(|| (0..20).for_each(|n| update(&one, "a", n)));
         scope.spawn(|| (0..20).for_each(|n| update(&two, "b", n)));
     });
-    let item = bench.session.get_work_item("1000").unwrap();
+    let item = bench.session.get_work_item(&"1000".into()).unwrap();
     assert_eq!(item.properties.unwrap().len(), 40);
     assert_eq!(item.execution_history.unwrap().len(), 40);
     assert!(["a19", "b19"].contains(&item.name.as_deref().unwrap()));
@@ -1048,9 +1049,9 @@ fn the_access_policy_counts_item_by_item() {
     let store = store.open_on(Arc::new(MemoryDisk::new())).unwrap();
     let (ada, bob) = (store.session(Identity::user("ada")), store.session(Identity::user("bob")));
     ada.create_work_items(read(&json!([{"workspace": "lab"}, {"workspace": "office"}]))).unwrap();
-    assert_eq!(bob.get_work_item("1001").unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(bob.get_work_item(&"1001".into()).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(bob.query_work_items(QueryWorkItemsRequest::default()).unwrap().work_items.len(), 1);
-    assert_eq!(bob.execute_work_item("1000", "START").unwrap_err().kind(), ErrorKind::PermissionDenied);
+    assert_eq!(bob.execute_work_item(&"1000".into(), "START").unwrap_err().kind(), ErrorKind::PermissionDenied);
     let refused = bob.create_work_items(read(&json!([{"name": "mine", "workspace": "lab"}]))).unwrap();
     let inner = &refused.error.unwrap().inner_errors[0];
     assert_eq!((inner.name.as_deref(), inner.code), (Some("Skyline.InsufficientPrivileges"), Some(-251_009)));
@@ -1061,7 +1062,11 @@ fn the_access_policy_counts_item_by_item() {
     assert_eq!(response.updated_work_items.unwrap().len(), 1);
     let names: Vec<_> = response.error.unwrap().inner_errors.into_iter().filter_map(|inner| inner.name).collect();
     assert_eq!(names, ["Skyline.WorkOrder.WorkItemNotFoundOrNoAccess", "Skyline.InsufficientPrivileges"]);
-    assert_eq!(ada.get_work_item("1000").unwrap().workspace.as_deref(), Some("lab"), "a refused move moves nothing");
+    assert_eq!(
+        ada.get_work_item(&"1000".into()).unwrap().workspace.as_deref(),
+        Some("lab"),
+        "a refused move moves nothing"
+    );
     assert_eq!(bob.delete_work_items(vec!["1000".into()]).unwrap().unwrap().failed_ids, Some(vec!["1000".into()]));
 }
 
@@ -1098,7 +1103,7 @@ fn a_power_cut_anywhere_in_an_execution_leaves_a_state_that_agrees_with_the_hist
     let session = store.session(Identity::user("ada"));
     session.create_work_items(vec![read(&runnable())]).unwrap();
     let before = disk.changes();
-    session.execute_work_item("1000", "START").unwrap();
+    session.execute_work_item(&"1000".into(), "START").unwrap();
 
     let mut replay = disk.replay();
     let (mut untouched, mut interrupted, mut done) = (0, 0, 0);
@@ -1109,7 +1114,7 @@ fn a_power_cut_anywhere_in_an_execution_leaves_a_state_that_agrees_with_the_hist
         }
         for survival in [Survival::None, Survival::Random] {
             let store = open(replay.survivors(change as u64, survival));
-            let item = store.session(Identity::user("ada")).get_work_item("1000").unwrap();
+            let item = store.session(Identity::user("ada")).get_work_item(&"1000".into()).unwrap();
             let history = item.execution_history.unwrap();
             match (item.state.unwrap(), history.as_slice()) {
                 (State::New, []) => untouched += 1,

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use super::state::SearchOutbox;
 use crate::error::{Error, ErrorKind, Result};
 use crate::records::Source;
-use crate::search::{self, Ask, DocKey, Index, Request, Scope};
 use crate::session::identity::Visibility;
 use crate::session::view::View;
+use crate::text::{self, Ask, DocKey, Index, Request, Scope};
 use crate::value::RecordKey;
 use crate::value::id::Kind;
 use crate::value::limits::{SEARCH_FEED_CHANGES, SEARCH_OVERLAY_CHANGES};
 
 impl SearchOutbox {
     /// The index, and its state with exactly what `view` sees: no later commit, and the view's open transaction.
-    pub(in crate::session) fn state_at(&self, view: &View<'_>) -> Result<(Arc<Index>, search::View)> {
+    pub(in crate::session) fn state_at(&self, view: &View<'_>) -> Result<(Arc<Index>, text::View)> {
         let (index, state) = self.caught_up(view)?;
         // Taken after the state, so that its log reaches as far as the state does.
         let newest = view.context().engine.snapshot();
@@ -38,7 +38,7 @@ impl SearchOutbox {
     }
 
     /// The index and its newest state, which no later commit than that of `view` is missing in.
-    fn caught_up(&self, view: &View<'_>) -> Result<(Arc<Index>, search::View)> {
+    fn caught_up(&self, view: &View<'_>) -> Result<(Arc<Index>, text::View)> {
         /// Each time that the state falls back, another caller has met an error of the index.
         const TRIES: usize = 16;
         for _ in 0..TRIES {
@@ -61,7 +61,7 @@ impl SearchOutbox {
         loop {
             let beginnings = self.beginnings();
             let (index, state) = self.state_at(view)?;
-            let mut request = Request::new(search::parse(text, index.shape())?, 0);
+            let mut request = Request::new(text::parse(text, index.shape())?, 0);
             let workspaces: Option<Arc<[String]>> = match view.visibility(kind) {
                 Visibility::All => None,
                 Visibility::None => return Ok(HashSet::new()),
@@ -145,7 +145,7 @@ impl SearchOutbox {
     }
 
     /// The state of the index with exactly what `view` sees, if little is missing in it; a filter never waits for more.
-    fn at_hand(&self, view: &View<'_>) -> Option<search::View> {
+    fn at_hand(&self, view: &View<'_>) -> Option<text::View> {
         let index = self.opened_index(view)?;
         let engine = &view.context().engine;
         // What the view's commit is; an open transaction adds to the newest.

@@ -14,11 +14,11 @@ use super::{CHECKPOINT, DIRECTORY};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Registered, resource::registry};
 use crate::records::{Snapshot, Source, Space, envelope};
-use crate::search::{self, Cell, Change, Checkpoint, DocKey, Document, Index, Shape};
 use crate::session::context::Context;
 use crate::session::event::{Event, What};
 use crate::session::lock::lock;
 use crate::session::view::{Place, View, record_key};
+use crate::text::{self, Cell, Change, Checkpoint, DocKey, Document, Index, Shape};
 use crate::value::id::IdForm;
 use crate::value::limits::SEARCH_FEED_CHANGES;
 use crate::value::{RecordKey, key};
@@ -105,7 +105,7 @@ impl SearchOutbox {
     ///
     /// # Errors
     /// What reading the checkpoint returns; the deadline of the session.
-    pub(in crate::session) fn settled(&self, context: &Arc<Context>) -> Result<Option<(search::View, Arc<Snapshot>)>> {
+    pub(in crate::session) fn settled(&self, context: &Arc<Context>) -> Result<Option<(text::View, Arc<Snapshot>)>> {
         if cfg!(not(feature = "search")) {
             return Ok(None);
         }
@@ -135,14 +135,14 @@ impl SearchOutbox {
     }
 
     /// What the index must hold for a key, as a snapshot has its record.
-    pub(in crate::session) fn expected(&self, source: Source<'_>, shape: &Shape, key: DocKey) -> search::Expected {
-        let Some(registered) = self.by_code(key.kind) else { return search::Expected::Nothing };
+    pub(in crate::session) fn expected(&self, source: Source<'_>, shape: &Shape, key: DocKey) -> text::Expected {
+        let Some(registered) = self.by_code(key.kind) else { return text::Expected::Nothing };
         let full_key = record_key(registered.kind, key.key);
         match source.get(Space::Records, &full_key) {
-            Ok(None) => search::Expected::Nothing,
+            Ok(None) => text::Expected::Nothing,
             Ok(Some(bytes)) => document(shape, registered, key, &full_key, &bytes)
-                .map_or(search::Expected::Unknown, search::Expected::Document),
-            Err(_) => search::Expected::Unknown,
+                .map_or(text::Expected::Unknown, text::Expected::Document),
+            Err(_) => text::Expected::Unknown,
         }
     }
 

@@ -8,9 +8,9 @@ use super::CHECKPOINT;
 use super::state::SearchOutbox;
 use crate::error::{ErrorKind, Result};
 use crate::records::Space;
-use crate::search::Index;
 use crate::session::access::{Access, Session};
 use crate::session::lock::lock;
+use crate::text::Index;
 use crate::value::limits::SEARCH_CHECKPOINT_CHANGES;
 
 /// How long work on the index may go unsaved.

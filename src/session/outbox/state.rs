@@ -7,10 +7,10 @@ use std::time::Instant;
 use crate::disk::Owner;
 use crate::error::Result;
 use crate::model::{REGISTRY, Registered};
-#[cfg(test)]
-use crate::search::Change;
-use crate::search::{ColumnName, Index, Opened, Shape};
 use crate::session::lock::lock;
+#[cfg(test)]
+use crate::text::Change;
+use crate::text::{ColumnName, Index, Opened, Shape};
 use crate::value::stored::Members;
 
 /// The text index of an open store, opened when it is first needed.

@@ -692,7 +692,7 @@ fn after_every_power_cut_search_finds_what_the_records_hold() {
             let session = ada(&store);
             assert_eq!(names(&session, "amplifier"), scanned(&session), "op {op} {survival:?}");
             images += 1;
-            let is_resumed = store.engine().search.opened() == Some(crate::search::Opened::Resumed);
+            let is_resumed = store.engine().search.opened() == Some(crate::text::Opened::Resumed);
             resumed += usize::from(is_resumed);
             assert!(
                 is_resumed || Some(replay.until_op()) < saved_op,
@@ -736,11 +736,11 @@ fn a_failing_index_never_harms_writes_and_recovers() {
 }
 
 /// The change that gives a note another form than its record has.
-fn false_note(note: &Note, body: &str, is_new: bool) -> crate::search::Change {
-    let key = crate::search::DocKey { kind: 201, key: crate::value::RecordKey::parse(IdForm::Guid, &note.id).unwrap() };
+fn false_note(note: &Note, body: &str, is_new: bool) -> crate::text::Change {
+    let key = crate::text::DocKey { kind: 201, key: crate::value::RecordKey::parse(IdForm::Guid, &note.id).unwrap() };
     let texts = vec![(0, note.title.clone()), (1, note.title.clone()), (2, body.to_owned())];
-    let document = crate::search::Document { key, workspace: note.workspace.clone(), texts, cells: Vec::new() };
-    crate::search::Change { key, document: Some(document), is_new }
+    let document = crate::text::Document { key, workspace: note.workspace.clone(), texts, cells: Vec::new() };
+    crate::text::Change { key, document: Some(document), is_new }
 }
 
 fn differences(store: &Store) -> Vec<String> {
@@ -766,7 +766,7 @@ fn verify_tells_documents_that_are_not_as_the_records_and_they_are_mended() {
         session.write(move |draft| draft.delete::<Note>(&id)).unwrap();
         assert_eq!(differences(&store), [""; 0]);
 
-        let missing = crate::search::Change { document: None, ..false_note(&notes[3], "", false) };
+        let missing = crate::text::Change { document: None, ..false_note(&notes[3], "", false) };
         store.engine().search.falsify(&[
             false_note(&gone, "amplifier", true),
             missing,
@@ -812,7 +812,7 @@ fn an_index_of_an_earlier_build_is_built_anew_by_maintenance() {
     store.engine().search.falsify(&[false_note(&note, "amplifier", true)]);
     store.engine().search.save(&session).unwrap();
     let row = session.read(|view| view.raw(crate::records::Space::Positions, b"text index")).unwrap().unwrap();
-    let mut checkpoint = crate::search::Checkpoint::from_bytes(&row).unwrap();
+    let mut checkpoint = crate::text::Checkpoint::from_bytes(&row).unwrap();
     checkpoint.fingerprint ^= 1;
     let row = checkpoint.to_bytes().unwrap();
     let put = move |draft: &mut crate::session::Draft<'_>| {
@@ -827,7 +827,7 @@ fn an_index_of_an_earlier_build_is_built_anew_by_maintenance() {
     assert_eq!(differences(&store), [""; 0]);
     assert_eq!(store.engine().search.opened(), None);
     store.maintain(&Control::default()).unwrap();
-    assert!(matches!(store.engine().search.opened(), Some(crate::search::Opened::Anew(_))));
+    assert!(matches!(store.engine().search.opened(), Some(crate::text::Opened::Anew(_))));
     assert_eq!(names(&ada(&store), "amplifier"), ["note"]);
     assert_eq!(differences(&store), [""; 0]);
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::feed::shown;
 use crate::error::{Error, ErrorKind, Result};
-use crate::search::{self, After, DocKey, Hits, Index, Request, Scope, Shape, Snippet};
 use crate::session::access::Access;
 use crate::session::identity::Visibility;
 use crate::session::token::{self, Fingerprint};
 use crate::session::view::View;
+use crate::text::{self, After, DocKey, Hits, Index, Request, Scope, Shape, Snippet};
 use crate::value::id::Kind;
 use crate::value::limits::SEARCH_TAKE;
 
@@ -108,7 +108,7 @@ fn prepare(view: &View<'_>, index: &Index, ask: &TextSearch) -> Result<(Request,
         return Err(Error::invalid(format!("take is {}; SEARCH_TAKE allows {SEARCH_TAKE}", ask.take)).at_member("take"));
     }
     let shape = index.shape();
-    let mut request = Request::new(search::parse(&ask.text, shape)?, ask.take);
+    let mut request = Request::new(text::parse(&ask.text, shape)?, ask.take);
     request.count = ask.count;
     request.facets = ask.facets;
     if !ask.fields.is_empty() {
@@ -232,7 +232,7 @@ fn answer(view: &View<'_>, index: &Index, ask: &TextSearch, request: &Request, h
             view.context().check_deadline()?;
             for (field, text) in &texts {
                 let name = shape.fields.get(*field).map(|field| field.name.clone());
-                let snippet = search::highlight(&request.query, request.fields.as_deref(), *field, text);
+                let snippet = text::highlight(&request.query, request.fields.as_deref(), *field, text);
                 snippets.extend(name.zip(snippet));
             }
         }

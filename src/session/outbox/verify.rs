@@ -11,10 +11,10 @@ use super::{CHECKPOINT, DIRECTORY};
 use crate::disk::{Disk, Mode};
 use crate::error::{ErrorKind, Result};
 use crate::records::{Source, Space};
-use crate::search::{Checkpoint, Comparison, DocKey, Expected, Shape, View};
 use crate::session::access::{Access, Session};
 use crate::session::engine::Engine;
 use crate::session::identity::Identity;
+use crate::text::{Checkpoint, Comparison, DocKey, Expected, Shape, View};
 use crate::value::{Control, RecordKey, key};
 
 /// How often a check begins again because the checkpoint changed under it.

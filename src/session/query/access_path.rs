@@ -11,8 +11,8 @@ use super::{Query, cells, text, walk};
 use crate::error::Result;
 use crate::filter::Condition;
 use crate::model::{Index, Resource};
-use crate::search::Ask;
 use crate::session::view::View;
+use crate::text::Ask;
 use crate::value::Val;
 use crate::value::id::RecordKey;
 

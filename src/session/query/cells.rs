@@ -8,8 +8,8 @@ use super::walk;
 use crate::error::Result;
 use crate::filter::{Condition, Constant};
 use crate::model::Resource;
-use crate::search::Ask;
 use crate::session::view::View;
+use crate::text::Ask;
 use crate::value::{FieldType, Val};
 
 /// What a condition asks of a column; `None` when there is no column for it.

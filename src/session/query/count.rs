@@ -1,7 +1,7 @@
 //! What counts matches without reading records.
 
 use super::scan::Scan;
-use crate::search::Ask;
+use crate::text::Ask;
 
 /// What counts matches.
 #[derive(Debug)]

@@ -65,6 +65,16 @@ pub struct Query<'q> {
     pub requires: &'static [(&'static str, &'static str)],
 }
 
+impl<'q> Query<'q> {
+    /// Makes it the query of the page after `token`: what was to be jumped over lies before that page.
+    pub(crate) fn continue_after(&mut self, token: Option<&'q str>) {
+        if token.is_some() {
+            self.continuation_token = token;
+            self.skip = 0;
+        }
+    }
+}
+
 /// One page of an answer.
 #[derive(Clone, Debug)]
 pub struct Page<R> {

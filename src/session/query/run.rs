@@ -38,6 +38,7 @@ impl View<'_> {
     ///
     /// # Errors
     /// As [`View::query`].
+    #[cfg(test)]
     pub fn plan<R: Resource>(&self, query: &Query<'_>) -> Result<Plan> {
         let predicate = Predicate::compile::<R>(self, query)?;
         Ok(describe::<R>(query, &predicate, &choose::<R>(self, query, &predicate)?))

@@ -93,7 +93,7 @@ mod tests {
             ..Column::default()
         };
         let request = CreateTableRequest { columns: vec![index], ..Default::default() };
-        let id = crate::TableService::create_table(&session, request).unwrap();
+        let id = crate::tables::TableService::create_table(&session, request).unwrap();
         let key = key_of(&id).unwrap();
         let is_due = || {
             let bytes = session.read(|view| view.raw(Space::TableState, key.as_bytes())).unwrap().unwrap();
@@ -138,7 +138,7 @@ mod tests {
                 ..Column::default()
             };
             let request = CreateTableRequest { columns: vec![index], ..Default::default() };
-            crate::TableService::create_table(&session, request).unwrap().to_string()
+            crate::tables::TableService::create_table(&session, request).unwrap().to_string()
         };
         let [damaged, sound] = [create(), create()];
         session
@@ -152,7 +152,13 @@ mod tests {
         for _ in 0..2 {
             let index = arrow::array::Int64Array::from_iter_values(0..10);
             let batch = arrow::array::RecordBatch::try_from_iter([("t", Arc::new(index) as _)]).unwrap();
-            crate::TableService::append_batches(&session, &sound, &mut std::iter::once(Ok(batch)), None).unwrap();
+            crate::tables::TableService::append_batches(
+                &session,
+                &sound.as_str().into(),
+                &mut std::iter::once(Ok(batch)),
+                None,
+            )
+            .unwrap();
         }
         let key = key_of(&sound).unwrap();
         let segments = || session.read(|view| view.raw_prefix(Space::Segments, key.as_bytes())).unwrap().len();

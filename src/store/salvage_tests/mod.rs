@@ -16,14 +16,15 @@ use std::time::Instant;
 use self::damage::{Damage, Kind, copy, files};
 use self::earlier::killed;
 use self::truth::Truth;
+use crate::Identity;
 use crate::disk::sim::{Random, SimDisk};
 use crate::disk::{Disk, MemoryDisk, Mode, SharedDisk};
 use crate::error::ErrorKind;
 use crate::model::files::content::StoredContent;
 use crate::records::Space;
 use crate::store::{Lost, SalvageReport, Store, StoreOptions};
+use crate::tables::TableService;
 use crate::value::Control;
-use crate::{Identity, TableService};
 
 fn options() -> StoreOptions {
     StoreOptions::default()
@@ -41,7 +42,7 @@ fn request<T: serde::de::DeserializeOwned>(value: serde_json::Value) -> T {
 /// A store with something of every kind, whose record file has branches, and pages that earlier
 /// commits left.
 fn filled() -> Arc<MemoryDisk> {
-    use crate::ProductService;
+    use crate::products::ProductService;
 
     let disk = Arc::new(MemoryDisk::new());
     let store = options().open_on(disk.clone()).unwrap();
@@ -66,7 +67,7 @@ fn filled() -> Arc<MemoryDisk> {
         session.update_products(vec![request(update)], false).unwrap();
     }
     for id in ids.iter().skip(2).step_by(15) {
-        session.delete_product(id).unwrap();
+        session.delete_product(&id.into()).unwrap();
     }
     let columns = serde_json::json!({ "name": "large", "columns": [
         { "name": "t", "dataType": "INT64", "columnType": "INDEX" },

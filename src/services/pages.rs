@@ -1,0 +1,232 @@
+//! The items of a query over all its pages, as iterators.
+
+use crate::error::Result;
+use crate::model::assets::requests::QueryAssetsRequest;
+use crate::model::assets::utilization_requests::{AssetUtilizationHistoryItem, QueryAssetUtilizationHistoryRequest};
+use crate::model::files::requests::{FileLinqQueryRequest, GetFilesRequest, QueryFilesRequest, SearchFilesRequest};
+use crate::model::products::requests::QueryProductsRequest;
+use crate::model::specifications::requests::QuerySpecificationsRequest;
+use crate::model::tables::table::{ListTablesRequest, QueryTablesRequest, TableMetadata};
+use crate::model::test_plans::requests::QueryTestPlansRequest;
+use crate::model::test_plans::template::TestPlanTemplate;
+use crate::model::test_plans::template_requests::QueryTestPlanTemplatesRequest;
+use crate::model::test_plans::test_plan::TestPlan;
+use crate::model::work_items::requests::QueryWorkItemsRequest;
+use crate::model::work_items::template::WorkItemTemplate;
+use crate::model::work_items::template_requests::QueryWorkItemTemplatesRequest;
+use crate::model::work_items::work_item::WorkItem;
+use crate::model::{Asset, FileLinqMetadata, FileMetadata, Product, Specification};
+use crate::services::search::{SearchHit, SearchRequest};
+use crate::services::{
+    AssetService, FileService, ProductService, SearchService, SpecificationService, TableService, TestPlanService,
+    WorkItemService, assets, files,
+};
+use crate::session::{Handle, Session, Transaction};
+
+/// The items of a page, and whether another page follows.
+type Fetched<T> = Result<(Vec<T>, bool)>;
+
+/// Everything that a query finds, page by page: an iterator over `Result<T>`.
+///
+/// A page is read when its first item is asked for. Each page is one consistent state; a record that changes between two
+/// pages may be seen in its old or its new place. After an error the iterator ends.
+#[must_use = "a query is run when its items are asked for"]
+pub struct Items<'s, T> {
+    fetch: Box<dyn FnMut() -> Fetched<T> + 's>,
+    page: std::vec::IntoIter<T>,
+    has_next: bool,
+}
+
+impl<'s, T> Items<'s, T> {
+    fn new(fetch: impl FnMut() -> Fetched<T> + 's) -> Self {
+        Self { fetch: Box::new(fetch), page: Vec::new().into_iter(), has_next: true }
+    }
+}
+
+impl<T> std::fmt::Debug for Items<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Items").field("read", &self.page.len()).field("has_next", &self.has_next).finish()
+    }
+}
+
+impl<T> Iterator for Items<'_, T> {
+    type Item = Result<T>;
+
+    fn next(&mut self) -> Option<Result<T>> {
+        loop {
+            if let Some(item) = self.page.next() {
+                return Some(Ok(item));
+            }
+            if !std::mem::take(&mut self.has_next) {
+                return None;
+            }
+            match (self.fetch)() {
+                Ok((items, has_next)) => (self.page, self.has_next) = (items.into_iter(), has_next),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
+
+impl<T> std::iter::FusedIterator for Items<'_, T> {}
+
+/// Keeps the token of the next page in the query.
+fn follow<T>(query_token: &mut Option<String>, items: Vec<T>, token: Option<String>) -> Fetched<T> {
+    *query_token = token;
+    Ok((items, query_token.is_some()))
+}
+
+/// Moves the query to the matches after this page, for queries without tokens.
+fn jump<T>(skip: &mut Option<i64>, items: Vec<T>, total: u64) -> Fetched<T> {
+    let next = skip.unwrap_or_default().saturating_add(i64::try_from(items.len()).unwrap_or(i64::MAX));
+    *skip = Some(next);
+    let has_next = !items.is_empty() && u64::try_from(next).is_ok_and(|next| next < total);
+    Ok((items, has_next))
+}
+
+/// Declares the iterators once for both handles. What stands after a signature reads the next page; `token` is where
+/// it keeps the token of the page after, if the query has no place for one.
+macro_rules! pages {
+    (impl Session, Transaction {
+        $($(#[$doc:meta])* pub fn $name:ident(&self, $query:ident: $request:ty) -> Items<'_, $item:ty>
+            = |$handle:ident, $token:ident| $page:expr;)*
+    }) => {
+        impl<'h> Handle<'h, '_> {
+            $(#[allow(unused_mut, reason = "some queries keep their token elsewhere")]
+            fn $name(self, mut $query: $request) -> Items<'h, $item> {
+                let mut token: Option<String> = None;
+                Items::new(move || {
+                    let ($handle, $token) = (&self, &mut token);
+                    $page
+                })
+            })*
+        }
+
+        pages!(@methods Session, Session { $($(#[$doc])* $name($query: $request) -> $item;)* });
+        pages!(@methods Transaction, Transaction<'_> { $($(#[$doc])* $name($query: $request) -> $item;)* });
+    };
+    (@methods $variant:ident, $subject:ty { $($(#[$doc:meta])* $name:ident($query:ident: $request:ty) -> $item:ty;)* }) => {
+        impl $subject {
+            $(
+                $(#[$doc])*
+                ///
+                /// Reads page after page; `take` is the size of a page and not a bound of the whole. Counts are not
+                /// made. What the query fails with is the iterator's last item.
+                pub fn $name(&self, $query: $request) -> Items<'_, $item> {
+                    Handle::$variant(self).$name($query)
+                }
+            )*
+        }
+    };
+}
+
+pages! {
+impl Session, Transaction {
+    /// All products that match [`ProductService::query_products`].
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = stationdb::Store::open(directory.path())?;
+    /// # let session = store.session(stationdb::Identity::user("ada"));
+    /// use stationdb::products::QueryProductsRequest;
+    ///
+    /// for product in session.products(QueryProductsRequest::new().filter("family == \"Analog\"")) {
+    ///     println!("{:?}", product?.part_number);
+    /// }
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    pub fn products(&self, query: QueryProductsRequest) -> Items<'_, Product> = |handle, _token| {
+        query.return_count = None;
+        let page = handle.query_products(query.clone())?;
+        follow(&mut query.continuation_token, page.products, page.continuation_token)
+    };
+
+    /// All specifications that match [`SpecificationService::query_specs`].
+    pub fn specifications(&self, query: QuerySpecificationsRequest) -> Items<'_, Specification> = |handle, _token| {
+        let page = handle.query_specs(query.clone())?;
+        follow(&mut query.continuation_token, page.specs.unwrap_or_default(), page.continuation_token)
+    };
+
+    /// All assets that match [`AssetService::query_assets`].
+    pub fn assets(&self, query: QueryAssetsRequest) -> Items<'_, Asset> = |handle, token| {
+        assets::page(handle, &query, token)
+    };
+
+    /// The utilization history that [`AssetService::query_asset_utilization_history`] answers.
+    pub fn utilizations(&self, query: QueryAssetUtilizationHistoryRequest) -> Items<'_, AssetUtilizationHistoryItem>
+        = |handle, _token| {
+        let page = handle.query_asset_utilization_history(query.clone())?;
+        follow(&mut query.continuation_token, page.asset_utilizations, page.continuation_token)
+    };
+
+    /// All work items that match [`WorkItemService::query_work_items`].
+    pub fn work_items(&self, query: QueryWorkItemsRequest) -> Items<'_, WorkItem> = |handle, _token| {
+        query.return_count = None;
+        let page = handle.query_work_items(query.clone())?;
+        follow(&mut query.continuation_token, page.work_items, page.continuation_token)
+    };
+
+    /// All templates that match [`WorkItemService::query_work_item_templates`].
+    pub fn work_item_templates(&self, query: QueryWorkItemTemplatesRequest) -> Items<'_, WorkItemTemplate>
+        = |handle, _token| {
+        let page = handle.query_work_item_templates(query.clone())?;
+        follow(&mut query.continuation_token, page.work_item_templates, page.continuation_token)
+    };
+
+    /// All test plans that match [`TestPlanService::query_test_plans`].
+    pub fn test_plans(&self, query: QueryTestPlansRequest) -> Items<'_, TestPlan> = |handle, _token| {
+        query.return_count = None;
+        let page = handle.query_test_plans(query.clone())?;
+        follow(&mut query.continuation_token, page.test_plans, page.continuation_token)
+    };
+
+    /// All templates that match [`TestPlanService::query_test_plan_templates`].
+    pub fn test_plan_templates(&self, query: QueryTestPlanTemplatesRequest) -> Items<'_, TestPlanTemplate>
+        = |handle, _token| {
+        let page = handle.query_test_plan_templates(query.clone())?;
+        follow(&mut query.continuation_token, page.test_plan_templates, page.continuation_token)
+    };
+
+    /// All tables that match [`TableService::query_tables`].
+    pub fn tables(&self, query: QueryTablesRequest) -> Items<'_, TableMetadata> = |handle, _token| {
+        let page = handle.query_tables(query.clone())?;
+        follow(&mut query.continuation_token, page.tables, page.continuation_token)
+    };
+
+    /// All tables that [`TableService::list_tables`] lists.
+    pub fn listed_tables(&self, query: ListTablesRequest) -> Items<'_, TableMetadata> = |handle, _token| {
+        let page = handle.list_tables(query.clone())?;
+        follow(&mut query.continuation_token, page.tables, page.continuation_token)
+    };
+
+    /// All files that match [`FileService::query_files_linq`].
+    pub fn files(&self, query: FileLinqQueryRequest) -> Items<'_, FileLinqMetadata> = |handle, token| {
+        files::linq_page(handle, &query, token)
+    };
+
+    /// All files that [`FileService::get_files`] lists.
+    pub fn listed_files(&self, query: GetFilesRequest) -> Items<'_, FileMetadata> = |handle, token| {
+        files::listed_page(handle, &query, token)
+    };
+
+    /// All files that match [`FileService::query_files`]. Each page looks at every file.
+    pub fn matching_files(&self, query: QueryFilesRequest) -> Items<'_, FileMetadata> = |handle, _token| {
+        let page = handle.query_files(query.clone())?;
+        jump(&mut query.skip, page.available_files, page.total_count)
+    };
+
+    /// All files that [`FileService::search_files`] finds. Each page looks at every file.
+    pub fn found_files(&self, query: SearchFilesRequest) -> Items<'_, FileLinqMetadata> = |handle, _token| {
+        let page = handle.search_files(query.clone())?;
+        jump(&mut query.skip, page.available_files, page.total_count.value)
+    };
+
+    /// All hits of [`SearchService::search`], best first.
+    pub fn hits(&self, query: SearchRequest) -> Items<'_, SearchHit> = |handle, _token| {
+        query.return_count = Some(false);
+        query.facets = None;
+        let page = handle.search(query.clone())?;
+        follow(&mut query.continuation_token, page.hits, page.continuation_token)
+    };
+}
+}

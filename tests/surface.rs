@@ -1,0 +1,145 @@
+//! What a caller can rely on in the public surface, by the public names alone.
+
+use std::sync::Arc;
+
+use stationdb::assets::{
+    AssetLocationForCreate, AssetPresence, AssetPresenceStatus, CreateAssetRequest, QueryAssetsRequest,
+};
+use stationdb::files::{
+    FileLinqQueryRequest, GetFilesRequest, QueryFilesRequest, SearchFilesRequest, UploadFileRequest,
+};
+use stationdb::prelude::*;
+use stationdb::products::{CreateProductRequest, Product, ProductOrderBy, QueryProductsRequest};
+use stationdb::{Control, Error, ErrorKind, Identity, Items, Session, Store};
+
+fn open() -> (tempfile::TempDir, Store, Session) {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    (directory, store, session)
+}
+
+/// A server holds each service behind a pointer and calls it from many threads.
+#[test]
+fn every_service_is_an_object() {
+    struct Services {
+        products: Arc<dyn ProductService + Send + Sync>,
+        specifications: Arc<dyn SpecificationService + Send + Sync>,
+        assets: Arc<dyn AssetService + Send + Sync>,
+        work_items: Arc<dyn WorkItemService + Send + Sync>,
+        test_plans: Arc<dyn TestPlanService + Send + Sync>,
+        feeds: Arc<dyn FeedService + Send + Sync>,
+        tables: Arc<dyn TableService + Send + Sync>,
+        files: Arc<dyn FileService + Send + Sync>,
+        search: Arc<dyn SearchService + Send + Sync>,
+    }
+    let (_directory, _store, session) = open();
+    let session = Arc::new(session);
+    let services = Services {
+        products: session.clone(),
+        specifications: session.clone(),
+        assets: session.clone(),
+        work_items: session.clone(),
+        test_plans: session.clone(),
+        feeds: session.clone(),
+        tables: session.clone(),
+        files: session.clone(),
+        search: session.clone(),
+    };
+    let answers = std::thread::spawn(move || {
+        services.products.product_api_info()?;
+        services.specifications.specification_api_info()?;
+        services.tables.table_api_info()?;
+        services.files.file_api_info()?;
+        services.assets.query_assets(Default::default())?;
+        services.work_items.query_work_items(Default::default())?;
+        services.test_plans.query_test_plans(Default::default())?;
+        services.feeds.query_feeds(Default::default())?;
+        services.search.search(Default::default()).map(drop).or_else(|error| match error.kind() {
+            ErrorKind::Unsupported if cfg!(not(feature = "search")) => Ok(()),
+            _ => Err(error),
+        })
+    });
+    answers.join().unwrap().unwrap();
+    // The same services inside a transaction.
+    session
+        .transaction(|transaction| {
+            let all: [&dyn ProductService; 2] = [transaction, transaction];
+            all[0].product_api_info()?;
+            (transaction as &dyn WorkItemService).query_work_items(Default::default())?;
+            (transaction as &dyn SearchService, transaction as &dyn FileService, transaction as &dyn TableService);
+            (transaction as &dyn AssetService, transaction as &dyn FeedService, transaction as &dyn TestPlanService);
+            (transaction as &dyn SpecificationService).specification_api_info()
+        })
+        .unwrap();
+}
+
+#[test]
+fn errors_of_the_operating_system_become_errors_of_the_crate() {
+    fn read(path: &std::path::Path) -> stationdb::Result<Vec<u8>> {
+        Ok(std::fs::read(path)?)
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let error = read(&directory.path().join("missing")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io);
+    assert!(std::error::Error::source(&error).is_some_and(|source| source.is::<std::io::Error>()));
+    let full = Error::from(std::io::Error::from(std::io::ErrorKind::StorageFull));
+    assert_eq!(full.kind(), ErrorKind::NoSpace);
+}
+
+/// 25 products in pages of 4: all of them, once, in order; an error is the last item.
+#[test]
+fn an_iterator_yields_every_page_of_its_query() {
+    let (_directory, _store, session) = open();
+    let products = (0..25).map(|number| CreateProductRequest::new(format!("P-{number:02}")).family("F"));
+    session.create_products(products.collect()).unwrap();
+    let query = || QueryProductsRequest::new().filter("family == @0").substitutions(["F"]).take(4);
+    let numbers = |items: Items<'_, Product>| -> Vec<String> {
+        items.map(|product| product.unwrap().part_number.unwrap()).collect()
+    };
+    let expected: Vec<String> = (0..25).map(|number| format!("P-{number:02}")).collect();
+    assert_eq!(numbers(session.products(query())), expected);
+    assert_eq!(numbers(session.products(query().order_by(ProductOrderBy::PartNumber).take(25))), expected);
+    let in_transaction = session.transaction(|transaction| {
+        transaction.create_products(vec![CreateProductRequest::new("P-25").family("F")])?;
+        Ok(numbers(transaction.products(query())))
+    });
+    assert_eq!(in_transaction.unwrap().len(), 26);
+    assert_eq!(
+        session.products(query().filter("nonsense")).map(|item| item.map_err(|e| e.kind()).err()).collect::<Vec<_>>(),
+        [Some(ErrorKind::InvalidArgument)]
+    );
+    let mut ended = session.products(query().filter("nonsense"));
+    assert!(ended.next().is_some_and(|item| item.is_err()) && ended.next().is_none());
+}
+
+/// Queries whose wire form has no tokens are read to their end too.
+#[test]
+fn files_and_assets_are_iterated_past_the_first_page() {
+    let (_directory, _store, session) = open();
+    for number in 0..7 {
+        let request = UploadFileRequest::new().name(format!("{number}.txt"));
+        session.upload_file(&mut &b"x"[..], request, &Control::default()).unwrap();
+    }
+    let count = |items: usize| assert_eq!(items, 7);
+    let names = |names: Vec<String>| names.into_iter().collect::<std::collections::BTreeSet<_>>().len();
+    let files = session.files(FileLinqQueryRequest::new().take(2));
+    count(names(files.map(|file| file.unwrap().id.to_string()).collect()));
+    let files = session.listed_files(GetFilesRequest::new().take(3));
+    count(names(files.map(|file| file.unwrap().id.to_string()).collect()));
+    count(session.matching_files(QueryFilesRequest::new().take(2)).map(Result::unwrap).count());
+    count(
+        session.found_files(SearchFilesRequest::new().filter("name:(\"*.txt\")").take(2)).map(Result::unwrap).count(),
+    );
+    // What is jumped over is jumped over once.
+    assert_eq!(session.files(FileLinqQueryRequest::new().take(2).skip(3)).map(Result::unwrap).count(), 4);
+
+    let asset = |number: u64| {
+        CreateAssetRequest::new().model_name("M").vendor_name("V").serial_number(number.to_string()).location(
+            AssetLocationForCreate::new().state(AssetPresence::new().asset_presence(AssetPresenceStatus::Present)),
+        )
+    };
+    let made = session.create_assets((0..7).map(asset).collect()).unwrap();
+    assert_eq!(made.failed, None, "{:?}", made.error);
+    count(session.assets(QueryAssetsRequest::new().take(3)).map(Result::unwrap).count());
+}
