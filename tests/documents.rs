@@ -58,6 +58,18 @@ fn every_kind_code_is_in_the_format_page() {
 }
 
 #[test]
+fn the_recipe_of_a_resource_is_the_file_that_is_compiled() {
+    let (page, recipe) = (read("docs/architecture.md"), read("docs/recipe/fixture.rs"));
+    let shown = page.split("```rust,ignore\n").nth(1).unwrap().split("   ```").next().unwrap();
+    let shown: Vec<&str> = shown.lines().map(|line| line.strip_prefix("   ").unwrap_or(line)).collect();
+    assert!(shown.len() > 20, "the recipe was not found");
+    assert!(
+        recipe.contains(shown.join("\n").trim_end()),
+        "docs/architecture.md shows another declaration than the recipe"
+    );
+}
+
+#[test]
 fn every_room_is_in_the_architecture_page() {
     let lib = read("src/lib.rs");
     let architecture = read("docs/architecture.md");

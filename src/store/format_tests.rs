@@ -117,7 +117,8 @@ fn resources(text: &str, found: &mut BTreeMap<String, String>) {
     }
 }
 
-/// Orders and projections, which the derive makes.
+/// Orders and projections, which the derive makes. No record holds one; the lists of formats 1 and 2
+/// have them, so they stay there.
 fn made(found: &mut BTreeMap<String, String>) {
     macro_rules! made {
         ($($name:ident),* $(,)?) => { $(

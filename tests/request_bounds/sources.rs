@@ -78,8 +78,8 @@ fn types() -> BTreeMap<String, Vec<(String, String)>> {
         let mut made = Vec::new();
         let mut attributes = String::new();
         for line in source.lines() {
-            let is_attribute = open.is_none() && (line.starts_with("#[") || !attributes.is_empty());
-            if is_attribute && !line.trim_start().starts_with("pub ") {
+            let declares = line.contains("pub struct ") || line.contains("pub enum ");
+            if open.is_none() && !declares && (line.trim_start().starts_with("#[") || !attributes.is_empty()) {
                 attributes.push_str(line.trim());
                 continue;
             }

@@ -18,9 +18,6 @@ id_type!(
     IdForm::Guid
 );
 
-/// Properties of a request, of which one without a value is refused with its item.
-type GivenProperties = Option<BTreeMap<String, Option<String>>>;
-
 /// A product; members that a projection drops are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 1, name = "Product", service(PRODUCTS), id(Guid), title(name, part_number), never_null(part_number))]
@@ -41,7 +38,7 @@ type GivenProperties = Option<BTreeMap<String, Option<String>>>;
 #[request(CreateProductRequest(part_number(String, "Names the product in the whole store; required.")))]
 #[request(CreateProductRequest(name, family, file_ids = "Ids of attached files.", keywords))]
 #[request(CreateProductRequest(properties(
-    GivenProperties,
+    Option<BTreeMap<String, Option<String>>>,
     "Properties; one without a value is refused with its item."
 )))]
 #[request(CreateProductRequest(workspace = "Id of the workspace; the default workspace of the session when absent."))]
@@ -54,7 +51,7 @@ type GivenProperties = Option<BTreeMap<String, Option<String>>>;
 #[request(UpdateProductRequest(file_ids = "Files to attach, or all attached files when replacing."))]
 #[request(UpdateProductRequest(keywords = "Keywords to add, or all keywords when replacing."))]
 #[request(UpdateProductRequest(properties(
-    GivenProperties,
+    Option<BTreeMap<String, Option<String>>>,
     "Properties to set, or all properties when replacing; one without a value is refused with its item."
 )))]
 #[request(UpdateProductRequest(workspace = "New workspace."))]
