@@ -96,8 +96,8 @@ record! {
 
 static FIELDS: &[Field<TestPlan>] = &[
     field!("id", FieldType::DecimalId, Ops::Equality, |plan, _| plan.id.as_ref().into()),
-    field!("templateId", FieldType::String, |plan, _| plan.template_id.as_ref().into()),
-    field!("workOrderId", FieldType::String, |plan, _| plan.work_order_id.as_ref().into()),
+    field!("templateId", FieldType::Reference, |plan, _| plan.template_id.as_ref().into()),
+    field!("workOrderId", FieldType::Reference, |plan, _| plan.work_order_id.as_ref().into()),
     field!("workOrderName", FieldType::String, |plan, _| plan.work_order_name.as_ref().into()),
     field!("name", FieldType::String, |plan, _| plan.name.as_ref().into()),
     field!("description", FieldType::String, |plan, _| plan.description.as_ref().into()),
@@ -119,6 +119,7 @@ static FIELDS: &[Field<TestPlan>] = &[
     field!("estimatedEndDateTime", FieldType::Time, |plan, _| plan.estimated_end_date_time.into()),
     field!("estimatedDurationInSeconds", FieldType::Int, |plan, _| plan.estimated_duration_in_seconds.into()),
     field!("properties", FieldType::Map, |plan, _| plan.properties.as_ref().into()),
+    field!("dashboard", FieldType::Object, |plan, _| plan.dashboard.as_ref().map(|_| true).into()),
     field!("dashboard.id", FieldType::String, |plan, _| {
         plan.dashboard.as_ref().and_then(|dashboard| dashboard.id.as_ref()).into()
     }),
