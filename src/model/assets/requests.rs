@@ -12,7 +12,7 @@ use crate::model::assets::parts::{
     AssetBusType, AssetDiscoveryType, AssetLocationForCreate, AssetLocationForUpdate, AssetType, ExternalCalibration,
     SelfCalibration, TemperatureSensor,
 };
-use crate::value::wire::{fold, record, wire_enum};
+use crate::value::wire::{fold, from_value, record, wire_enum};
 
 record! {
     /// An asset to create. Its identity (bus type, model, vendor, and serial number or system) must be new.
@@ -58,6 +58,8 @@ record! {
         /// Whether it is a product of the vendor whose prefix the store has.
         #[serde(rename = "isNIAsset")]
         pub is_vendor_asset: Option<bool>,
+        /// Whether it stands for the controller of a system; false until somebody sets it.
+        pub is_system_controller: Option<bool>,
         /// Whether it can test itself.
         pub supports_self_test: Option<bool>,
         /// Whether it can be reset.
@@ -120,6 +122,8 @@ record! {
         /// Whether it is a product of the vendor whose prefix the store has.
         #[serde(rename = "isNIAsset")]
         pub is_vendor_asset: Option<bool>,
+        /// Whether it stands for the controller of a system; false until somebody sets it.
+        pub is_system_controller: Option<bool>,
         /// Whether it can test itself.
         pub supports_self_test: Option<bool>,
         /// Whether it can be reset.
@@ -321,7 +325,7 @@ fn projection<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<A
     let Some(json) = Option::<Value>::deserialize(deserializer)? else { return Ok(None) };
     let names = match &json {
         Value::String(text) => names_in(text).map_err(D::Error::custom)?,
-        _ => return serde_json::from_value(json).map(Some).map_err(D::Error::custom),
+        _ => return from_value(json).map(Some).map_err(D::Error::custom),
     };
     names.into_iter().map(field_named).collect::<Result<_, _>>().map(Some).map_err(D::Error::custom)
 }
