@@ -76,6 +76,8 @@ record! {
         #[serde(with = "crate::value::time::required")]
         pub last_updated_timestamp: DateTime<Utc>,
         /// Checksum of the content, computed when it was uploaded: method, colon, hexadecimal digits.
+        /// It is beside the wire form: JSON neither has nor takes it.
+        #[serde(skip)]
         pub checksum: Option<String>,
     }
 
