@@ -212,7 +212,7 @@ fn names_must_fit_the_platform_and_content_must_be_a_package() {
     let rt = feed(&session, Platform::ni_linux_rt());
     let windows = feed(&session, Platform::windows());
     let good = deb("t", "1");
-    for (feed, name) in [(&rt, "t.nipkg"), (&rt, "t.zip"), (&rt, "deb"), (&windows, "t.deb"), (&windows, "t.ipk")] {
+    for (feed, name) in [(&rt, "t.nipkg"), (&rt, "t.zip"), (&rt, "t.deb.x"), (&windows, "t.deb"), (&windows, "t.ipk")] {
         let error = upload(&session, &feed.id, b"anything", Some(name), false).unwrap_err();
         assert_eq!(error.api_error().name.as_deref(), Some("Feeds.InvalidExtension"), "{name}");
     }
