@@ -13,7 +13,7 @@ use crate::model::assets::parts::{
     AssetBusType, AssetDiscoveryType, AssetLocation, AssetPresenceStatus, AssetType, CalibrationStatus,
     ExternalCalibration, SelfCalibration, SystemConnection, TemperatureSensor,
 };
-use crate::model::resource::declare::{add_keywords, add_properties, add_text, enum_type, field, index};
+use crate::model::resource::declare::{add_keywords, add_properties, add_text, enum_type, field, fill, index};
 use crate::model::resource::{Field, Index, Resource, TextField};
 use crate::value::id::{Kind, id_type};
 use crate::value::wire::record;
@@ -187,12 +187,12 @@ static FIELDS: [Field<Asset>; 46] = [
     field(of("assetType", enum_type!(AssetType)), |a, _| a.asset_type.into()),
     field(of("discoveryType", enum_type!(AssetDiscoveryType)), |a, _| a.discovery_type.into()),
     field(of("isVendorAsset", FieldType::Bool).alias(&["isNIAsset"]), |a, _| a.is_vendor_asset.into()),
-    field(of("isSystemController", FieldType::Bool), |a, _| a.is_system_controller.into()),
+    field(of("isSystemController", FieldType::Bool), |a, _| a.is_system_controller.unwrap_or(false).into()),
     field(of("supportsSelfCalibration", FieldType::Bool), |a, _| a.supports_self_calibration.into()),
     field(of("supportsExternalCalibration", FieldType::Bool), |a, _| a.supports_external_calibration.into()),
     field(of("supportsSelfTest", FieldType::Bool), |a, _| a.supports_self_test.into()),
     field(of("supportsReset", FieldType::Bool), |a, _| a.supports_reset.into()),
-    field(of("outForCalibration", FieldType::Bool), |a, _| a.out_for_calibration.into()),
+    field(of("outForCalibration", FieldType::Bool), |a, _| a.out_for_calibration.unwrap_or(false).into()),
     field(of("keywords", FieldType::Strings), |a, _| a.keywords.as_ref().into()),
     field(of("properties", FieldType::Map), |a, _| a.properties.as_ref().into()),
     field(of("fileIds", FieldType::Strings), |a, _| a.file_ids.as_ref().into()),
@@ -358,9 +358,26 @@ impl Asset {
     /// The record as a caller sees it at the moment of `env`.
     pub(crate) fn read_at(mut self, env: &Env) -> Self {
         self.calibration_status = Some(self.calibration_status(env));
+        self.is_system_controller.get_or_insert(false);
+        self.out_for_calibration.get_or_insert(false);
         let due = self.due_date();
         if let Some(calibration) = &mut self.external_calibration {
             calibration.resolved_due_date = due;
+        }
+        self.answered()
+    }
+
+    /// The record with its lists and maps, also where they are empty.
+    fn answered(mut self) -> Self {
+        fill(&mut self.keywords);
+        fill(&mut self.file_ids);
+        fill(&mut self.properties);
+        fill(&mut self.temperature_sensors);
+        if let Some(calibration) = &mut self.self_calibration {
+            fill(&mut calibration.temperature_sensors);
+        }
+        if let Some(calibration) = &mut self.external_calibration {
+            fill(&mut calibration.temperature_sensors);
         }
         self
     }

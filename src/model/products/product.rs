@@ -9,7 +9,8 @@ use chrono::{DateTime, Utc};
 use crate::error::{Error, Result};
 use crate::model::products::requests::{CreateProductRequest, ProductField, ProductProjection, UpdateProductRequest};
 use crate::model::resource::declare::{
-    add_keywords, add_properties, add_text, check_property_keys, field, index, union, unique_index, without_repeats,
+    add_keywords, add_properties, add_text, check_property_keys, field, fill, index, union, unique_index,
+    without_repeats,
 };
 use crate::model::resource::{Field, Index, Resource, TextField};
 use crate::value::id::{Kind, id_type};
@@ -193,6 +194,15 @@ impl Product {
         // A clock that was set back must not make an update older than what it updates.
         self.updated_at = self.updated_at.max(Some(now));
         Ok(())
+    }
+
+    /// The record as it is answered: lists and maps are there, also where they are empty.
+    #[must_use]
+    pub(crate) fn answered(mut self) -> Self {
+        fill(&mut self.file_ids);
+        fill(&mut self.keywords);
+        fill(&mut self.properties);
+        self
     }
 
     /// The record with only the members that `projection` lists; all of them when it is empty.

@@ -9,7 +9,8 @@ use chrono::{DateTime, Utc};
 
 use crate::error::{Error, Result};
 use crate::model::resource::declare::{
-    add_keywords, add_properties, add_text, check_property_keys, enum_type, field, index, unique_index, without_repeats,
+    add_keywords, add_properties, add_text, check_property_keys, enum_type, field, fill, index, unique_index,
+    without_repeats,
 };
 use crate::model::resource::{Field, Index, Resource, TextField};
 use crate::model::specifications::condition::{CONDITION_FIELDS, Condition, ConditionValue, check_magnitude};
@@ -310,6 +311,25 @@ impl Specification {
             updated_at: self.updated_at.unwrap_or_default(),
             updated_by: self.updated_by.clone().unwrap_or_default(),
         }
+    }
+
+    /// The record as it is answered: lists and maps are there, also where they are empty.
+    #[must_use]
+    pub(crate) fn answered(mut self) -> Self {
+        fill(&mut self.conditions);
+        fill(&mut self.keywords);
+        fill(&mut self.properties);
+        for value in self.conditions.iter_mut().flatten().filter_map(|condition| condition.value.as_mut()) {
+            match value {
+                ConditionValue::Numeric(value) => {
+                    fill(&mut value.range);
+                    fill(&mut value.discrete);
+                }
+                ConditionValue::String(value) => fill(&mut value.discrete),
+                ConditionValue::Contradictory(_) => {}
+            }
+        }
+        self
     }
 
     /// The record with only the members that `projection` lists; all of them when it is empty.

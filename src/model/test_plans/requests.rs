@@ -43,6 +43,7 @@ record! {
         /// Which devices under test qualify: opaque text.
         pub dut_filter: Option<String>,
         /// Its actions.
+        #[serde(serialize_with = "crate::model::lab::execution::as_sent::opt")]
         pub execution_actions: Option<Vec<ExecutionDefinition>>,
         /// Files.
         pub file_ids_from_template: Option<Vec<String>>,
@@ -91,6 +92,7 @@ record! {
         /// Which devices under test qualify.
         pub dut_filter: Patch<String>,
         /// Its actions, appended or replaced.
+        #[serde(serialize_with = "crate::model::lab::execution::as_sent::patch")]
         pub execution_actions: Patch<Vec<ExecutionDefinition>>,
         /// Files, appended or replaced.
         pub file_ids_from_template: Patch<Vec<String>>,

@@ -34,6 +34,7 @@ record! {
         /// Which devices under test qualify: opaque text.
         pub dut_filter: Option<String>,
         /// Actions of the plans made from it.
+        #[serde(serialize_with = "crate::model::lab::execution::as_sent::opt")]
         pub execution_actions: Option<Vec<ExecutionDefinition>>,
         /// Files of the plans made from it.
         pub file_ids: Option<Vec<String>>,

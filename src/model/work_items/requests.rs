@@ -44,6 +44,7 @@ record! {
         /// What it needs and reserves.
         pub resources: Option<ResourcesDefinition>,
         /// Its actions.
+        #[serde(serialize_with = "crate::model::lab::execution::as_sent::opt")]
         pub execution_actions: Option<Vec<ExecutionDefinition>>,
         /// Files.
         pub file_ids_from_template: Option<Vec<String>>,
@@ -88,6 +89,7 @@ record! {
         /// What it needs and reserves, merged member by member.
         pub resources: Patch<ResourcesPatch>,
         /// Its actions, appended or replaced.
+        #[serde(serialize_with = "crate::model::lab::execution::as_sent::patch")]
         pub execution_actions: Patch<Vec<ExecutionDefinition>>,
         /// Files, appended or replaced.
         pub file_ids_from_template: Patch<Vec<String>>,

@@ -37,6 +37,7 @@ record! {
         /// Which resources the work items made from it need.
         pub resources: Option<TemplateResourcesDefinition>,
         /// Actions of the work items made from it.
+        #[serde(serialize_with = "crate::model::lab::execution::as_sent::opt")]
         pub execution_actions: Option<Vec<ExecutionDefinition>>,
         /// Files of the work items made from it.
         pub file_ids: Option<Vec<String>>,
@@ -79,6 +80,7 @@ record! {
         /// Which resources the work items made from it need, merged member by member.
         pub resources: Patch<TemplateResourcesPatch>,
         /// Actions, appended or replaced.
+        #[serde(serialize_with = "crate::model::lab::execution::as_sent::patch")]
         pub execution_actions: Patch<Vec<ExecutionDefinition>>,
         /// Files, appended or replaced.
         pub file_ids: Patch<Vec<String>>,
