@@ -104,7 +104,7 @@ impl Asset {
             self_calibration: request.self_calibration,
             external_calibration: request.external_calibration,
             is_vendor_asset: request.is_vendor_asset,
-            is_system_controller: None,
+            is_system_controller: request.is_system_controller,
             supports_self_test: request.supports_self_test,
             supports_reset: request.supports_reset,
             location: Some(location.into()),
@@ -171,6 +171,7 @@ impl Asset {
         set(&mut self.custom_calibration_interval, request.custom_calibration_interval);
         set(&mut self.self_calibration, request.self_calibration);
         set(&mut self.is_vendor_asset, request.is_vendor_asset);
+        set(&mut self.is_system_controller, request.is_system_controller);
         set(&mut self.supports_self_test, request.supports_self_test);
         set(&mut self.supports_reset, request.supports_reset);
         set(&mut self.workspace, request.workspace);

@@ -43,7 +43,7 @@ record! {
         /// End of the use; none while it runs.
         #[serde(with = "crate::value::time::opt")]
         pub end_timestamp: Option<DateTime<Utc>>,
-        /// The latest heartbeat.
+        /// The latest heartbeat; `None` until the first one.
         #[serde(with = "crate::value::time::opt")]
         pub heartbeat_timestamp: Option<DateTime<Utc>>,
         /// Workspace of the asset.
@@ -71,7 +71,7 @@ static FIELDS: [Field<Utilization>; 12] = [
     field(FieldDecl::new("userName", FieldType::String), |u, _| u.user_name.as_ref().into()),
     field(FieldDecl::new("startTimestamp", FieldType::Time), |u, _| u.start_timestamp.into()),
     field(FieldDecl::new("endTimestamp", FieldType::Time), |u, _| u.end_timestamp.into()),
-    field(FieldDecl::new("heartbeatTimestamp", FieldType::Time), |u, _| u.heartbeat_timestamp.into()),
+    field(FieldDecl::new("heartbeatTimestamp", FieldType::Time), |u, _| u.last_heartbeat().into()),
     field(FieldDecl::new("workspace", FieldType::String), |u, _| (&u.workspace).into()),
     field(FieldDecl::new("spanClass", FieldType::Int).ops(Ops::None), |u, _| i64::from(u.span_class()).into()),
 ];
@@ -175,6 +175,12 @@ impl Utilization {
         key::push_i64(entry, i64::from(self.span_class()));
         key::push_i64(entry, self.start_timestamp.timestamp_millis());
         key::push_str(entry, &self.utilization_identifier);
+    }
+
+    /// The time of the latest heartbeat, or of the start until the first heartbeat.
+    #[must_use]
+    pub fn last_heartbeat(&self) -> DateTime<Utc> {
+        self.heartbeat_timestamp.unwrap_or(self.start_timestamp)
     }
 
     /// Whether the span meets `[from, to]`, both ends included.

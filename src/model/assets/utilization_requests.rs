@@ -99,7 +99,7 @@ record! {
         /// End of the use; none while it runs.
         #[serde(with = "crate::value::time::opt")]
         pub end_timestamp: Option<DateTime<Utc>>,
-        /// The latest heartbeat.
+        /// The latest heartbeat, or the start until the first heartbeat.
         #[serde(with = "crate::value::time::opt")]
         pub heartbeat_timestamp: Option<DateTime<Utc>>,
     }
@@ -123,6 +123,7 @@ wire_enum! {
 
 impl From<Utilization> for AssetUtilizationHistoryItem {
     fn from(record: Utilization) -> Self {
+        let heartbeat_timestamp = Some(record.last_heartbeat());
         let filled = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
         Self {
             utilization_identifier: Some(record.utilization_identifier),
@@ -133,7 +134,7 @@ impl From<Utilization> for AssetUtilizationHistoryItem {
             user_name: record.user_name,
             start_timestamp: Some(record.start_timestamp),
             end_timestamp: record.end_timestamp,
-            heartbeat_timestamp: record.heartbeat_timestamp,
+            heartbeat_timestamp,
         }
     }
 }
