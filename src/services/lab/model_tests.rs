@@ -456,7 +456,7 @@ fn answer<T: serde::Serialize>(result: Result<T>) -> Value {
     };
     let Value::Object(members) = value else { return value };
     let unify = |(name, value): (String, Value)| match name.as_str() {
-        "error" => {
+        "error" if !value.is_null() => {
             let inner = value["innerErrors"].as_array().unwrap().iter();
             ("error".to_owned(), inner.map(|inner| json!([inner["name"], inner["resourceId"]])).collect())
         }
