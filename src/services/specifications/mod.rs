@@ -139,7 +139,7 @@ impl<A: Access> SpecificationService for A {
         self.read(|view| {
             let page = view.query::<Specification>(&plan)?;
             Ok(PagedSpecifications {
-                specs: Some(page.items.into_iter().map(|spec| spec.project(&projection)).collect()),
+                specs: Some(page.items.into_iter().map(|spec| spec.answered().project(&projection)).collect()),
                 continuation_token: page.continuation_token,
             })
         })
@@ -151,7 +151,7 @@ impl<A: Access> SpecificationService for A {
     }
 
     fn get_spec(&self, id: &str) -> Result<Specification> {
-        self.read(|view| view.get::<Specification>(id)?.ok_or_else(|| not_found(id)))
+        self.read(|view| view.get::<Specification>(id)?.map(Specification::answered).ok_or_else(|| not_found(id)))
     }
 
     fn update_specs(&self, request: UpdateSpecificationsRequest) -> Result<Option<UpdateSpecificationsPartialSuccess>> {
