@@ -64,12 +64,13 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Respell<D> {
 
     fn deserialize_struct<V: Visitor<'de>>(
         self,
-        _name: &'static str,
+        name: &'static str,
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
         let Self { inner, drop_nulls, required, also } = self;
-        inner.deserialize_map(RespellVisitor { fields, drop_nulls, required, also, visitor })
+        let visitor = RespellVisitor { fields, drop_nulls, required, also, visitor };
+        inner.deserialize_struct(name, fields, visitor)
     }
 
     serde::forward_to_deserialize_any! {

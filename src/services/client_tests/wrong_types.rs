@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use serde::de::{Deserializer, Error as _, Visitor, value};
+use serde::de::{Deserialize, Deserializer, Error as _, Visitor, value};
 use serde_json::{Map, Value, json};
 
 use crate::error::{ErrorKind, Place, Result};
@@ -39,7 +39,7 @@ type Read = fn(&[u8]) -> Option<Error>;
 
 macro_rules! requests {
     ($($name:ident),* $(,)?) => {
-        vec![$((stringify!($name), $name::deserialize(Members).unwrap_err().to_string(), {
+        vec![$((stringify!($name), <$name as Deserialize>::deserialize(Members).unwrap_err().to_string(), {
             let read: Read = |body| from_json::<$name>(body).err();
             read
         })),*]
