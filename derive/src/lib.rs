@@ -44,6 +44,7 @@ pub fn record(input: TokenStream) -> TokenStream {
 /// - `#[fields(member, …)]`: what filters know. In brackets behind one: `also("name")`, `equality`,
 ///   `hidden`, `within(time)`, `from(member)`, `get(method)`, `at(method)` for one that takes the
 ///   moment of reading, `of(type)` where the type does not follow, `or_empty` for a list.
+///   `of(Object)` lets filters ask whether a member with fields of its own is null.
 /// - `#[index(1, field, …)]`: a number, and the fields of the key; `unique(field, …)`,
 ///   `include(field, …)`, `since = 2`, `on(method)` for computed entries, `called(NAME)`. The number
 ///   is the constant `BY_FIELD`.
@@ -53,8 +54,8 @@ pub fn record(input: TokenStream) -> TokenStream {
 ///   `member = "TEXT"` where the text is not that of the member, `"TEXT"` for what is no member,
 ///   `then(method)` for what the record's own code adds to a projection.
 /// - `#[request(Name = "documentation")]`, `#[request(Name(member, …))]`: a struct with these
-///   members; `member = "documentation"`, `member(Type, "documentation")`, and `own` for one that is
-///   not copied to the record. `#[patch(…)]` is the same with `Patch` members.
+///   members; `member = "documentation"`, `member(Type, "documentation")`, `own` in the brackets for
+///   one that is not copied to the record, `#[serde(…)]` for the request alone. `#[patch(…)]` is the same with `Patch` members.
 /// - `#[state(Part(member, …))]`: members that are kept in a small record beside this one.
 #[proc_macro_derive(
     Resource,

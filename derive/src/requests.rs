@@ -17,18 +17,20 @@ struct Part {
     members: Vec<Taken>,
 }
 
-/// `member`, `member = "documentation"` or `member(Type, "documentation", own)`.
+/// `member`, `member = "documentation"` or `member(Type, "documentation", own, #[serde(…)])`.
 struct Taken {
     name: Ident,
     ty: Option<Type>,
     doc: Option<LitStr>,
     /// Whether the service looks at the member itself, so that it is not copied to the record.
     is_own: bool,
+    serde: Vec<Attribute>,
 }
 
 impl Parse for Taken {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let mut taken = Self { name: input.call(Ident::parse_any)?, ty: None, doc: None, is_own: false };
+        let name = input.call(Ident::parse_any)?;
+        let mut taken = Self { name, ty: None, doc: None, is_own: false, serde: Vec::new() };
         if input.peek(Token![=]) {
             input.parse::<Token![=]>()?;
             taken.doc = Some(input.parse()?);
@@ -38,6 +40,8 @@ impl Parse for Taken {
             while !inner.is_empty() {
                 if inner.peek(LitStr) {
                     taken.doc = Some(inner.parse()?);
+                } else if inner.peek(Token![#]) {
+                    taken.serde.extend(inner.call(Attribute::parse_outer)?);
                 } else {
                     let ty: Type = inner.parse()?;
                     match &ty {
@@ -178,7 +182,7 @@ fn field(taken: &Taken, member: Option<&Member>, is_patch: bool) -> Result<Token
         (None, Some(Member { doc, .. })) => quote!(#(#doc)*),
         (None, None) => return Err(Error::new(name.span(), "a member that the record has not needs a text")),
     };
-    let serde = member.map(|member| member.serde.as_slice()).unwrap_or_default();
+    let serde = member.map(|member| member.serde.as_slice()).unwrap_or_default().iter().chain(&taken.serde);
     let ty = match (&taken.ty, member) {
         (Some(ty), _) => quote!(#ty),
         (None, Some(Member { ty, .. })) => match generic(ty) {

@@ -11,7 +11,8 @@ use crate::{lists, requests};
 /// What an entry of `#[fields]` may say about its field; anything else in its brackets is a nested member.
 const OPTIONS: [&str; 9] = ["also", "equality", "hidden", "of", "within", "get", "at", "from", "or_empty"];
 /// Types of fields that have a name, for fields whose type does not follow from a member.
-const TYPES: [&str; 8] = ["Bool", "String", "DecimalId", "Int", "Double", "Time", "Strings", "Map"];
+const TYPES: [&str; 10] =
+    ["Bool", "String", "DecimalId", "Reference", "Int", "Double", "Time", "Strings", "Map", "Object"];
 
 /// A field that filters see.
 struct Field {
@@ -35,6 +36,7 @@ fn field(record: &Ident, path: Path, options: &[Node]) -> Result<Field> {
     let root = Ident::new("record", Span::call_site());
     let (mut aliases, mut ops) = (Vec::new(), Ident::new("All", Span::call_site()));
     let (mut ty, mut own, mut or_empty) = (None, None, false);
+    let mut is_object = false;
     let mut source = path.clone();
     for option in options {
         let name = option.name()?;
@@ -44,6 +46,7 @@ fn field(record: &Ident, path: Path, options: &[Node]) -> Result<Field> {
             "hidden" => ops = Ident::new("None", name.span()),
             "of" => {
                 let of = option.only()?.name()?;
+                is_object = of == "Object";
                 let is_known = TYPES.iter().any(|known| of == known);
                 ty = Some(if is_known { quote!(crate::value::FieldType::#of) } else { quote!(#of) });
             }
@@ -69,8 +72,12 @@ fn field(record: &Ident, path: Path, options: &[Node]) -> Result<Field> {
         ),
         None => {
             let get = source.get(&root);
-            let value =
-                if or_empty { quote!(#part::rows_or_none(#get)) } else { quote!(crate::value::Val::from(#get)) };
+            // Of an object filters know only whether it is there.
+            let value = match (or_empty, is_object) {
+                (true, _) => quote!(#part::rows_or_none(#get)),
+                (false, true) => quote!(crate::value::Val::from(#get.map(|_| true))),
+                (false, false) => quote!(crate::value::Val::from(#get)),
+            };
             (quote!(#part::type_of(|record: &#record| #get)), quote!(|record, _| #value))
         }
     };

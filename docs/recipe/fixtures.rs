@@ -4,9 +4,11 @@ use super::fixture::{CreateFixtureRequest, Fixture, Fixtures, QueryFixturesReque
 use crate::error::{Error, Result};
 use crate::model::Resource as _;
 use crate::services::batch::{self, Umbrella};
+use crate::services::declare::service;
 use crate::services::lists;
-use crate::session::{Access, Draft, OrderTerm, Query, What};
+use crate::session::{Access, Draft, Handle, OrderTerm, Query, What};
 
+service! {
 /// Fixtures: create, query, update and delete. Items of a batch are judged one by one.
 pub trait FixtureService {
     /// Creates fixtures.
@@ -18,8 +20,9 @@ pub trait FixtureService {
     /// Deletes fixtures.
     fn delete_fixtures(&self, ids: Vec<String>) -> Result<Fixtures>;
 }
+}
 
-impl<A: Access> FixtureService for A {
+impl FixtureService for Handle<'_, '_> {
     fn create_fixtures(&self, fixtures: Vec<CreateFixtureRequest>) -> Result<Fixtures> {
         each(self, fixtures, |draft, request: CreateFixtureRequest| {
             let mut fixture = request.into_record();
@@ -69,8 +72,8 @@ fn not_found(id: &str) -> Error {
     Error::not_found(Fixture::KIND.name, id)
 }
 
-fn each<A: Access, I: Clone + Send + 'static>(
-    access: &A,
+fn each<I: Clone + Send + 'static>(
+    access: &Handle<'_, '_>,
     items: Vec<I>,
     f: fn(&mut Draft<'_>, I) -> Result<Fixture>,
 ) -> Result<Fixtures> {

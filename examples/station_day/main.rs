@@ -355,7 +355,7 @@ fn answer(session: &Session, options: &Options, steps: &Steps, day: &Day) -> Res
         steps.note(format!("{}: {}", package.file_name, description.lines().next().unwrap_or_default()));
     }
     // Kind by kind, so that the work items of many runs do not crowd the others out of the first page.
-    for kind in ["Product", "Asset", "file", "package", "work item"] {
+    for kind in ["product", "asset", "file", "package", "work item"] {
         let start = Instant::now();
         let found = session.search(SearchRequest {
             text: Some("workbench self test".to_owned()),

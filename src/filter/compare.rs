@@ -180,6 +180,11 @@ impl<'c> Checker<'c> {
         (mut right, right_ast): (Value, &Ast),
         span: Span,
     ) -> Checked<(Value, Value)> {
+        if left.ty.is_id() {
+            right = decimal_text(right, left.ty);
+        } else if right.ty.is_id() {
+            left = decimal_text(left, right.ty);
+        }
         let is_text_literal = |value: &Value| value.literal && value.ty.is_text();
         if is_text_literal(&right) {
             right = self.fit(right, left.ty, right_ast, span)?;
@@ -204,7 +209,11 @@ impl<'c> Checker<'c> {
         };
         let bad = || self.bad_value(ast, text, &ty.to_string());
         let constant = match ty {
-            Type::Text => return Ok(value),
+            Type::Text | Type::Reference => return Ok(value),
+            Type::Object => {
+                let message = format!("{ty} is compared with null alone, not with {}", value.ty);
+                return Err(Fault::new(FaultKind::TypeMismatch, span, message));
+            }
             Type::Id => {
                 let digits = text.strip_prefix('-').unwrap_or(text);
                 if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -236,5 +245,13 @@ impl<'c> Checker<'c> {
     pub(super) fn bad_value(&self, ast: &Ast, text: &str, expected: &str) -> Fault {
         let message = format!("{:?} is not {expected}", super::lex::clip(text));
         Fault::new(FaultKind::BadValue, ast.span, message)
+    }
+}
+
+/// An integer literal beside an id of this type as its decimal text; every other value as it is.
+fn decimal_text(value: Value, ty: Type) -> Value {
+    match &value.scalar {
+        Scalar::Const(Constant::Int(number)) if value.literal => Value::literal(Constant::text(number.to_string()), ty),
+        _ => value,
     }
 }

@@ -169,7 +169,7 @@ fn in_set(value: Value, mut constants: Vec<Constant>, has_null: bool) -> Test {
     }
     let mut others = Vec::new();
     let set = match value.ty {
-        Type::Text | Type::Id | Type::Enum(_) => Set::texts(
+        Type::Text | Type::Id | Type::Reference | Type::Enum(_) => Set::texts(
             constants
                 .into_iter()
                 .filter_map(|constant| if let Constant::Text(text) = constant { Some(text) } else { None })
@@ -194,7 +194,7 @@ fn in_set(value: Value, mut constants: Vec<Constant>, has_null: bool) -> Test {
             }
             Set::doubles(exact.iter().filter_map(exact_double).collect(), has_null)
         }
-        Type::Bool => {
+        Type::Bool | Type::Object => {
             let bools = constants
                 .into_iter()
                 .map(|constant| comparison_test(value.scalar.clone(), Comparison::Eq, Scalar::Const(constant)));

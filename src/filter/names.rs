@@ -74,6 +74,10 @@ impl<'c> Checker<'c> {
         match self.scopes.get(scope)?.of {
             None => {
                 let (index, decl, used) = find_in(self.schema.fields, self.schema.renames, segments)?;
+                // The members of an object are fields with longer paths, so this is none of them.
+                if matches!(decl.ty, FieldType::Object) && used < segments.len() {
+                    return None;
+                }
                 let span = segments.first()?.1;
                 self.fields.entry(index).or_insert(span);
                 Some((self.field(Place { scope: RECORD, index }, &decl), used))
@@ -108,6 +112,8 @@ impl<'c> Checker<'c> {
             FieldType::Bool => scalar(Type::Bool),
             FieldType::String => scalar(Type::Text),
             FieldType::DecimalId => scalar(Type::Id),
+            FieldType::Reference => scalar(Type::Reference),
+            FieldType::Object => scalar(Type::Object),
             FieldType::Int => scalar(Type::Int),
             FieldType::Double => scalar(Type::Double),
             FieldType::Time => scalar(Type::Time),

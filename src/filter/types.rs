@@ -12,11 +12,15 @@ pub(super) enum Type {
     Text,
     /// A decimal number written as text.
     Id,
+    /// Text that holds the id of a record.
+    Reference,
     Int,
     Double,
     Time,
     Span,
     Enum(Members),
+    /// Compares with null alone.
+    Object,
 }
 
 impl Type {
@@ -25,7 +29,12 @@ impl Type {
     }
 
     pub(super) fn is_text(self) -> bool {
-        matches!(self, Self::Text | Self::Id)
+        matches!(self, Self::Text | Self::Id | Self::Reference)
+    }
+
+    /// Whether an integer literal beside it means its decimal text.
+    pub(super) fn is_id(self) -> bool {
+        matches!(self, Self::Id | Self::Reference)
     }
 
     /// Whether two values that are no literals may be compared.
@@ -43,12 +52,13 @@ impl std::fmt::Display for Type {
         f.write_str(match self {
             Self::Bool => "a Boolean",
             Self::Text => "text",
-            Self::Id => "an id",
+            Self::Id | Self::Reference => "an id",
             Self::Int => "an integer",
             Self::Double => "a number",
             Self::Time => "a date and time",
             Self::Span => "a time span",
             Self::Enum(_) => "an enumeration",
+            Self::Object => "an object",
         })
     }
 }

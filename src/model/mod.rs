@@ -15,6 +15,7 @@ pub use assets::*;
 pub use feeds::*;
 pub use files::*;
 pub use products::*;
+pub(crate) use resource::declare::fill;
 pub use resource::entries::{
     EntryBuffer, entries, entries_between, entry_value_into, has_same_entries, has_same_value, include_positions,
     index_positions, split_entry_value,

@@ -166,7 +166,7 @@ fn response(answer: TextAnswer) -> SearchResponse {
     let facets =
         |counts: Vec<(String, u64)>| counts.into_iter().map(|(value, count)| SearchFacet { value, count }).collect();
     let hits = answer.hits.into_iter().map(|hit| SearchHit {
-        kind: hit.kind.name.to_owned(),
+        kind: hit.kind.event_name().to_owned(),
         id: hit.id,
         name: hit.name,
         workspace: hit.workspace,

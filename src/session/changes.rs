@@ -221,7 +221,7 @@ impl ChangeStream {
                             sequence,
                             time: time::from_millis(time_ms),
                             who: who.clone(),
-                            kind: kind.name,
+                            kind: kind.event_name(),
                             id: event.id,
                             name: event.name,
                             workspace: event.workspace,

@@ -22,7 +22,7 @@ impl Store {
     ///
     /// let mut changes = store.changes(from);
     /// while let Some(event) = changes.poll()? {
-    ///     assert_eq!((event.kind, event.who.as_str()), ("Product", "ada"));
+    ///     assert_eq!((event.kind, event.who.as_str()), ("product", "ada"));
     /// }
     /// store.advance("replica", changes.position())?;
     /// assert_eq!(store.register("replica")?, changes.position());

@@ -20,6 +20,8 @@ pub enum FieldType {
     String,
     /// An id that is a decimal number written as text: text that is no number is a bad value.
     DecimalId,
+    /// Text that holds the id of another record: an integer beside it means its decimal text.
+    Reference,
     /// 64-bit integer.
     Int,
     /// Double.
@@ -37,6 +39,9 @@ pub enum FieldType {
     Map,
     /// List of records with these fields.
     Rows(&'static [FieldDecl]),
+    /// An object whose members are fields of their own: filters ask whether it is null. Its getter
+    /// returns any value that is not null for an object that is there.
+    Object,
 }
 
 /// The part of a field's declaration that filters, orders and projections need.

@@ -28,12 +28,27 @@ pub enum IdForm {
 pub struct Kind {
     /// Stable number of the kind in keys and in the change log.
     pub code: u8,
-    /// The wire's name of the kind, as in `resourceType`: `work item`.
+    /// The wire's name of the kind in `resourceType` of errors: `work item`.
     pub name: &'static str,
     /// The service that it belongs to.
     pub service: Service,
     /// What its ids look like.
     pub id: IdForm,
+}
+
+impl Kind {
+    /// The name of the kind in events of the change feed and in search hits: lower case, words
+    /// apart. The services call some resources otherwise in `resourceType`.
+    #[must_use]
+    pub fn event_name(self) -> &'static str {
+        match self.name {
+            "Product" => "product",
+            "Specification" => "specification",
+            "Asset" => "asset",
+            "AssetUtilization" => "asset utilization",
+            name => name,
+        }
+    }
 }
 
 impl PartialEq for Kind {

@@ -9,7 +9,8 @@ use std::fmt;
 
 use serde::de::value::StrDeserializer;
 use serde::de::{
-    DeserializeSeed, Deserializer, Error as _, IgnoredAny, IntoDeserializer, MapAccess, SeqAccess, Visitor,
+    DeserializeSeed, Deserializer, Error as _, Expected, IgnoredAny, IntoDeserializer, MapAccess, SeqAccess,
+    Unexpected, Visitor,
 };
 use serde::ser::{Impossible, Serialize, SerializeStruct, Serializer};
 use serde_json::Value;
@@ -63,12 +64,13 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Respell<D> {
 
     fn deserialize_struct<V: Visitor<'de>>(
         self,
-        _name: &'static str,
+        name: &'static str,
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
         let Self { inner, drop_nulls, required, also } = self;
-        inner.deserialize_map(RespellVisitor { fields, drop_nulls, required, also, visitor })
+        let visitor = RespellVisitor { fields, drop_nulls, required, also, visitor };
+        inner.deserialize_struct(name, fields, visitor)
     }
 
     serde::forward_to_deserialize_any! {
@@ -148,6 +150,62 @@ impl serde::de::Error for PathError {
     fn custom<T: fmt::Display>(message: T) -> Self {
         Self(message.to_string())
     }
+
+    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self(format!("expected {}, found {}", expected_words(expected), found_words(found)))
+    }
+
+    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self(format!("expected {}, found {}", expected_words(expected), found_words(found)))
+    }
+
+    fn invalid_length(len: usize, expected: &dyn Expected) -> Self {
+        Self(format!("expected {}, found {len} entries", expected_words(expected)))
+    }
+}
+
+/// What a member expects, in the words of JSON: the readers call their types by the names that Rust has for them.
+fn expected_words(expected: &dyn Expected) -> String {
+    let name = expected.to_string();
+    let range = |least: i128, most: i128| format!("an integer from {least} to {most}");
+    match name.as_str() {
+        "u8" => range(0, u8::MAX.into()),
+        "u16" => range(0, u16::MAX.into()),
+        "u32" => range(0, u32::MAX.into()),
+        "u64" | "usize" => "an integer that is not negative".to_owned(),
+        "i8" => range(i8::MIN.into(), i8::MAX.into()),
+        "i16" => range(i16::MIN.into(), i16::MAX.into()),
+        "i32" => range(i32::MIN.into(), i32::MAX.into()),
+        "i64" | "isize" => "an integer of 64 bits".to_owned(),
+        "f32" | "f64" | "a JSON number" => "a number".to_owned(),
+        "a boolean" => "true or false".to_owned(),
+        "a string" | "a borrowed string" | "a character" => "a string".to_owned(),
+        "a map" => "an object".to_owned(),
+        _ if name.starts_with("struct ") => "an object".to_owned(),
+        "a sequence" => "an array".to_owned(),
+        _ if name.starts_with("a tuple") || name.starts_with("an array") => "an array".to_owned(),
+        _ => "another value".to_owned(),
+    }
+}
+
+/// A value that was found, in the words of JSON.
+fn found_words(found: Unexpected<'_>) -> String {
+    const LONGEST: usize = 40;
+    match found {
+        Unexpected::Bool(value) => value.to_string(),
+        Unexpected::Unsigned(value) => format!("the integer {value}"),
+        Unexpected::Signed(value) => format!("the integer {value}"),
+        Unexpected::Float(value) => format!("the number {value:?}"),
+        Unexpected::Str(text) if text.chars().count() > LONGEST => {
+            let start: String = text.chars().take(LONGEST).collect();
+            format!("a string that begins with {start:?}")
+        }
+        Unexpected::Str(text) => format!("the string {text:?}"),
+        Unexpected::Unit | Unexpected::Option => "null".to_owned(),
+        Unexpected::Seq => "an array".to_owned(),
+        Unexpected::Map => "an object".to_owned(),
+        _ => "another value".to_owned(),
+    }
 }
 
 struct Members {
@@ -176,14 +234,6 @@ impl<'de> MapAccess<'de> for &mut Members {
 /// A JSON value whose faults are told with the index or key that leads to them.
 struct Located(Value);
 
-macro_rules! as_it_is {
-    ($($name:ident)*) => {
-        $(fn $name<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PathError> {
-            self.0.$name(visitor).map_err(PathError::custom)
-        })*
-    };
-}
-
 impl<'de> Deserializer<'de> for Located {
     type Error = PathError;
 
@@ -191,38 +241,17 @@ impl<'de> Deserializer<'de> for Located {
         match self.0 {
             Value::Array(items) => visitor.visit_seq(Items { rest: items.into_iter().enumerate() }),
             Value::Object(members) => visitor.visit_map(Entries { rest: members.into_iter(), current: None }),
-            scalar => scalar.deserialize_any(visitor).map_err(PathError::custom),
+            Value::Null => visitor.visit_unit(),
+            Value::Bool(value) => visitor.visit_bool(value),
+            Value::String(text) => visitor.visit_string(text),
+            // By their values, so that they are numbers whatever features serde_json is built with.
+            Value::Number(number) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
+                (Some(value), ..) => visitor.visit_u64(value),
+                (_, Some(value), _) => visitor.visit_i64(value),
+                (_, _, Some(value)) => visitor.visit_f64(value),
+                _ => Err(PathError(format!("{number} is no number that 64 bits hold"))),
+            },
         }
-    }
-
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PathError> {
-        self.deserialize_any(visitor)
-    }
-
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PathError> {
-        self.deserialize_any(visitor)
-    }
-
-    fn deserialize_tuple<V: Visitor<'de>>(self, _len: usize, visitor: V) -> Result<V::Value, PathError> {
-        self.deserialize_any(visitor)
-    }
-
-    fn deserialize_tuple_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        _len: usize,
-        visitor: V,
-    ) -> Result<V::Value, PathError> {
-        self.deserialize_any(visitor)
-    }
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        _fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, PathError> {
-        self.deserialize_any(visitor)
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PathError> {
@@ -237,25 +266,9 @@ impl<'de> Deserializer<'de> for Located {
         visitor.visit_newtype_struct(self)
     }
 
-    fn deserialize_unit_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, PathError> {
-        self.0.deserialize_unit_struct(name, visitor).map_err(PathError::custom)
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        variants: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, PathError> {
-        self.0.deserialize_enum(name, variants, visitor).map_err(PathError::custom)
-    }
-
-    // Numbers are read by their own methods, so that they stay numbers whatever features serde_json is built with.
-    as_it_is! {
-        deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128 deserialize_u8
-        deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128 deserialize_f32 deserialize_f64 deserialize_char
-        deserialize_str deserialize_string deserialize_bytes deserialize_byte_buf deserialize_unit
-        deserialize_identifier deserialize_ignored_any
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
+        tuple_struct map struct enum identifier ignored_any
     }
 }
 
@@ -552,8 +565,7 @@ macro_rules! wire_enum {
                     .ok_or_else(|| {
                         let known: Vec<&str> = Self::ALL.iter().map(|value| value.as_str()).collect();
                         $crate::error::Error::invalid(format!(
-                            concat!("{:?} is not a ", stringify!($name), "; expected one of {}"),
-                            text, known.join(", ")))
+                            "{:?} is not one of {}", text, known.join(", ")))
                     })
             }
         }
@@ -644,16 +656,22 @@ macro_rules! stored_union {
 }
 pub(crate) use stored_union;
 
+/// Reads a part of a request, for readers of members that come in several forms.
+///
+/// # Errors
+/// The text of the fault, with the path of the member below `value`.
+pub(crate) fn from_value<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, String> {
+    T::deserialize(Located(value)).map_err(|error| error.0)
+}
+
 /// Reads a request from JSON text, as a server that wraps the store does.
 ///
 /// # Errors
 /// `InvalidArgument` naming the member that has the wrong type, or the position of the syntax error.
 pub fn from_json<T: serde::de::DeserializeOwned>(json: &[u8]) -> crate::error::Result<T> {
     serde_json::from_slice(json).map_err(|error| {
-        // A body that is a list is read once more, by a reader that knows the index.
-        let is_list = || json.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
-        let list = || serde_json::from_slice::<Value>(json).ok().and_then(|list| T::deserialize(Located(list)).err());
-        let located = is_list().then(list).flatten();
+        // Read once more, by a reader that knows indexes and the words of JSON; what is no JSON has no such reading.
+        let located = serde_json::from_slice::<Value>(json).ok().and_then(|value| T::deserialize(Located(value)).err());
         let text = located.map_or_else(|| error.to_string(), |located| located.0);
         let member = text.strip_prefix("member `").and_then(|rest| rest.split('`').next()).map(str::to_owned);
         let result = crate::error::Error::invalid(format!("the request cannot be read: {text}"));

@@ -147,7 +147,8 @@ fn value(decl: &FieldDecl, value: &Value) -> Owned {
             let found = crate::filter::constant::enum_member(members, &text());
             Owned::Text(found.unwrap_or_else(|| panic!("{value} is no member")).to_owned())
         }
-        (FieldType::String | FieldType::DecimalId, _) => Owned::Text(text()),
+        (FieldType::Object, _) => Owned::Bool(true),
+        (FieldType::String | FieldType::DecimalId | FieldType::Reference, _) => Owned::Text(text()),
     }
 }
 

@@ -82,6 +82,8 @@ const B: FieldType = FieldType::Bool;
 const L: FieldType = FieldType::Strings;
 const M: FieldType = FieldType::Map;
 const W: FieldType = FieldType::Within;
+const R: FieldType = FieldType::Reference;
+const O: FieldType = FieldType::Object;
 
 const TABLE: &[Entry] = &[
     ("id", T, ""),
@@ -120,8 +122,8 @@ const WORK_ITEM: &[Entry] = &[
     ("state", FieldType::Enum(STATES), ""),
     ("substate", T, ""),
     ("description", T, ""),
-    ("parentId", T, ""),
-    ("templateId", T, ""),
+    ("parentId", R, ""),
+    ("templateId", R, ""),
     ("assignedTo", T, ""),
     ("requestedBy", T, ""),
     ("testProgram", T, ""),
@@ -130,6 +132,10 @@ const WORK_ITEM: &[Entry] = &[
     ("workflowId", T, ""),
     ("createdBy", T, ""),
     ("updatedBy", T, ""),
+    ("timeline", O, ""),
+    ("schedule", O, ""),
+    ("resources", O, ""),
+    ("dashboard", O, ""),
     ("timeline.earliestStartDateTime", D, ""),
     ("timeline.dueDateTime", D, ""),
     ("schedule.plannedStartDateTime", D, ""),
@@ -180,7 +186,7 @@ const TEST_PLAN: &[Entry] = &[
     ("name", T, ""),
     ("description", T, ""),
     ("assignedTo", T, ""),
-    ("workOrderId", T, ""),
+    ("workOrderId", R, ""),
     ("partNumber", T, ""),
     ("workOrderName", T, ""),
     ("dutId", T, ""),
@@ -193,7 +199,7 @@ const TEST_PLAN: &[Entry] = &[
     ("createdBy", T, ""),
     ("updatedBy", T, ""),
     ("workflowId", T, ""),
-    ("templateId", T, ""),
+    ("templateId", R, ""),
     ("substate", T, ""),
     ("state", FieldType::Enum(STATES), ""),
     ("plannedStartDateTime", D, ""),
@@ -204,6 +210,7 @@ const TEST_PLAN: &[Entry] = &[
     ("fixtureIds", L, ""),
     ("fileIdsFromTemplate", L, ""),
     ("properties", M, ""),
+    ("dashboard", O, ""),
     ("dashboard.id", T, ""),
 ];
 

@@ -15,6 +15,7 @@ use crate::model::assets::parts::{
     TemperatureSensor,
 };
 use crate::model::resource::Resource;
+use crate::model::resource::declare::fill;
 use crate::value::id::id_type;
 use crate::value::part::{Rows, Words as _};
 use crate::value::{Env, FieldType, IdForm, Row, Val, time};
@@ -40,9 +41,10 @@ const LOCATIONS: FieldType = FieldType::Rows(AssetLocation::FIELDS);
 #[also(isNiAsset = "isNIAsset", isVendorAsset = "isNIAsset")]
 #[fields(id(also("assetIdentifier")), name(also("assetName")), serial_number, model_name, vendor_name, part_number)]
 #[fields(firmware_version, hardware_version, visa_resource_name, scan_code, workspace, model_number, vendor_number)]
-#[fields(bus_type, asset_type, discovery_type, is_vendor_asset(also("isNIAsset")), is_system_controller)]
+#[fields(bus_type, asset_type, discovery_type, is_vendor_asset(also("isNIAsset")))]
+#[fields(is_system_controller(get(controls_system)))]
 #[fields(supports_self_calibration, supports_external_calibration, supports_self_test, supports_reset)]
-#[fields(out_for_calibration, keywords, properties, file_ids, last_updated_timestamp)]
+#[fields(out_for_calibration(get(is_out_for_calibration)), keywords, properties, file_ids, last_updated_timestamp)]
 #[fields(location(minion_id, physical_location, parent, resource_uri, slot_number))]
 #[fields(location(state(system_connection(
     also("location.assetState.systemConnection"),
@@ -104,6 +106,9 @@ const LOCATIONS: FieldType = FieldType::Rows(AssetLocation::FIELDS);
     supports_external_calibration = "Whether it can be calibrated externally; true with an external calibration."
 ))]
 #[request(CreateAssetRequest(custom_calibration_interval, self_calibration, external_calibration, is_vendor_asset))]
+#[request(CreateAssetRequest(
+    is_system_controller = "Whether it stands for the controller of a system; false until somebody sets it."
+))]
 #[request(CreateAssetRequest(supports_self_test, supports_reset))]
 #[request(CreateAssetRequest(location(Option<AssetLocationForCreate>, "Where it is; required, with its presence.")))]
 #[request(CreateAssetRequest(workspace = "Id of the workspace; the default workspace of the session when absent."))]
@@ -135,7 +140,11 @@ const LOCATIONS: FieldType = FieldType::Rows(AssetLocation::FIELDS);
 #[request(UpdateAssetRequest(
     external_calibration = "The latest external calibration; a later date than before ends being out for calibration."
 ))]
-#[request(UpdateAssetRequest(is_vendor_asset, supports_self_test, supports_reset))]
+#[request(UpdateAssetRequest(
+    is_vendor_asset,
+    is_system_controller = "Whether it stands for the controller of a system; false until somebody sets it."
+))]
+#[request(UpdateAssetRequest(supports_self_test, supports_reset))]
 #[request(UpdateAssetRequest(location(Option<AssetLocationForUpdate>, "Where it is."), out_for_calibration, workspace))]
 #[request(UpdateAssetRequest(properties = "All properties.", keywords = "All keywords."))]
 #[request(UpdateAssetRequest(file_ids = "Ids of all linked files.", scan_code))]
@@ -220,6 +229,16 @@ impl Asset {
         Identity::of_asset(self).map(|identity| vec![identity.candidate_key()]).unwrap_or_default()
     }
 
+    /// False when nobody set it.
+    fn controls_system(&self) -> bool {
+        self.is_system_controller.unwrap_or(false)
+    }
+
+    /// False when nobody set it.
+    fn is_out_for_calibration(&self) -> bool {
+        self.out_for_calibration.unwrap_or(false)
+    }
+
     fn folded_connection(&self) -> Option<SystemConnection> {
         self.system_connection().map(SystemConnection::folded)
     }
@@ -249,7 +268,7 @@ impl Asset {
 
     /// How the calibration stands at the moment of `env`.
     pub(crate) fn calibration_status(&self, env: &Env) -> CalibrationStatus {
-        let is_out = self.out_for_calibration == Some(true);
+        let is_out = self.is_out_for_calibration();
         calibration::status_at(time::from_millis(env.now_ms), is_out, self.due_date(), env.calibration_warning_days)
     }
 
@@ -275,9 +294,26 @@ impl Asset {
     /// The record as a caller sees it at the moment of `env`.
     pub(crate) fn read_at(mut self, env: &Env) -> Self {
         self.calibration_status = Some(self.calibration_status(env));
+        self.is_system_controller.get_or_insert(false);
+        self.out_for_calibration.get_or_insert(false);
         let due = self.due_date();
         if let Some(calibration) = &mut self.external_calibration {
             calibration.resolved_due_date = due;
+        }
+        self.answered()
+    }
+
+    /// The record with its lists and maps, also where they are empty.
+    fn answered(mut self) -> Self {
+        fill(&mut self.keywords);
+        fill(&mut self.file_ids);
+        fill(&mut self.properties);
+        fill(&mut self.temperature_sensors);
+        if let Some(calibration) = &mut self.self_calibration {
+            fill(&mut calibration.temperature_sensors);
+        }
+        if let Some(calibration) = &mut self.external_calibration {
+            fill(&mut calibration.temperature_sensors);
         }
         self
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::error::{ApiError, Error};
 use crate::model::assets::asset::{Asset, AssetField, AssetOrderBy, CreateAssetRequest, UpdateAssetRequest};
-use crate::value::wire::{fold, record};
+use crate::value::wire::{fold, from_value, record};
 
 record! {
     /// What came of creating assets.
@@ -106,7 +106,7 @@ fn projection<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<A
     let Some(json) = Option::<Value>::deserialize(deserializer)? else { return Ok(None) };
     let names = match &json {
         Value::String(text) => names_in(text).map_err(D::Error::custom)?,
-        _ => return serde_json::from_value(json).map(Some).map_err(D::Error::custom),
+        _ => return from_value(json).map(Some).map_err(D::Error::custom),
     };
     names.into_iter().map(field_named).collect::<Result<_, _>>().map(Some).map_err(D::Error::custom)
 }

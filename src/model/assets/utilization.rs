@@ -22,7 +22,8 @@ id_type!(
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 4, name = "AssetUtilization", service(ASSETS), id(Guid), title(utilization_identifier))]
 #[fields(id(hidden), utilization_identifier, asset_identifier, minion_id, category, task_name, user_name)]
-#[fields(start_timestamp, end_timestamp, heartbeat_timestamp, workspace, span_class(get(span_number), hidden))]
+#[fields(start_timestamp, end_timestamp, heartbeat_timestamp(get(last_heartbeat)), workspace)]
+#[fields(span_class(get(span_number), hidden))]
 #[index(1, unique(utilization_identifier, asset_identifier), called(IDENTIFIER))]
 #[index(2, on(asset_span_entries))]
 #[index(3, on(span_entries))]
@@ -46,7 +47,7 @@ pub struct Utilization {
     pub start_timestamp: DateTime<Utc>,
     /// End of the use; none while it runs.
     pub end_timestamp: Option<DateTime<Utc>>,
-    /// The latest heartbeat.
+    /// The latest heartbeat; `None` until the first one.
     pub heartbeat_timestamp: Option<DateTime<Utc>>,
     /// Workspace of the asset.
     pub workspace: String,
@@ -117,6 +118,12 @@ impl Utilization {
         key::push_i64(entry, i64::from(self.span_class()));
         key::push_i64(entry, self.start_timestamp.timestamp_millis());
         key::push_str(entry, &self.utilization_identifier);
+    }
+
+    /// The time of the latest heartbeat, or of the start until the first heartbeat.
+    #[must_use]
+    pub fn last_heartbeat(&self) -> DateTime<Utc> {
+        self.heartbeat_timestamp.unwrap_or(self.start_timestamp)
     }
 
     /// Whether the span meets `[from, to]`, both ends included.

@@ -93,7 +93,7 @@ record! {
         pub start_timestamp: Option<DateTime<Utc>>,
         /// End of the use; none while it runs.
         pub end_timestamp: Option<DateTime<Utc>>,
-        /// The latest heartbeat.
+        /// The latest heartbeat, or the start until the first heartbeat.
         pub heartbeat_timestamp: Option<DateTime<Utc>>,
     }
 
@@ -108,6 +108,7 @@ record! {
 
 impl From<Utilization> for AssetUtilizationHistoryItem {
     fn from(record: Utilization) -> Self {
+        let heartbeat_timestamp = Some(record.last_heartbeat());
         let filled = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
         Self {
             utilization_identifier: Some(record.utilization_identifier),
@@ -118,7 +119,7 @@ impl From<Utilization> for AssetUtilizationHistoryItem {
             user_name: record.user_name,
             start_timestamp: Some(record.start_timestamp),
             end_timestamp: record.end_timestamp,
-            heartbeat_timestamp: record.heartbeat_timestamp,
+            heartbeat_timestamp,
         }
     }
 }

@@ -129,7 +129,7 @@ fn requests_and_answers_have_their_published_members_in_both_spellings() {
         serde_json::to_value(AssetUtilizationHistoryItem::from(record)).unwrap(),
         json!({
             "utilizationIdentifier": "u", "assetIdentifier": "a", "taskName": "t",
-            "startTimestamp": "1970-01-01T00:00:00.000Z",
+            "heartbeatTimestamp": "1970-01-01T00:00:00.000Z", "startTimestamp": "1970-01-01T00:00:00.000Z",
         })
     );
     let started =

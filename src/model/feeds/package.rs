@@ -43,22 +43,31 @@ record! {
         /// File name in the feed.
         pub file_name: Option<String>,
         /// Packages that it breaks.
+        #[serde(serialize_with = "crate::model::resource::declare::written_list")]
         pub breaks: Option<Vec<String>>,
         /// Packages that it conflicts with.
+        #[serde(serialize_with = "crate::model::resource::declare::written_list")]
         pub conflicts: Option<Vec<String>>,
         /// Packages that it depends on.
+        #[serde(serialize_with = "crate::model::resource::declare::written_list")]
         pub depends: Option<Vec<String>>,
         /// Packages that it enhances.
+        #[serde(serialize_with = "crate::model::resource::declare::written_list")]
         pub enhances: Option<Vec<String>>,
         /// Packages that must be configured before it is unpacked.
+        #[serde(serialize_with = "crate::model::resource::declare::written_list")]
         pub predepends: Option<Vec<String>>,
         /// Packages that it provides.
+        #[serde(serialize_with = "crate::model::resource::declare::written_list")]
         pub provides: Option<Vec<String>>,
         /// Packages that it recommends.
+        #[serde(serialize_with = "crate::model::resource::declare::written_list")]
         pub recommends: Option<Vec<String>>,
         /// Packages that it replaces.
+        #[serde(serialize_with = "crate::model::resource::declare::written_list")]
         pub replaces: Option<Vec<String>>,
         /// Packages that it suggests.
+        #[serde(serialize_with = "crate::model::resource::declare::written_list")]
         pub suggests: Option<Vec<String>>,
         /// Whether it is essential.
         pub essential: Option<bool>,

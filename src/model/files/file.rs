@@ -90,6 +90,8 @@ record! {
         /// When its metadata last changed.
         pub last_updated_timestamp: DateTime<Utc>,
         /// Checksum of the content, computed when it was uploaded: method, colon, hexadecimal digits.
+        /// It is beside the wire form: JSON neither has nor takes it.
+        #[serde(skip)]
         pub checksum: Option<String>,
     }
 

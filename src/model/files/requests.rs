@@ -10,7 +10,7 @@ use crate::value::wire::{record, wire_enum};
 wire_enum! {
     /// How a total count relates to the number of matches.
     pub enum TotalCountRelation {
-        /// Exact.
+        /// No further file matches.
         Equal = "eq",
         /// More files match.
         AtLeast = "gte",
@@ -115,13 +115,17 @@ record! {
         pub skip: Option<i64>,
         /// Most files to answer; default 1,000.
         pub take: Option<i64>,
+        /// Whether `total_count` counts all matches, whatever the page. An extension of Rust callers:
+        /// JSON does not have it.
+        #[serde(skip)]
+        pub exact_total_count: bool,
     }
 
-    /// Number of matches.
+    /// Number of matches that a page knows of.
     wire pub struct FileTotalCount {
-        /// Always exact in process.
+        /// Whether more files match after the page; `eq` with `exact_total_count`.
         pub relation: TotalCountRelation,
-        /// Number of matches.
+        /// Number of files on the page; of all matches with `exact_total_count`.
         pub value: u64,
     }
 
@@ -129,7 +133,7 @@ record! {
     wire pub struct FileLinqQueryResponse {
         /// The page.
         pub available_files: Vec<FileLinqMetadata>,
-        /// All matches, whatever the page.
+        /// The files on the page, and whether more match.
         pub total_count: FileTotalCount,
     }
 
@@ -145,6 +149,10 @@ record! {
         pub skip: Option<i64>,
         /// Most files to answer; default 1,000.
         pub take: Option<i64>,
+        /// Whether `total_count` counts all matches, whatever the page. An extension of Rust callers:
+        /// JSON does not have it.
+        #[serde(skip)]
+        pub exact_total_count: bool,
     }
 
     /// Any of, or none of these ids.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::error::ApiError;
+use crate::error::{ApiError, Error, ErrorKind};
 use crate::model::resource::union::wire_union;
 use crate::value::wire::record;
 
@@ -79,6 +80,67 @@ impl ExecutionDefinition {
     }
 }
 
+/// The definitions of a request as they were sent: members that were absent are empty in the record, and stay absent.
+pub(crate) mod as_sent {
+    use serde::{Serialize, Serializer};
+    use serde_json::Value;
+
+    use super::ExecutionDefinition;
+    use crate::value::Patch;
+
+    fn is_empty(value: &Value) -> bool {
+        match value {
+            Value::String(text) => text.is_empty(),
+            Value::Array(items) => items.is_empty(),
+            Value::Object(members) => members.is_empty(),
+            _ => false,
+        }
+    }
+
+    fn remove_empty(value: &mut Value, names: &[&str]) {
+        if let Value::Object(members) = value {
+            members.retain(|name, value| !names.contains(&name.as_str()) || !is_empty(value));
+        }
+    }
+
+    fn definition(definition: &ExecutionDefinition) -> Result<Value, serde_json::Error> {
+        let mut value = serde_json::to_value(definition)?;
+        remove_empty(&mut value, &["action", "notebookId"]);
+        for job in value.get_mut("jobs").and_then(Value::as_array_mut).into_iter().flatten() {
+            remove_empty(job, &["functions", "arguments", "metadata"]);
+        }
+        Ok(value)
+    }
+
+    fn list<S: Serializer>(definitions: &[ExecutionDefinition], serializer: S) -> Result<S::Ok, S::Error> {
+        let values: Result<Vec<Value>, _> = definitions.iter().map(definition).collect();
+        values.map_err(serde::ser::Error::custom)?.serialize(serializer)
+    }
+
+    /// Of a request that makes something.
+    pub(crate) fn opt<S: Serializer>(
+        definitions: &Option<Vec<ExecutionDefinition>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match definitions {
+            None => serializer.serialize_none(),
+            Some(definitions) => list(definitions, serializer),
+        }
+    }
+
+    /// Of a request that changes something.
+    pub(crate) fn patch<S: Serializer>(
+        definitions: &Patch<Vec<ExecutionDefinition>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match definitions {
+            Patch::Absent => serializer.serialize_none(),
+            Patch::Null => serializer.serialize_unit(),
+            Patch::Value(definitions) => list(definitions, serializer),
+        }
+    }
+}
+
 record! {
     /// The request of an execution, as it stands in a body on the wire.
     wire pub struct ExecuteWorkItemRequest requires(action) {
@@ -123,6 +185,7 @@ record! {
         /// What went wrong.
         pub error: Option<ApiError>,
         /// The jobs that were queued; those that were cancelled again when there is an error.
+        #[serde(serialize_with = "crate::model::resource::declare::written_list")]
         pub job_ids: Option<Vec<String>>,
     }
 }
@@ -162,11 +225,48 @@ impl ExecutionResult {
 
 record! {
     /// The answer to an execution. A failed one may still carry a result, for instance the jobs that were cancelled.
+    ///
+    /// Both members are written, also where they are null.
     wire pub struct ExecuteWorkItemResponse {
         /// What went wrong.
+        #[serde(serialize_with = "null_or_value")]
         pub error: Option<ApiError>,
-        /// What came of the action.
+        /// What came of the action; `None` when nothing ran.
+        #[serde(serialize_with = "null_or_value")]
         pub result: Option<ExecutionResult>,
+        /// Why nothing ran, of an answer that was made from an error. Not part of the body.
+        #[serde(skip)]
+        pub refused: Option<ErrorKind>,
+    }
+}
+
+/// Writes `None` as the null that records keep.
+fn null_or_value<T: Serialize, S: Serializer>(value: &Option<T>, serializer: S) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => value.serialize(serializer),
+        None => serializer.serialize_unit(),
+    }
+}
+
+impl ExecuteWorkItemResponse {
+    /// The status-like number of the answer: 200 when the action is finished, 202 when jobs or a notebook were
+    /// triggered, that of the error when nothing ran, and 500 when the runner failed or the item could not follow.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        match (self.refused, &self.error, &self.result) {
+            (Some(kind), ..) => kind.status(),
+            (None, Some(_), _) => 500,
+            (None, None, Some(ExecutionResult::Job(_) | ExecutionResult::Notebook(_))) => 202,
+            (None, None, _) => 200,
+        }
+    }
+}
+
+impl From<Error> for ExecuteWorkItemResponse {
+    /// The answer of an execution that was refused before anything ran, so that a server has one value for every
+    /// outcome: `execute_work_item(id, action).unwrap_or_else(ExecuteWorkItemResponse::from)`.
+    fn from(error: Error) -> Self {
+        Self { error: Some(error.api_error()), result: None, refused: Some(error.kind()) }
     }
 }
 
@@ -214,17 +314,17 @@ mod tests {
     fn results_of_each_kind_keep_their_ids() {
         for text in [
             r#"{"error":{"name":"n","args":[],"innerErrors":[]},"result":{"type":"JOB","jobIds":["1"]}}"#,
-            r#"{"result":{"type":"NOTEBOOK","executionId":"e"}}"#,
-            r#"{"result":{"type":"SCHEDULE"}}"#,
-            r#"{"result":{"type":"UNSCHEDULE"}}"#,
-            r#"{"result":{"type":"MANUAL"}}"#,
-            r#"{"result":{"type":"NONE"}}"#,
-            r"{}",
+            r#"{"error":null,"result":{"type":"NOTEBOOK","executionId":"e"}}"#,
+            r#"{"error":null,"result":{"type":"SCHEDULE"}}"#,
+            r#"{"error":null,"result":{"type":"UNSCHEDULE"}}"#,
+            r#"{"error":null,"result":{"type":"MANUAL"}}"#,
+            r#"{"error":null,"result":{"type":"NONE"}}"#,
+            r#"{"error":null,"result":null}"#,
         ] {
             let response: ExecuteWorkItemResponse = from_json(text.as_bytes()).unwrap();
             assert_eq!(serde_json::to_string(&response).unwrap(), text);
         }
         let snake: ExecuteWorkItemResponse = from_json(br#"{"result":{"type":"JOB","job_ids":["1"]}}"#).unwrap();
-        assert_eq!(serde_json::to_string(&snake).unwrap(), r#"{"result":{"type":"JOB","jobIds":["1"]}}"#);
+        assert_eq!(serde_json::to_string(&snake).unwrap(), r#"{"error":null,"result":{"type":"JOB","jobIds":["1"]}}"#);
     }
 }

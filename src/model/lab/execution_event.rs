@@ -152,7 +152,11 @@ impl From<ExecutionEvent> for EventRecord {
 
 impl Serialize for ExecutionEvent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Serialize::serialize(&EventRecord::from(self.clone()), serializer)
+        let mut flat = EventRecord::from(self.clone());
+        if flat.r#type == EventType::Job {
+            flat.job_ids.get_or_insert_default();
+        }
+        Serialize::serialize(&flat, serializer)
     }
 }
 

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 use crate::error::{Error, Result};
 use crate::model::resource::Resource;
-use crate::model::resource::declare::{check_property_keys, union, without_repeats};
+use crate::model::resource::declare::{check_property_keys, fill, union, without_repeats};
 use crate::value::IdForm;
 use crate::value::id::id_type;
 
@@ -146,6 +146,15 @@ impl Product {
         // A clock that was set back must not make an update older than what it updates.
         self.updated_at = self.updated_at.max(Some(now));
         Ok(())
+    }
+
+    /// The record as it is answered: lists and maps are there, also where they are empty.
+    #[must_use]
+    pub(crate) fn answered(mut self) -> Self {
+        fill(&mut self.file_ids);
+        fill(&mut self.keywords);
+        fill(&mut self.properties);
+        self
     }
 }
 

@@ -1,5 +1,7 @@
 //! What requests of several resources have in common.
 
+use serde::{Serialize, Serializer};
+
 use crate::error::{Error, Result};
 
 /// Refuses a property without a key.
@@ -11,6 +13,16 @@ pub fn check_property_keys(properties: Option<&std::collections::BTreeMap<String
         true => Err(Error::invalid("a property needs a key that is not empty").at_member("properties")),
         false => Ok(()),
     }
+}
+
+/// Makes a list or map that is not there an empty one, for answers of which it is a part.
+pub fn fill<T: Default>(members: &mut Option<T>) {
+    members.get_or_insert_default();
+}
+
+/// For `#[serde(serialize_with = "…")]` on a list that is part of every answer: one that is not there is written empty.
+pub fn written_list<T: Serialize, S: Serializer>(list: &Option<Vec<T>>, serializer: S) -> Result<S::Ok, S::Error> {
+    list.as_deref().unwrap_or_default().serialize(serializer)
 }
 
 /// The list without the entries that equal an earlier one.

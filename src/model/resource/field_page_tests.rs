@@ -16,6 +16,8 @@ fn type_name(ty: FieldType) -> String {
         FieldType::Bool => "Boolean".to_owned(),
         FieldType::String => "text".to_owned(),
         FieldType::DecimalId => "id, a decimal number".to_owned(),
+        FieldType::Reference => "text, an id of another record".to_owned(),
+        FieldType::Object => "object".to_owned(),
         FieldType::Int => "integer".to_owned(),
         FieldType::Double => "double".to_owned(),
         FieldType::Time => "date-time".to_owned(),
@@ -37,7 +39,8 @@ fn operators(decl: &FieldDecl) -> &'static str {
     match (decl.ops, decl.ty) {
         (Ops::None, _) => "none",
         (Ops::Equality, _) | (_, FieldType::Bool | FieldType::Enum(_)) => "`=` `!=` `in`",
-        (_, FieldType::String) => "comparisons, `in`, methods of texts",
+        (_, FieldType::Object) => "`= null` `!= null`",
+        (_, FieldType::String | FieldType::Reference) => "comparisons, `in`, methods of texts",
         (_, FieldType::Strings) => "`Contains`, `Any`, `All`, `Count`, index",
         (_, FieldType::Map) => "index by key, `Any`, `All`, `ContainsKey`",
         (_, FieldType::Rows(_)) => "`Any`, `All`, `Count`, members",

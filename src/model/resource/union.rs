@@ -37,20 +37,14 @@ macro_rules! wire_union {
                 let folded = $crate::value::wire::fold(&tag);
                 let value = serde_json::Value::Object(members);
                 $(if folded == $crate::value::wire::fold($tag) {
-                    return $record::deserialize_members(value).map(Self::$variant).map_err(D::Error::custom);
+                    return $crate::value::wire::from_value(value).map(Self::$variant).map_err(D::Error::custom);
                 })*
                 let known = [$($tag),*].join(", ");
                 Err(D::Error::custom(format_args!("member `type`: unknown value {tag:?}; expected one of {known}")))
             }
         }
 
-        $(impl $record {
-            fn deserialize_members(members: serde_json::Value) -> Result<Self, serde_json::Error> {
-                <Self as serde::Deserialize>::deserialize(members)
-            }
-        }
-
-        impl From<$record> for $name {
+        $(impl From<$record> for $name {
             fn from(value: $record) -> Self {
                 Self::$variant(value)
             }

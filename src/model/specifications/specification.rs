@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 
 use crate::error::{Error, Result};
-use crate::model::resource::declare::{check_property_keys, without_repeats};
+use crate::model::resource::declare::{check_property_keys, fill, without_repeats};
 use crate::model::resource::{Resource, Stamped as _};
 use crate::model::specifications::condition::{Condition, ConditionValue, check_magnitude};
 use crate::model::specifications::requests::{CreatedSpecification, UpdatedSpecification};
@@ -247,6 +247,25 @@ impl Specification {
             updated_at: self.updated_at.unwrap_or_default(),
             updated_by: self.updated_by.clone().unwrap_or_default(),
         }
+    }
+
+    /// The record as it is answered: lists and maps are there, also where they are empty.
+    #[must_use]
+    pub(crate) fn answered(mut self) -> Self {
+        fill(&mut self.conditions);
+        fill(&mut self.keywords);
+        fill(&mut self.properties);
+        for value in self.conditions.iter_mut().flatten().filter_map(|condition| condition.value.as_mut()) {
+            match value {
+                ConditionValue::Numeric(value) => {
+                    fill(&mut value.range);
+                    fill(&mut value.discrete);
+                }
+                ConditionValue::String(value) => fill(&mut value.discrete),
+                ConditionValue::Contradictory(_) => {}
+            }
+        }
+        self
     }
 
     /// The parts of the conditions that a projection lists.

@@ -38,7 +38,10 @@ id_type!(
 #[request(CreateTestPlanTemplateRequest(name = "Display name of the template; required."))]
 #[request(CreateTestPlanTemplateRequest(template_group = "Group that users sort templates into; required."))]
 #[request(CreateTestPlanTemplateRequest(product_families, part_numbers, summary, description, test_program))]
-#[request(CreateTestPlanTemplateRequest(estimated_duration_in_seconds, system_filter, dut_filter, execution_actions))]
+#[request(CreateTestPlanTemplateRequest(estimated_duration_in_seconds, system_filter, dut_filter))]
+#[request(CreateTestPlanTemplateRequest(
+    execution_actions(#[serde(serialize_with = "crate::model::lab::execution::as_sent::opt")])
+))]
 #[request(CreateTestPlanTemplateRequest(file_ids))]
 #[request(CreateTestPlanTemplateRequest(
     workspace = "The workspace of the template; the session's default when absent."

@@ -21,10 +21,28 @@ id_type!(
 /// A test plan as it is stored and returned; members that a projection left out are `None`, except the id.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 7, name = "test plan", service(TEST_PLANS), id(Decimal), title(name))]
-#[fields(id(equality), template_id, work_order_id, work_order_name, name, description, assigned_to, part_number)]
+#[fields(
+    id(equality),
+    template_id(of(Reference)),
+    work_order_id(of(Reference)),
+    work_order_name,
+    name,
+    description,
+    assigned_to,
+    part_number
+)]
 #[fields(dut_id, dut_serial_number, test_program, system_filter, dut_filter, system_id, workspace, workflow_id)]
 #[fields(substate, state, fixture_ids, file_ids_from_template, planned_start_date_time, estimated_end_date_time)]
-#[fields(estimated_duration_in_seconds, properties, dashboard(id), created_by, updated_by, created_at, updated_at)]
+#[fields(
+    estimated_duration_in_seconds,
+    properties,
+    dashboard(of(Object)),
+    dashboard(id),
+    created_by,
+    updated_by,
+    created_at,
+    updated_at
+)]
 #[index(1, state)]
 #[index(2, part_number, updated_at)]
 #[index(3, updated_at)]
@@ -48,7 +66,10 @@ id_type!(
 #[request(CreateTestPlanRequest(part_number, dut_id, dut_serial_number, test_program))]
 #[request(CreateTestPlanRequest(work_order_id = "The work order that it belongs to; stored as given."))]
 #[request(CreateTestPlanRequest(estimated_duration_in_seconds = "Estimate.", system_filter, dut_filter))]
-#[request(CreateTestPlanRequest(execution_actions, file_ids_from_template = "Files."))]
+#[request(CreateTestPlanRequest(
+    execution_actions(#[serde(serialize_with = "crate::model::lab::execution::as_sent::opt")])
+))]
+#[request(CreateTestPlanRequest(file_ids_from_template = "Files."))]
 #[request(CreateTestPlanRequest(workspace = "The workspace; the session's default when absent."))]
 #[request(CreateTestPlanRequest(properties = "Free properties; merged over those of the template."))]
 #[request(CreateTestPlanRequest(dashboard = "The dashboard.", workflow_id))]
@@ -58,7 +79,11 @@ id_type!(
 #[patch(UpdateTestPlanRequest(description, assigned_to, part_number, dut_id = "The device under test."))]
 #[patch(UpdateTestPlanRequest(dut_serial_number, test_program, work_order_id = "The work order that it belongs to."))]
 #[patch(UpdateTestPlanRequest(estimated_duration_in_seconds = "Duration.", system_filter, dut_filter))]
-#[patch(UpdateTestPlanRequest(execution_actions(own, "Its actions, appended or replaced.")))]
+#[patch(UpdateTestPlanRequest(execution_actions(
+    own,
+    "Its actions, appended or replaced.",
+    #[serde(serialize_with = "crate::model::lab::execution::as_sent::patch")]
+)))]
 #[patch(UpdateTestPlanRequest(file_ids_from_template(own, "Files, appended or replaced.")))]
 #[patch(UpdateTestPlanRequest(workspace(Option<String>, "The workspace; null keeps it.")))]
 #[patch(UpdateTestPlanRequest(properties(own, "Free properties, merged or replaced.")))]

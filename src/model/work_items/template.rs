@@ -44,7 +44,11 @@ id_type!(
 #[request(CreateWorkItemTemplateRequest(template_group = "Group that users sort templates into; required."))]
 #[request(CreateWorkItemTemplateRequest(r#type = "Type of the work items made from it; required."))]
 #[request(CreateWorkItemTemplateRequest(product_families, part_numbers, summary, description, test_program, timeline))]
-#[request(CreateWorkItemTemplateRequest(resources, execution_actions, file_ids))]
+#[request(CreateWorkItemTemplateRequest(resources))]
+#[request(CreateWorkItemTemplateRequest(
+    execution_actions(#[serde(serialize_with = "crate::model::lab::execution::as_sent::opt")])
+))]
+#[request(CreateWorkItemTemplateRequest(file_ids))]
 #[request(CreateWorkItemTemplateRequest(
     workspace = "The workspace of the template; the session's default when absent."
 ))]
@@ -66,7 +70,11 @@ id_type!(
 #[patch(UpdateWorkItemTemplateRequest(
     resources(Patch<TemplateResourcesPatch>, "Which resources the work items made from it need, merged member by member."),
 ))]
-#[patch(UpdateWorkItemTemplateRequest(execution_actions(own, "Actions, appended or replaced.")))]
+#[patch(UpdateWorkItemTemplateRequest(execution_actions(
+    own,
+    "Actions, appended or replaced.",
+    #[serde(serialize_with = "crate::model::lab::execution::as_sent::patch")]
+)))]
 #[patch(UpdateWorkItemTemplateRequest(file_ids(own, "Files, appended or replaced.")))]
 #[patch(UpdateWorkItemTemplateRequest(workspace(Option<String>, "The workspace; null keeps it.")))]
 #[patch(UpdateWorkItemTemplateRequest(properties(own, "Properties, merged or replaced.")))]

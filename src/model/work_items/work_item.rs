@@ -24,8 +24,9 @@ id_type!(
 /// A work item as it is stored and returned; members that a projection left out are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 5, name = "work item", service(WORK_ITEMS), id(Decimal), title(name))]
-#[fields(id(equality), name, r#type, state, substate, description, parent_id, template_id, assigned_to)]
-#[fields(requested_by, test_program, part_number, workspace, workflow_id)]
+#[fields(id(equality), name, r#type, state, substate, description, parent_id(of(Reference)))]
+#[fields(template_id(of(Reference)), assigned_to, requested_by, test_program, part_number, workspace, workflow_id)]
+#[fields(timeline(of(Object)), schedule(of(Object)), resources(of(Object)), dashboard(of(Object)))]
 #[fields(timeline(earliest_start_date_time, due_date_time, estimated_duration_in_seconds))]
 #[fields(schedule(planned_start_date_time, planned_end_date_time, planned_duration_in_seconds))]
 #[fields(resources(systems(filter), assets(filter), duts(filter), fixtures(filter)))]
@@ -77,7 +78,10 @@ id_type!(
 #[request(CreateWorkItemRequest(template_id = "The template to copy from; must exist.", assigned_to))]
 #[request(CreateWorkItemRequest(requested_by = "The user who asks for it.", test_program, part_number))]
 #[request(CreateWorkItemRequest(workspace = "The workspace; the session's default when absent.", timeline, resources))]
-#[request(CreateWorkItemRequest(execution_actions, file_ids_from_template = "Files."))]
+#[request(CreateWorkItemRequest(
+    execution_actions(#[serde(serialize_with = "crate::model::lab::execution::as_sent::opt")])
+))]
+#[request(CreateWorkItemRequest(file_ids_from_template = "Files."))]
 #[request(CreateWorkItemRequest(properties = "Free properties; merged over those of the template."))]
 #[request(CreateWorkItemRequest(dashboard = "The dashboard.", workflow_id))]
 #[patch(UpdateWorkItemRequest = "What an update changes in one work item: absent members keep, null members clear.")]
@@ -97,7 +101,11 @@ id_type!(
 #[patch(UpdateWorkItemRequest(
     resources(Patch<ResourcesPatch>, "What it needs and reserves, merged member by member."),
 ))]
-#[patch(UpdateWorkItemRequest(execution_actions(own, "Its actions, appended or replaced.")))]
+#[patch(UpdateWorkItemRequest(execution_actions(
+    own,
+    "Its actions, appended or replaced.",
+    #[serde(serialize_with = "crate::model::lab::execution::as_sent::patch")]
+)))]
 #[patch(UpdateWorkItemRequest(file_ids_from_template(own, "Files, appended or replaced.")))]
 #[patch(UpdateWorkItemRequest(properties(own, "Free properties, merged or replaced.")))]
 #[patch(UpdateWorkItemRequest(dashboard(Patch<DashboardPatch>, "The dashboard, merged member by member.")))]

@@ -18,7 +18,7 @@ use crate::value::{Action, Env, key, limits};
 
 /// No such asset.
 pub(in crate::services) fn not_found(id: &str) -> Error {
-    Error::not_found("AssetEntry", id)
+    Error::not_found(Asset::KIND.name, id)
         .with_name("AssetPerformanceManagement.NonExistingAssetWithIdentifier", Some(-253_426))
 }
 

@@ -322,7 +322,7 @@ fn deletes_answer_with_a_record_always() {
     let answer = session.delete_assets(vec![id.clone().into(), id.clone().into(), "x".into()]).unwrap();
     assert_eq!((answer.ids, answer.failed), (Some(vec![id.clone()]), Some(vec!["x".to_owned()])));
     let inner = &answer.error.unwrap().inner_errors[0];
-    assert_eq!((inner.code, inner.resource_type.as_deref()), (Some(-253_426), Some("AssetEntry")));
+    assert_eq!((inner.code, inner.resource_type.as_deref()), (Some(-253_426), Some("Asset")));
     let answer = session.delete_assets(vec![]).unwrap();
     assert_eq!((answer.ids, answer.failed, answer.error), (Some(vec![]), None, None));
     assert_eq!(session.get_asset(&id.as_str().into()).unwrap_err().kind(), ErrorKind::NotFound);

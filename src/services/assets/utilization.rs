@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::assets::utilization::RUNNING;
 use crate::model::{
     Asset, AssetIdentification, AssetIdentity, Resource, StartUtilizationPartialSuccess, StartUtilizationRequest,
@@ -45,12 +45,23 @@ pub(in crate::services) fn start(
         ..Utilization::default()
     };
     let items = request.asset_identifications;
+    let count = items.len();
+    let mut missing = Vec::new();
     let mut outcome = batch::run(Umbrella::FILES_AND_ASSETS, items, |position, identification| {
         let started = start_one(draft, &template, &identification);
+        missing.extend(started.as_ref().err().filter(|error| error.kind() == ErrorKind::NotFound).cloned());
         let serial_number = identification.serial_number.clone();
         started.map_err(batch::about_unnamed(Asset::KIND.name, serial_number, position))?;
         Ok(identification)
     })?;
+    if missing.len() == count
+        && let Some(first) = missing.into_iter().next()
+    {
+        return Err(match outcome.error {
+            Some(error) if count > 1 => first.with_inner(error.inner_errors),
+            _ => first,
+        });
+    }
     let failed = outcome.failed_or_none();
     Ok(StartUtilizationPartialSuccess {
         assets_with_started_utilization: Some(outcome.succeeded),
@@ -142,7 +153,7 @@ fn change_one(draft: &mut Draft<'_>, id: &str, at: DateTime<Utc>, change: Change
     }
     for mut record in records {
         match change {
-            Change::Heartbeat => record.heartbeat_timestamp = record.heartbeat_timestamp.max(Some(at)),
+            Change::Heartbeat => record.heartbeat_timestamp = Some(record.last_heartbeat().max(at)),
             Change::End => record.end_timestamp = Some(at),
         }
         draft.put(&record, What::Updated)?;

@@ -271,7 +271,7 @@ fn a_policy_hides_assets_and_their_use_and_refuses_items() {
     }
     let inner = |error: Option<crate::ApiError>| error.unwrap().inner_errors.remove(0).code;
     assert_eq!(inner(start(&guest, Some("v"), &["1"]).error), Some(-251_009));
-    assert_eq!(inner(start(&guest, Some("v"), &["2"]).error), Some(-253_426));
+    assert_eq!(inner(start(&guest, Some("v"), &["2", "1"]).error), Some(-253_426));
     assert_eq!(inner(guest.end_utilization(ids(&["u"]), None).unwrap().error), Some(-251_009));
     let denied = guest.link_files(&assets[0].id().into(), vec!["f".into()]).unwrap_err();
     assert_eq!(denied.kind(), ErrorKind::PermissionDenied);

@@ -202,6 +202,88 @@ fn utilization_is_started_kept_alive_ended_and_remembered() {
     assert_eq!(none, json!({"assetUtilizations": []}));
 }
 
+#[test]
+fn a_start_of_which_no_asset_is_found_fails_as_a_call() {
+    let client = Client::new();
+    client.get("create_assets", json!([asset("1", json!({}))]));
+    let unit = |serial: &str| json!({"modelName": "m", "vendorName": "v", "serialNumber": serial});
+    let start = |units: Vec<Value>| json!({"utilizationIdentifier": "u", "assetIdentifications": units});
+    for units in [vec![unit("8")], vec![unit("8"), unit("9")]] {
+        let error = client.refusal("start_utilization", start(units.clone()));
+        assert_eq!((error.kind(), error.resource()), (crate::ErrorKind::NotFound, Some(("Asset", "8"))));
+        let error = error.api_error();
+        assert_eq!(error.code, Some(-253_426));
+        let named: Vec<_> = error.inner_errors.iter().filter_map(|inner| inner.resource_id.as_deref()).collect();
+        assert_eq!(named, if units.len() == 2 { vec!["8", "9"] } else { vec![] });
+    }
+    assert_eq!(client.get("query_asset_utilization_history", json!({})), json!({"assetUtilizations": []}));
+    // One that is found, or refused for another reason, makes it a record.
+    let some = client.get("start_utilization", start(vec![unit("8"), unit("1")]));
+    assert_has(
+        &some,
+        &json!({"assetsWithStartedUtilization": [unit("1")], "failed": [unit("8")],
+        "error": {"innerErrors": [{"resourceType": "Asset", "resourceId": "8"}]}}),
+    );
+    let incomplete = client.get("start_utilization", start(vec![json!({"modelName": "m"}), unit("9")]));
+    assert_has(&incomplete, &json!({"assetsWithStartedUtilization": [], "failed": [{"modelName": "m"}, unit("9")]}));
+    assert_has(
+        &client.get("start_utilization", start(vec![])),
+        &json!({"assetsWithStartedUtilization": [], "failed": null}),
+    );
+}
+
+#[test]
+fn the_first_heartbeat_of_a_utilization_is_its_start() {
+    let client = Client::new();
+    client.get("create_assets", json!([asset("1", json!({}))]));
+    let unit = json!({"modelName": "m", "vendorName": "v", "serialNumber": "1"});
+    client.get(
+        "start_utilization",
+        json!({"utilizationIdentifier": "u", "assetIdentifications": [unit],
+        "utilizationTimestamp": "2024-02-29T23:00:00Z"}),
+    );
+    let beats = |time: &str| {
+        let filter = format!("HeartbeatTimestamp = \"{time}\"");
+        let page = client.get("query_asset_utilization_history", json!({"utilizationFilter": filter}));
+        assert_has(&page, &json!({"assetUtilizations": [{"heartbeatTimestamp": time}]}));
+    };
+    beats("2024-02-29T23:00:00.000Z");
+    // A heartbeat from before the start changes nothing.
+    client.get("utilization_heartbeat", json!({"ids": ["u"], "timestamp": "2024-02-29T22:00:00Z"}));
+    beats("2024-02-29T23:00:00.000Z");
+    client.get("utilization_heartbeat", json!({"ids": ["u"], "timestamp": "2024-02-29T23:10:00Z"}));
+    beats("2024-02-29T23:10:00.000Z");
+}
+
+#[test]
+fn flags_that_nobody_set_are_false() {
+    let client = Client::new();
+    let made =
+        client.get("create_assets", json!([asset("1", json!({})), asset("2", json!({"isSystemController": true}))]));
+    let flags =
+        |is_controller: bool, is_out: bool| json!({"isSystemController": is_controller, "outForCalibration": is_out});
+    assert_has(&made, &json!({"assets": [flags(false, false), flags(true, false)]}));
+    let id = &made["assets"][0]["id"];
+    assert_eq!(client.get("get_asset", json!({"id": id})), made["assets"][0]);
+    let found = |filter: &str| {
+        let page = client.get(
+            "query_assets",
+            json!({"filter": filter, "projection": ["SERIAL_NUMBER",
+            "IS_SYSTEM_CONTROLLER", "OUT_FOR_CALIBRATION"], "orderBy": "ID"}),
+        );
+        let serial = |asset: &Value| asset["serialNumber"].as_str().unwrap().to_owned();
+        (page["assets"].as_array().unwrap().iter().map(serial).collect::<Vec<_>>(), page["assets"][0].clone())
+    };
+    let (serials, first) = found("isSystemController = false");
+    assert_eq!(serials, ["1"]);
+    assert_has(&first, &flags(false, false));
+    assert_eq!(found("outForCalibration = false").0, ["1", "2"]);
+    assert_eq!(found("isSystemController = null or outForCalibration = null").0, Vec::<String>::new());
+    client.get("update_assets", json!([{"id": id, "isSystemController": true, "outForCalibration": true}]));
+    assert_eq!(found("isSystemController = true").0, ["1", "2"]);
+    assert_eq!(found("outForCalibration = true").0, ["1"]);
+}
+
 /// Reads everywhere, changes in one workspace.
 #[derive(Debug)]
 struct ChangesIn(&'static str);

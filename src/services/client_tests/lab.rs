@@ -4,11 +4,13 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use super::{Client, assert_has};
-use crate::error::ErrorKind;
-use crate::lab::{ExecutionDefinition, Job, JobExecution, TimelineDefinition};
+use crate::StoreOptions;
+use crate::error::{Error, ErrorKind};
+use crate::lab::{ExecuteWorkItemResponse, ExecutionDefinition, Job, JobExecution, TimelineDefinition};
 use crate::prelude::*;
+use crate::session::{AccessPolicy, Identity, JobRequest, JobRunner, NotebookRequest, QueueFailure, Visibility};
 use crate::test_plans::{ScheduleTestPlanRequest, ScheduleTestPlansRequest};
-use crate::value::{Patch, time};
+use crate::value::{Action, Patch, Service, time};
 use crate::work_items::CreateWorkItemRequest;
 
 #[test]
@@ -57,7 +59,7 @@ fn a_work_item_lives_as_its_client_sees_it() {
     assert_has(
         &scheduled,
         &json!({"scheduledWorkItems": [{"state": "IN_PROGRESS", "schedule": {"plannedStartDateTime": "2024-03-02T00:00:00.000Z"},
-        "resources": {"systems": {"selections": [], "filter": "x = \"1\""}, "duts": {"selections": null}}}], "failedWorkItems": null, "error": null}),
+        "resources": {"systems": {"selections": [], "filter": "x = \"1\""}, "duts": {"selections": []}}}], "failedWorkItems": null, "error": null}),
     );
     assert_has(
         &client.get("execute_work_item", json!({"id": "1000", "action": "END"})),
@@ -276,4 +278,95 @@ fn a_test_plan_lives_as_its_client_sees_it() {
         &client.get("delete_test_plans", json!({"ids": ["1000", "x"]})),
         &json!({"deletedTestPlanIds": ["1000"], "failedTestPlanIds": ["x"]}),
     );
+}
+
+#[test]
+fn failed_entries_are_echoed_without_the_members_that_they_did_not_have() {
+    let client = Client::new();
+    let actions = json!([{"type": "JOB", "action": "A", "jobs": [{"functions": ["f"]}, {}]}, {"type": "JOB"},
+        {"type": "NOTEBOOK", "action": "B"}, {"type": "MANUAL"}, {"type": "NONE"}]);
+    let refused = json!({"name": "a", "executionActions": actions});
+    for (operation, list, failed) in [
+        ("create_work_items", "workItems", "failedWorkItems"),
+        ("create_work_item_templates", "workItemTemplates", "failedWorkItemTemplates"),
+        ("create_test_plans", "testPlans", "failedTestPlans"),
+        ("create_test_plan_templates", "testPlanTemplates", "failedTestPlanTemplates"),
+    ] {
+        let answer = client.get(operation, json!({ list: [refused, {"templateId": "1", "name": null}] }));
+        assert_eq!(answer[failed][0], refused, "{operation}");
+    }
+    let changed = json!({"id": "1", "executionActions": actions, "properties": {}, "name": null});
+    for (operation, list, failed) in [
+        ("update_work_items", "workItems", "failedWorkItems"),
+        ("update_work_item_templates", "workItemTemplates", "failedWorkItemTemplates"),
+        ("update_test_plans", "testPlans", "failedTestPlans"),
+    ] {
+        assert_eq!(client.get(operation, json!({ list: [changed] }))[failed], json!([changed]), "{operation}");
+    }
+    let planned = json!({"id": "1", "schedule": {"plannedDurationInSeconds": 1}, "resources": {"duts": {}}});
+    let answer = client.get("schedule_work_items", json!({"workItems": [planned]}));
+    assert_eq!(answer["failedWorkItems"], json!([planned]));
+}
+
+/// A host whose jobs cannot be queued.
+#[derive(Debug)]
+struct Refuses;
+
+impl JobRunner for Refuses {
+    fn queue(&self, _: &JobRequest<'_>) -> crate::Result<Vec<String>, QueueFailure> {
+        Err(QueueFailure { error: Error::invalid("no such function"), queued: vec!["j".to_owned()] })
+    }
+
+    fn cancel(&self, _: &[String]) -> crate::Result<()> {
+        Ok(())
+    }
+
+    fn run_notebook(&self, _: &NotebookRequest<'_>) -> crate::Result<String> {
+        Ok("run".to_owned())
+    }
+}
+
+#[test]
+fn every_outcome_of_an_execution_is_one_value_with_both_members_and_a_status() {
+    let options = StoreOptions::default().seed(Some(1)).job_runner(Refuses).access_policy(LookOnly);
+    let store = options.open_on(std::sync::Arc::new(crate::disk::MemoryDisk::new())).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let items = json!([{"name": "a", "executionActions": [
+        {"type": "MANUAL", "action": "Go"}, {"type": "NOTEBOOK", "action": "Run", "notebookId": "n"},
+        {"type": "JOB", "action": "Queue", "jobs": [{"functions": ["f"], "arguments": [[]]}], "systemId": "s"},
+        {"type": "JOB", "action": "Lost", "jobs": []}]}]);
+    session.create_work_items(super::read(&items).unwrap()).unwrap();
+    let execute = |who: &str, id: &str, action: &str| {
+        let answer = store.session(Identity::user(who)).execute_work_item(id, action);
+        let answer = answer.unwrap_or_else(ExecuteWorkItemResponse::from);
+        (answer.status(), serde_json::to_value(&answer).unwrap())
+    };
+    for (who, id, action, status, error, result) in [
+        ("ada", "1000", "Go", 200, None, Some("MANUAL")),
+        ("ada", "1000", "Run", 202, None, Some("NOTEBOOK")),
+        ("ada", "1000", "Queue", 500, Some("StationDb.InvalidArgument"), Some("JOB")),
+        ("ada", "7", "Go", 404, Some("Skyline.WorkOrder.WorkItemNotFoundOrNoAccess"), None),
+        ("ada", "1000", "Unknown", 404, Some("Skyline.WorkOrder.ActionNotFound"), None),
+        ("ada", "1000", "Lost", 409, Some("Skyline.WorkOrder.InvalidState"), None),
+        ("ada", "1000", " ", 400, Some("Skyline.WorkOrder.InputValidationError"), None),
+        ("guest", "1000", "Go", 403, Some("Skyline.InsufficientPrivileges"), None),
+    ] {
+        let (found, body) = execute(who, id, action);
+        assert_eq!(found, status, "{action}: {body}");
+        let members: Vec<&String> = body.as_object().unwrap().keys().collect();
+        assert_eq!(members, ["error", "result"], "{action}");
+        assert_eq!(body["error"]["name"], json!(error), "{action}");
+        assert_eq!(body["result"]["type"], json!(result), "{action}");
+    }
+    assert_eq!(execute("ada", "1000", "Queue").1["result"]["jobIds"], json!(["j"]));
+}
+
+/// Guests read and change nothing.
+#[derive(Debug)]
+struct LookOnly;
+
+impl AccessPolicy for LookOnly {
+    fn visible(&self, who: &Identity, _: Service, action: Action) -> Visibility {
+        if who.user_id() == "guest" && action != Action::Read { Visibility::None } else { Visibility::All }
+    }
 }

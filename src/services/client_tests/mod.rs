@@ -3,9 +3,13 @@
 //! What a client sends is read as a server that wraps the store reads it; what it gets is what serde writes.
 
 mod assets;
+mod collections;
+mod events;
+mod files;
 mod ids;
 mod lab;
 mod products;
+mod wrong_types;
 
 use serde::Serialize;
 use serde_json::{Value, json};

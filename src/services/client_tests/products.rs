@@ -173,7 +173,7 @@ fn a_condition_reads_both_spellings_and_camel_case_wins() {
     let found = client.get("get_spec", json!({"id": answer["createdSpecs"][0]["id"]}));
     assert_eq!(
         found["conditions"],
-        json!([{"name": "c", "value": {"conditionType": "NUMERIC", "discrete": [1, 2.5, null], "unit": "V"}}])
+        json!([{"name": "c", "value": {"conditionType": "NUMERIC", "range": [], "discrete": [1, 2.5, null], "unit": "V"}}])
     );
     assert_has(&found, &json!({"type": "FUNCTIONAL", "updatedBy": "ada", "updatedAt": "2024-03-01T00:00:00.000Z"}));
 }
@@ -222,7 +222,8 @@ fn specifications_are_moved_cleared_and_projected() {
     );
     assert_eq!(
         query(json!(["CONDITION_VALUES", "CONDITION_UNIT"])),
-        json!([{"conditions": [{"value": {"range": [{"min": 0, "max": 10.0}], "unit": "C"}}, {"value": {"discrete": ["x"]}}]}])
+        json!([{"conditions": [{"value": {"range": [{"min": 0, "max": 10.0}], "discrete": [], "unit": "C"}},
+            {"value": {"discrete": ["x"]}}]}])
     );
     assert_eq!(query(json!([])), json!([spec]));
     // Sent back whole, with what is to change; null changes nothing.

@@ -90,7 +90,8 @@ fn wanted(decl: &FieldDecl) -> Vec<(Option<usize>, &'static str)> {
     let operators: &[&'static str] = match (decl.ops, decl.ty) {
         (Ops::None, _) => &[],
         (Ops::Equality, _) => &["=", "!=", "in", "refused"],
-        (Ops::All, FieldType::String | FieldType::DecimalId) => {
+        (Ops::All, FieldType::Object) => &["null"],
+        (Ops::All, FieldType::String | FieldType::DecimalId | FieldType::Reference) => {
             &["=", "!=", "<", "<=", ">", ">=", "contains", "starts", "ends", "in", "null"]
         }
         (Ops::All, FieldType::Enum(_)) => &["=", "!=", "in"],

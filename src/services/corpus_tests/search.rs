@@ -92,7 +92,7 @@ fn node() -> impl Strategy<Value = Node> {
     let leaf = prop_oneof![
         6 => (field, prop::collection::vec(word(), 1..3), prop::bool::weighted(0.3))
             .prop_map(|(field, words, prefix)| Node::Leaf { field, words, prefix }),
-        1 => prop::sample::select(vec!["Product", "work item"]).prop_map(Node::Kind),
+        1 => prop::sample::select(vec!["product", "work item"]).prop_map(Node::Kind),
         1 => prop::sample::select(&WORKSPACES[..]).prop_map(Node::Workspace),
     ];
     leaf.prop_recursive(3, 12, 3, |inner| {
@@ -150,7 +150,7 @@ fn apply(access: &(impl ProductService + WorkItemService), model: &mut Model, wr
                 ("name", split(&name.join(" "))),
                 ("keywords", split(&kept.join("\n"))),
             ]);
-            model.insert(id, Text { kind: "Product", workspace: (*workspace).to_owned(), fields });
+            model.insert(id, Text { kind: "product", workspace: (*workspace).to_owned(), fields });
         }
         Write::Item(name, description, workspace) => {
             let item = json!({
@@ -169,7 +169,7 @@ fn apply(access: &(impl ProductService + WorkItemService), model: &mut Model, wr
         Write::Rename(at, name) => {
             let Some((id, text)) = model.iter_mut().nth(at % 8) else { return };
             let change = json!({"id": id, "name": name.join(" ")});
-            if text.kind == "Product" {
+            if text.kind == "product" {
                 access.update_products(vec![request(change)], false).unwrap();
             } else {
                 access.update_work_items(serde_json::from_value(json!({"workItems": [change]})).unwrap()).unwrap();
@@ -180,7 +180,7 @@ fn apply(access: &(impl ProductService + WorkItemService), model: &mut Model, wr
             let Some((id, text)) = model.iter().nth(at % 8).map(|(id, text)| (id.clone(), text.clone())) else {
                 return;
             };
-            if text.kind == "Product" {
+            if text.kind == "product" {
                 access.delete_product(&id.as_str().into()).unwrap();
             } else {
                 access.delete_work_items(vec![id.clone().into()]).unwrap();

@@ -72,7 +72,8 @@ fn is_required(kind: &str, path: &str) -> bool {
     matches!(
         (kind, path),
         ("file", "created" | "updated" | "workspace" | "size")
-            | ("utilization", "StartTimestamp" | "AssetIdentifier" | "Workspace")
+            | ("utilization", "StartTimestamp" | "AssetIdentifier" | "Workspace" | "HeartbeatTimestamp")
+            | ("asset", "IsSystemController" | "OutForCalibration")
     )
 }
 
@@ -88,7 +89,7 @@ impl Declared {
 
     fn used<'d>(&'d self, kind: &'d str) -> impl Iterator<Item = (&'d FieldDecl, &'static str)> {
         let all = self.fields.iter().zip(self.sources.iter().copied());
-        all.filter(move |(decl, _)| !is_derived(kind, decl.path))
+        all.filter(move |(decl, _)| !is_derived(kind, decl.path) && !matches!(decl.ty, FieldType::Object))
     }
 }
 
@@ -105,8 +106,8 @@ fn set(record: &mut Value, path: &str, value: Value) {
 
 fn value(random: &mut Random, decl: &FieldDecl) -> Value {
     match decl.ty {
-        FieldType::Bool => random.chance(50).into(),
-        FieldType::String | FieldType::DecimalId => (*random.pick(&TEXTS)).into(),
+        FieldType::Bool | FieldType::Object => random.chance(50).into(),
+        FieldType::String | FieldType::DecimalId | FieldType::Reference => (*random.pick(&TEXTS)).into(),
         FieldType::Int => (*random.pick(&INTS)).into(),
         FieldType::Double => (*random.pick(&DOUBLES)).into(),
         FieldType::Time | FieldType::Within => (*random.pick(&TIMES)).into(),
@@ -189,12 +190,13 @@ fn condition(random: &mut Random, decl: &FieldDecl, count: usize, kind: &str) ->
         };
     }
     match decl.ty {
+        FieldType::Object => format!("{path} = null"),
         FieldType::Bool => match random.below(3) {
             0 => path.to_owned(),
             1 => format!("not {path}"),
             _ => format!("{path} {} {}", random.pick(&["=", "!="]), random.chance(50)),
         },
-        FieldType::String | FieldType::DecimalId => {
+        FieldType::String | FieldType::DecimalId | FieldType::Reference => {
             let text = quoted(random.pick(&TEXTS));
             match random.below(11) {
                 0..4 => format!("{path} {} {text}", comparison(random)),
@@ -368,7 +370,8 @@ fn check(kind: &'static CorpusKind, random: &mut Random) {
         let scalars: Vec<usize> = (0..declared.fields.len())
             .filter(|at| {
                 let decl = &declared.fields[*at];
-                let is_list = matches!(decl.ty, FieldType::Strings | FieldType::Map | FieldType::Rows(_));
+                let is_list =
+                    matches!(decl.ty, FieldType::Strings | FieldType::Map | FieldType::Rows(_) | FieldType::Object);
                 // The order of ids is that of keys, which the tie is anyway.
                 !is_list && !is_derived(kind.name, decl.path) && !decl.path.to_lowercase().ends_with("id")
             })

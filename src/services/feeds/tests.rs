@@ -193,7 +193,8 @@ fn metadata_comes_from_the_package_and_bytes_come_back() {
         let json = serde_json::to_value(&package).unwrap();
         assert!(json["metadata"]["packageName"].is_string() && json["feedId"].is_string(), "{json}");
         assert!(json.get("content").is_none());
-        assert_eq!(serde_json::from_value::<Package>(json).unwrap(), package);
+        let read: Package = serde_json::from_value(json.clone()).unwrap();
+        assert_eq!(serde_json::to_value(read).unwrap(), json);
     }
     assert_eq!(kind(session.download_package_file(&rt.id, "other", &mut Vec::new(), &control())), ErrorKind::NotFound);
     let packages = session.query_packages(&rt.id).unwrap().packages;
@@ -213,7 +214,7 @@ fn names_must_fit_the_platform_and_content_must_be_a_package() {
     let rt = feed(&session, Platform::ni_linux_rt());
     let windows = feed(&session, Platform::windows());
     let good = deb("t", "1");
-    for (feed, name) in [(&rt, "t.nipkg"), (&rt, "t.zip"), (&rt, "deb"), (&windows, "t.deb"), (&windows, "t.ipk")] {
+    for (feed, name) in [(&rt, "t.nipkg"), (&rt, "t.zip"), (&rt, "t.deb.x"), (&windows, "t.deb"), (&windows, "t.ipk")] {
         let error = upload(&session, &feed.id, b"anything", Some(name), false).unwrap_err();
         assert_eq!(error.api_error().name.as_deref(), Some("Feeds.InvalidExtension"), "{name}");
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::blobs::ContentReader;
 use crate::disk::RealDisk;
 use crate::error::{Error, Result};
+use crate::model::files::file::extension;
 use crate::model::{Feed, Package, PackageId, PackageMetadata, PackageRecord, Platform, Resource, StoredContent};
 use crate::packages::{Container, Inspected, inspect};
 use crate::services::content::{self, DiskReader};
@@ -31,10 +32,11 @@ pub(in crate::services) fn from_path<A: Access>(
     from_reader(access, feed_id, &mut reader, Some(name), overwrite, control)
 }
 
-/// The feed, and the checked file name.
+/// The feed, and the checked file name; `None` for a name without an extension.
 fn check<A: Access>(access: &A, feed_id: &str, name: Option<&str>) -> Result<(Feed, Option<String>)> {
     let feed = access.read(|view| feed(view, feed_id))?;
-    let name = name.map(file_name).transpose()?;
+    // The content decides the name of a package whose own name has no extension.
+    let name = name.map(file_name).transpose()?.filter(|name| !extension(name).is_empty());
     if let Some(name) = &name {
         let known = extensions(&feed.platform, &access.context().settings().vendor_prefix);
         let lower = name.to_lowercase();

@@ -403,9 +403,10 @@ fn linq_query(request: &FileLinqQueryRequest) -> Result<Query<'_>> {
         filter: request.filter.as_deref(),
         no_substitutions: true,
         order: linq_order(request.order_by, request.order_by_descending),
-        take,
+        // One more than the page has, which says whether more match.
+        take: take.saturating_add(1),
         skip,
-        return_count: true,
+        return_count: request.exact_total_count,
         ..Query::default()
     })
 }
@@ -490,7 +491,10 @@ impl FileService for Handle<'_, '_> {
 
     fn query_files_linq(&self, request: FileLinqQueryRequest) -> Result<FileLinqQueryResponse> {
         let query = linq_query(&request)?;
-        Ok(linq_response(&self.read(|view| view.query::<FileRecord>(&query))?))
+        let mut page = self.read(|view| view.query::<FileRecord>(&query))?;
+        let has_more = page.items.len() == query.take;
+        page.items.truncate(query.take.saturating_sub(1));
+        Ok(linq_response(&page.items, has_more, page.total_count))
     }
 
     fn explain_query_files_linq(&self, request: FileLinqQueryRequest) -> Result<Plan> {
@@ -507,7 +511,9 @@ impl FileService for Handle<'_, '_> {
             Some(term) => search(view, &expression, *term, page),
             None => Ok(Page { items: Vec::new(), continuation_token: None, total_count: None }),
         })?;
-        Ok(linq_response(&found))
+        let total = found.total_count.unwrap_or_default();
+        let has_more = total > (page.0 as u64).saturating_add(found.items.len() as u64);
+        Ok(linq_response(&found.items, has_more, request.exact_total_count.then_some(total)))
     }
 
     fn upload_file(&self, content: &mut dyn Read, request: UploadFileRequest, control: &Control) -> Result<FileId> {

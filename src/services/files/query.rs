@@ -44,13 +44,19 @@ pub(in crate::services) fn linq_order(by: Option<FileLinqQueryOrderBy>, descendi
     vec![OrderTerm { path, descending: descending.unwrap_or(true) }]
 }
 
-/// The answer of an expression query or a search.
-pub(in crate::services) fn linq_response(page: &Page<FileRecord>) -> FileLinqQueryResponse {
+/// The answer of an expression query or a search. `has_more` says whether files match after the page, `total` is
+/// the number of all matches where the caller asked for it.
+pub(in crate::services) fn linq_response(
+    files: &[FileRecord],
+    has_more: bool,
+    total: Option<u64>,
+) -> FileLinqQueryResponse {
+    let has_more = has_more && total.is_none();
     FileLinqQueryResponse {
-        available_files: page.items.iter().map(Into::into).collect(),
+        available_files: files.iter().map(Into::into).collect(),
         total_count: FileTotalCount {
-            relation: TotalCountRelation::Equal,
-            value: page.total_count.unwrap_or_default(),
+            relation: if has_more { TotalCountRelation::AtLeast } else { TotalCountRelation::Equal },
+            value: total.unwrap_or(files.len() as u64),
         },
     }
 }

@@ -54,6 +54,11 @@ pub(in crate::services) fn append<A: Access>(
     let session = session.ok_or_else(|| not_found(session_id))?;
     // Chunks are no records of their own, so nothing further down asks the policy.
     access.context().require(UploadSessionRecord::KIND.service, Action::Create, &session.workspace)?;
+    // Before the bytes are written; the transaction below asks again.
+    access.read(|view| {
+        let prefix = session_prefix(&session);
+        refuse_after_last(&prefix, view.raw_prefix(Space::UploadChunks, &prefix)?, chunk_index)
+    })?;
     let new = content::store_chunk(access, source, &access.context().control(control))?;
     let size = new.content.size();
     if size > limits::UPLOAD_CHUNK_BYTES || (!close && size != limits::UPLOAD_CHUNK_BYTES) {
@@ -70,6 +75,8 @@ pub(in crate::services) fn append<A: Access>(
     let written = access.write(move |draft| {
         // Another caller may have finished it while the bytes were written.
         let session = draft.get::<UploadSessionRecord>(&session_id)?.ok_or_else(|| not_found(&session_id))?;
+        let prefix = session_prefix(&session);
+        refuse_after_last(&prefix, draft.raw_prefix(Space::UploadChunks, &prefix)?, chunk_index)?;
         let key = chunk_key(&session, chunk_index);
         if let Some(before) = draft.raw(Space::UploadChunks, &key)? {
             content::forget(draft, &content::open_chunk(&key, &before)?.content);
@@ -81,6 +88,22 @@ pub(in crate::services) fn append<A: Access>(
         Ok(())
     });
     new.settle(written)
+}
+
+/// Refuses a chunk after the one that was sent with close; `chunks` are those of the session that have arrived.
+fn refuse_after_last(prefix: &[u8], chunks: Vec<(Vec<u8>, Vec<u8>)>, index: u32) -> Result<()> {
+    for (key, value) in chunks {
+        let arrived = chunk_index(prefix, &key)?;
+        if arrived < index && content::open_chunk(&key, &value)?.close {
+            return Err(Error::invalid(format!(
+                "the chunk {arrived} was sent with close, so it is the last, and chunk {index} cannot follow it; send \
+                 chunk {arrived} again without close to go on"
+            ))
+            .at_member("chunkIndex")
+            .with_args([index.to_string()]));
+        }
+    }
+    Ok(())
 }
 
 fn session_prefix(session: &UploadSessionRecord) -> Vec<u8> {

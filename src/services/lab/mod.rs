@@ -17,7 +17,9 @@ use chrono::{DateTime, Utc};
 
 use crate::error::{Error, Result};
 use crate::model::Stamped;
+use crate::model::fill;
 use crate::model::lab::dashboard::Dashboard;
+use crate::model::lab::execution::ExecutionDefinition;
 use crate::model::lab::state::State;
 use crate::session::{Draft, What};
 
@@ -35,8 +37,8 @@ pub(super) trait LabRecord: Stamped {
     /// `InvalidArgument` naming the member.
     fn check(&self) -> Result<()>;
 
-    /// Fills the members that are computed when a record is read.
-    fn finish(&mut self) {}
+    /// Fills the members that are computed when a record is read, and makes lists and maps that are not there empty ones.
+    fn finish(&mut self);
 }
 
 /// A record with a state.
@@ -105,4 +107,18 @@ pub(super) trait Amendment: Clone + Send + 'static {
 /// The error about an id that names nothing, or nothing that the caller may see.
 pub(super) fn not_found<R: LabRecord>(id: &str) -> Error {
     Error::not_found(R::KIND.name, id).with_name(R::NOT_FOUND, None)
+}
+
+/// Makes the lists and maps within a record's parts empty ones where they are not there.
+pub(super) fn fill_parts(dashboard: Option<&mut Dashboard>, actions: Option<&mut Vec<ExecutionDefinition>>) {
+    if let Some(dashboard) = dashboard {
+        fill(&mut dashboard.variables);
+    }
+    for action in actions.into_iter().flatten() {
+        match action {
+            ExecutionDefinition::Job(definition) => fill(&mut definition.jobs),
+            ExecutionDefinition::Notebook(definition) => fill(&mut definition.parameters),
+            ExecutionDefinition::Manual(_) | ExecutionDefinition::None(_) => {}
+        }
+    }
 }

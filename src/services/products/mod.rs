@@ -214,7 +214,11 @@ impl ProductService for Handle<'_, '_> {
         self.write(move |draft| {
             let mut outcome = batch::run(Umbrella::PRODUCTS, products, |position, request| {
                 let name = request.name.clone();
-                create(draft, request).map_err(batch::about_new(Product::KIND.name, name, position))
+                create(draft, request).map(Product::answered).map_err(batch::about_new(
+                    Product::KIND.name,
+                    name,
+                    position,
+                ))
             })?;
             let failed = outcome.failed_or_none();
             Ok(CreateProductsPartialSuccess { products: outcome.succeeded, failed, error: outcome.error })
@@ -222,7 +226,7 @@ impl ProductService for Handle<'_, '_> {
     }
 
     fn get_product(&self, id: &ProductId) -> Result<Product> {
-        self.read(|view| view.get::<Product>(id)?.ok_or_else(|| not_found(id)))
+        self.read(|view| view.get::<Product>(id)?.map(Product::answered).ok_or_else(|| not_found(id)))
     }
 
     fn get_products(
@@ -241,7 +245,7 @@ impl ProductService for Handle<'_, '_> {
         self.read(|view| {
             let page = view.query::<Product>(&plan)?;
             Ok(PagedProducts {
-                products: page.items.into_iter().map(|product| product.project(&projection)).collect(),
+                products: page.items.into_iter().map(|product| product.answered().project(&projection)).collect(),
                 continuation_token: page.continuation_token,
                 total_count: page.total_count,
             })
@@ -279,7 +283,7 @@ impl ProductService for Handle<'_, '_> {
                 let mut product = draft.get::<Product>(&id)?.ok_or_else(|| not_found(&id))?;
                 product.update(request, replace, now).map_err(batch::about(Product::KIND.name, &id))?;
                 draft.put(&product, What::Updated).map_err(batch::about(Product::KIND.name, id))?;
-                Ok(product)
+                Ok(product.answered())
             })?;
             let failed = outcome.failed_or_none();
             Ok(UpdateProductsPartialSuccess { products: outcome.succeeded, failed, error: outcome.error })

@@ -183,7 +183,7 @@ impl SpecificationService for Handle<'_, '_> {
         self.read(|view| {
             let page = view.query::<Specification>(&plan)?;
             Ok(PagedSpecifications {
-                specs: Some(page.items.into_iter().map(|spec| spec.project(&projection)).collect()),
+                specs: Some(page.items.into_iter().map(|spec| spec.answered().project(&projection)).collect()),
                 continuation_token: page.continuation_token,
             })
         })
@@ -195,7 +195,7 @@ impl SpecificationService for Handle<'_, '_> {
     }
 
     fn get_spec(&self, id: &SpecificationId) -> Result<Specification> {
-        self.read(|view| view.get::<Specification>(id)?.ok_or_else(|| not_found(id)))
+        self.read(|view| view.get::<Specification>(id)?.map(Specification::answered).ok_or_else(|| not_found(id)))
     }
 
     fn update_specs(&self, request: UpdateSpecificationsRequest) -> Result<Option<UpdateSpecificationsPartialSuccess>> {

@@ -250,7 +250,7 @@ fn the_properties_of_the_reference_and_ours_can_be_filtered() {
     let page = query(&session, json!({"productIds": ["P"], "projection": ["SPEC_ID", "CONDITION_NAME"]})).unwrap();
     assert_eq!(
         serde_json::to_value(page).unwrap(),
-        json!({"specs": [{"specId": "full", "conditions": [{"name": "Temperature"}]}, {"specId": "other"}]})
+        json!({"specs": [{"specId": "full", "conditions": [{"name": "Temperature"}]}, {"specId": "other", "conditions": []}]})
     );
 }
 

@@ -206,8 +206,12 @@ pub(in crate::services) fn commit<A: Access>(
         }
         // An import of no rows only makes its table.
         if rows > 0 || end_of_data {
-            let what = if rows > 0 { What::RowsAppended } else { What::Closed };
-            draft.put_state(&table, what, (rows > 0).then(|| json!({ "rowCount": rows })))?;
+            if rows > 0 {
+                draft.put_state(&table, What::RowsAppended, Some(json!({ "rowCount": rows })))?;
+            }
+            if end_of_data {
+                draft.put_state(&table, What::Closed, None)?;
+            }
         }
         Ok(is_due)
     });

@@ -1,13 +1,14 @@
 //! What test plans and their templates bring to the shared machinery.
 
 use crate::error::Result;
+use crate::model::fill;
 use crate::model::lab::dashboard::Dashboard;
 use crate::model::lab::state::State;
 use crate::model::test_plans::template::{CreateTestPlanTemplateRequest, TestPlanTemplate};
 use crate::model::test_plans::test_plan::{
     CreateTestPlanRequest, ScheduleTestPlanRequest, TestPlan, UpdateTestPlanRequest,
 };
-use crate::services::lab::{Amendment, Creation, LabRecord, Stateful, batch, checks, merge, placeholders};
+use crate::services::lab::{Amendment, Creation, LabRecord, Stateful, batch, checks, fill_parts, merge, placeholders};
 use crate::session::{Draft, What};
 use crate::value::Patch;
 
@@ -33,6 +34,12 @@ impl LabRecord for TestPlan {
         if let Some(dashboard) = &mut self.dashboard {
             dashboard.url = url;
         }
+        fill(&mut self.execution_actions);
+        fill(&mut self.file_ids_from_template);
+        fill(&mut self.properties);
+        fill(&mut self.fixture_ids);
+        fill(&mut self.execution_history);
+        fill_parts(self.dashboard.as_mut(), self.execution_actions.as_mut());
     }
 }
 
@@ -55,6 +62,15 @@ impl LabRecord for TestPlanTemplate {
         checks::not_negative("estimatedDurationInSeconds", self.estimated_duration_in_seconds)?;
         checks::property_keys(self.properties.as_ref())?;
         checks::actions(self.execution_actions.as_ref())
+    }
+
+    fn finish(&mut self) {
+        fill(&mut self.product_families);
+        fill(&mut self.part_numbers);
+        fill(&mut self.execution_actions);
+        fill(&mut self.file_ids);
+        fill(&mut self.properties);
+        fill_parts(self.dashboard.as_mut(), self.execution_actions.as_mut());
     }
 }
 

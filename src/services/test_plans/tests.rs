@@ -27,7 +27,8 @@ fn write<T: serde::Serialize>(value: &T) -> Value {
 
 fn made(id: &str, more: &Value) -> Value {
     let mut plan = json!({
-        "id": id, "state": "NEW", "substate": "NEW", "workspace": "default", "fixtureIds": [], "executionHistory": [],
+        "id": id, "state": "NEW", "substate": "NEW", "workspace": "default", "fixtureIds": [], "executionActions": [], "fileIdsFromTemplate": [], "properties": {},
+        "executionHistory": [],
         "createdBy": "ada", "createdAt": "2024-05-01T08:00:00.000Z",
         "updatedBy": "ada", "updatedAt": "2024-05-01T08:00:00.000Z"
     });
@@ -105,7 +106,7 @@ fn templates_are_made_queried_copied_and_deleted() {
     let expected = json!({
         "templateId": "1000", "description": "d", "testProgram": "own", "estimatedDurationInSeconds": 5, "systemFilter": "sf",
         "dutFilter": "df", "executionActions": [{"type": "MANUAL", "action": "A"}], "fileIdsFromTemplate": ["1"],
-        "properties": {"a": "1", "b": "9"}, "dashboard": {"id": "d", "url": "/dashboards/d/d"}, "workflowId": "wf"
+        "properties": {"a": "1", "b": "9"}, "dashboard": {"id": "d", "variables": {}, "url": "/dashboards/d/d"}, "workflowId": "wf"
     });
     assert_eq!(write(&plan.created_test_plans[0]), made("1000", &expected));
 

@@ -66,7 +66,7 @@ pub(super) fn execute(access: &impl Access, id: &str, action: &str) -> Result<Ex
     let (item_id, name) = (id.to_owned(), action.to_owned());
     let prepared = access.write(move |draft| prepare(draft, &item_id, &name, in_transaction))?;
     let (key, intent, call) = match prepared {
-        Prepared::Done(result) => return Ok(ExecuteWorkItemResponse { error: None, result: Some(result) }),
+        Prepared::Done(result) => return Ok(answer_of(None, result)),
         Prepared::Call { key, intent, call } => (key, intent, call),
     };
     let context = access.context();
@@ -89,25 +89,25 @@ pub(super) fn execute(access: &impl Access, id: &str, action: &str) -> Result<Ex
         }
     };
     Ok(match (answer, refused) {
-        (Ok(ran), None) => {
-            ExecuteWorkItemResponse { error: None, result: Some(result_of(Some(ran), intent.event, None)) }
-        }
+        (Ok(ran), None) => answer_of(None, result_of(Some(ran), intent.event, None)),
         (Ok(ran), Some(error)) => {
             if let Ran::Jobs(ids) = &ran {
                 let _ = guarded(|| runner.cancel(ids));
             }
             let error = error.api_error();
-            ExecuteWorkItemResponse {
-                result: Some(result_of(Some(ran), intent.event, Some(error.clone()))),
-                error: Some(error),
-            }
+            let result = result_of(Some(ran), intent.event, Some(error.clone()));
+            answer_of(Some(error), result)
         }
         (Err(failure), _) => {
             let ran = (intent.event == EventType::Job).then_some(Ran::Jobs(failure.cancelled));
             let result = result_of(ran, intent.event, Some((*failure.error).clone()));
-            ExecuteWorkItemResponse { error: Some(*failure.error), result: Some(result) }
+            answer_of(Some(*failure.error), result)
         }
     })
+}
+
+fn answer_of(error: Option<ApiError>, result: ExecutionResult) -> ExecuteWorkItemResponse {
+    ExecuteWorkItemResponse { error, result: Some(result), refused: None }
 }
 
 /// Decides what the action means, and does all of it unless a runner is needed.

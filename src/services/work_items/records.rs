@@ -3,11 +3,12 @@
 use chrono::{DateTime, Utc};
 
 use crate::error::Result;
+use crate::model::fill;
 use crate::model::lab::dashboard::Dashboard;
 use crate::model::lab::state::State;
 use crate::model::work_items::template::WorkItemTemplate;
 use crate::model::work_items::work_item::WorkItem;
-use crate::services::lab::{LabRecord, Stateful, checks, placeholders};
+use crate::services::lab::{LabRecord, Stateful, checks, fill_parts, placeholders};
 
 impl LabRecord for WorkItem {
     const NOT_FOUND: &'static str = "Skyline.WorkOrder.WorkItemNotFoundOrNoAccess";
@@ -43,6 +44,18 @@ impl LabRecord for WorkItem {
         if let Some(dashboard) = &mut self.dashboard {
             dashboard.url = url;
         }
+        fill(&mut self.execution_actions);
+        fill(&mut self.file_ids_from_template);
+        fill(&mut self.properties);
+        fill(&mut self.execution_history);
+        fill_parts(self.dashboard.as_mut(), self.execution_actions.as_mut());
+        let Some(resources) = &mut self.resources else { return };
+        for group in [&mut resources.assets, &mut resources.duts, &mut resources.fixtures].into_iter().flatten() {
+            fill(&mut group.selections);
+        }
+        if let Some(group) = &mut resources.systems {
+            fill(&mut group.selections);
+        }
     }
 }
 
@@ -72,5 +85,14 @@ impl LabRecord for WorkItemTemplate {
         checks::not_negative("timeline.estimatedDurationInSeconds", estimate)?;
         checks::property_keys(self.properties.as_ref())?;
         checks::actions(self.execution_actions.as_ref())
+    }
+
+    fn finish(&mut self) {
+        fill(&mut self.product_families);
+        fill(&mut self.part_numbers);
+        fill(&mut self.execution_actions);
+        fill(&mut self.file_ids);
+        fill(&mut self.properties);
+        fill_parts(self.dashboard.as_mut(), self.execution_actions.as_mut());
     }
 }

@@ -96,7 +96,8 @@ fn made(id: &str, more: Value) -> Value {
     let mut item = json!({
         "id": id, "state": "NEW", "substate": "NEW", "workspace": "default",
         "createdBy": "ada", "createdAt": "2024-05-01T08:00:00.000Z",
-        "updatedBy": "ada", "updatedAt": "2024-05-01T08:00:00.000Z", "executionHistory": []
+        "updatedBy": "ada", "updatedAt": "2024-05-01T08:00:00.000Z", "executionActions": [], "fileIdsFromTemplate": [], "properties": {},
+        "executionHistory": []
     });
     for (name, value) in more.as_object().unwrap() {
         item[name] = value.clone();
@@ -215,7 +216,7 @@ fn templates_are_copied_into_items_and_the_request_wins() {
     let id = template.id.unwrap();
     let inherited = json!({
         "templateId": "1000", "type": "testplan", "description": "from template", "testProgram": "p", "workflowId": "f",
-        "timeline": {"estimatedDurationInSeconds": 30}, "resources": {"systems": {"filter": "fs"}, "duts": {"filter": "fd"}},
+        "timeline": {"estimatedDurationInSeconds": 30}, "resources": {"systems": {"filter": "fs", "selections": []}, "duts": {"filter": "fd", "selections": []}},
         "executionActions": [{"type": "MANUAL", "action": "START"}], "fileIdsFromTemplate": ["f1"],
         "properties": {"a": "1", "b": "2"},
         "dashboard": {"id": "d", "variables": {"v": "<properties.a>"}, "url": "/dashboards/d/d?var-v=1"}
@@ -234,9 +235,9 @@ fn templates_are_copied_into_items_and_the_request_wins() {
             json!({
                 "templateId": "1000", "type": "job", "description": "own", "testProgram": "p", "workflowId": "f",
                 "timeline": {"dueDateTime": "2024-06-01T00:00:00.000Z", "estimatedDurationInSeconds": 30},
-                "resources": {"systems": {"filter": "own", "selections": [{"id": "s1"}]}, "duts": {"filter": "fd"}},
+                "resources": {"systems": {"filter": "own", "selections": [{"id": "s1"}]}, "duts": {"filter": "fd", "selections": []}},
                 "executionActions": [], "fileIdsFromTemplate": ["own"], "properties": {"a": "9", "b": "2", "c": "3"},
-                "dashboard": {"id": "own", "url": "/dashboards/d/own"}
+                "dashboard": {"id": "own", "variables": {}, "url": "/dashboards/d/own"}
             })
         )
     );
@@ -293,7 +294,7 @@ fn update_merges_or_replaces_and_tells_absent_from_null() {
          "dashboard": null, "timeline": null, "properties": {}}], "replace": true}));
     let expected = json!({
         "name": "n", "description": "d", "executionActions": [], "properties": {},
-        "resources": {"systems": {"selections": [], "filter": "f"}, "duts": {"filter": "fd"}}
+        "resources": {"systems": {"selections": [], "filter": "f"}, "duts": {"filter": "fd", "selections": []}}
     });
     assert_eq!(bench.get("1000"), made("1000", expected));
 }
@@ -358,7 +359,10 @@ fn scheduling_moves_the_state_and_reaches_nothing_but_plan_and_selections() {
     assert_eq!(item["resources"]["duts"], json!({"selections": [{"id": "d"}]}));
     let cleared = bench.schedule(json!({"workItems": [{"id": "1000", "resources": null, "schedule": null}]}));
     let item = write(&cleared.scheduled_work_items.unwrap()[0]);
-    assert_eq!((&item["resources"]["systems"], item.get("schedule")), (&json!({"filter": "f"}), None));
+    assert_eq!(
+        (&item["resources"]["systems"], item.get("schedule")),
+        (&json!({"filter": "f", "selections": []}), None)
+    );
     assert_eq!(item["state"], "SCHEDULED");
 }
 
@@ -438,7 +442,10 @@ fn queries_page_in_order_and_project() {
     loop {
         let page = bench.query(request.clone());
         for item in page["workItems"].as_array().unwrap() {
-            assert_eq!(*item, json!({"id": item["id"], "dashboard": {"id": "d", "url": "/dashboards/d/d"}}));
+            assert_eq!(
+                *item,
+                json!({"id": item["id"], "dashboard": {"id": "d", "variables": {}, "url": "/dashboards/d/d"}})
+            );
         }
         walked.extend(ids(&page));
         match page.get("continuationToken") {
@@ -522,7 +529,11 @@ fn templates_are_made_queried_changed_and_deleted() {
     let ids: Vec<&Value> = inner.iter().map(|inner| &inner["resourceId"]).collect();
     assert_eq!(ids, [" ", "2", "c", "c", "c"]);
     assert_eq!(inner[0]["resourceType"], "work item template");
-    assert_eq!(response["createdWorkItemTemplates"][0]["dashboard"], json!({"id": "d"}), "templates have no address");
+    assert_eq!(
+        response["createdWorkItemTemplates"][0]["dashboard"],
+        json!({"id": "d", "variables": {}}),
+        "templates have no address"
+    );
 
     let query = |request: Value| write(&bench.session.query_work_item_templates(read(&request)).unwrap());
     let page = query(json!({"orderBy": "NAME", "projection": ["NAME", "ID"]}));
@@ -607,13 +618,13 @@ fn each_kind_of_action_answers_moves_and_is_remembered() {
     let bench = Bench::with_runner(runner.clone());
     bench.create(runnable());
     let execute = |action: &str| write(&bench.session.execute_work_item(&"1000".into(), action).unwrap());
-    assert_eq!(execute("START"), json!({"result": {"type": "JOB", "jobIds": ["job0", "job1"]}}));
+    assert_eq!(execute("START"), json!({"error": null, "result": {"type": "JOB", "jobIds": ["job0", "job1"]}}));
     assert_eq!(bench.get("1000")["state"], "IN_PROGRESS");
-    assert_eq!(execute("Analyse"), json!({"result": {"type": "NOTEBOOK", "executionId": "run1"}}));
-    assert_eq!(execute("Look"), json!({"result": {"type": "MANUAL"}}));
-    assert_eq!(execute("PAUSE"), json!({"result": {"type": "NONE"}}));
+    assert_eq!(execute("Analyse"), json!({"error": null, "result": {"type": "NOTEBOOK", "executionId": "run1"}}));
+    assert_eq!(execute("Look"), json!({"error": null, "result": {"type": "MANUAL"}}));
+    assert_eq!(execute("PAUSE"), json!({"error": null, "result": {"type": "NONE"}}));
     bench.clock.advance_ms(1);
-    assert_eq!(execute("END"), json!({"result": {"type": "JOB", "jobIds": ["job0"]}}));
+    assert_eq!(execute("END"), json!({"error": null, "result": {"type": "JOB", "jobIds": ["job0"]}}));
     let item = bench.get("1000");
     assert_eq!((&item["state"], &item["updatedAt"]), (&json!("PENDING_APPROVAL"), &json!("2024-05-01T08:00:00.001Z")));
     let event = |kind: &str, action: &str, from: &str, to: &str, at: &str| {
@@ -651,17 +662,17 @@ fn start_and_end_need_no_definition_and_scheduling_actions_leave_no_event() {
     bench.update(json!({"workItems": [{"id": "1000", "state": "REVIEWED"}]}));
     bench
         .schedule(json!({"workItems": [{"id": "1000", "schedule": {"plannedStartDateTime": "2024-06-01T00:00:00Z"}}]}));
-    assert_eq!(execute("unschedule").unwrap(), json!({"result": {"type": "UNSCHEDULE"}}));
+    assert_eq!(execute("unschedule").unwrap(), json!({"error": null, "result": {"type": "UNSCHEDULE"}}));
     let item = bench.get("1000");
     assert_eq!((&item["state"], item.get("schedule")), (&json!("REVIEWED"), None));
     bench
         .schedule(json!({"workItems": [{"id": "1000", "schedule": {"plannedStartDateTime": "2024-06-01T00:00:00Z"}}]}));
     bench.update(json!({"workItems": [{"id": "1000", "state": "DEFINED"}]}));
-    assert_eq!(execute("SCHEDULE").unwrap(), json!({"result": {"type": "SCHEDULE"}}));
+    assert_eq!(execute("SCHEDULE").unwrap(), json!({"error": null, "result": {"type": "SCHEDULE"}}));
     assert_eq!(bench.get("1000")["state"], "SCHEDULED");
     assert_eq!(bench.get("1000")["executionHistory"], json!([]));
-    assert_eq!(execute("start").unwrap(), json!({"result": {"type": "MANUAL"}}));
-    assert_eq!(execute("END").unwrap(), json!({"result": {"type": "MANUAL"}}));
+    assert_eq!(execute("start").unwrap(), json!({"error": null, "result": {"type": "MANUAL"}}));
+    assert_eq!(execute("END").unwrap(), json!({"error": null, "result": {"type": "MANUAL"}}));
     let history = bench.get("1000")["executionHistory"].clone();
     assert_eq!(history.as_array().unwrap().len(), 2);
     assert_eq!(history[0]["action"], "start");
@@ -829,7 +840,7 @@ fn what_the_runner_did_is_remembered_also_after_the_deadline() {
             assert_eq!(answer.unwrap_err().kind(), ErrorKind::DeadlineExceeded);
             continue;
         }
-        assert_eq!(write(&answer.unwrap()), json!({"result": {"type": "JOB", "jobIds": ["j"]}}));
+        assert_eq!(write(&answer.unwrap()), json!({"error": null, "result": {"type": "JOB", "jobIds": ["j"]}}));
         assert_eq!(session.get_work_item(&"1000".into()).unwrap_err().kind(), ErrorKind::DeadlineExceeded);
         break;
     }

@@ -147,7 +147,7 @@ fn scopes(view: &View<'_>, shape: &Shape, ask: &TextSearch) -> Result<Option<Vec
     let mut wanted = Vec::new();
     for (at, name) in ask.kinds.iter().enumerate() {
         let kind = shape.kind(name).ok_or_else(|| {
-            let known: Vec<&str> = shape.kinds.iter().map(|kind| kind.name).collect();
+            let known: Vec<&str> = shape.kinds.iter().map(|kind| kind.event_name()).collect();
             Error::invalid(format!("there is no kind {name:?} with text; expected one of {}", known.join(", ")))
                 .at_member(format!("kinds[{at}]"))
         })?;
@@ -246,7 +246,8 @@ fn answer(view: &View<'_>, index: &Index, ask: &TextSearch, request: &Request, h
         });
     }
     if let Some(facets) = &hits.facets {
-        let name = |code: u8| shape.kinds.iter().find(|kind| kind.code == code).map(|kind| kind.name.to_owned());
+        let name =
+            |code: u8| shape.kinds.iter().find(|kind| kind.code == code).map(|kind| kind.event_name().to_owned());
         let kinds = facets.kinds.iter().filter_map(|(code, count)| Some((name(*code)?, *count))).collect();
         let workspaces = facets.workspaces.iter().map(|(id, count)| (id.clone(), *count)).collect();
         answer.facets = Some((kinds, workspaces));

@@ -38,7 +38,7 @@ fn restriction(fields: &[FieldDecl], field: usize, values: &HashSet<String>) -> 
     values.sort_unstable();
     match fields.get(field).map(|decl| decl.ty) {
         _ if values.is_empty() => Condition::Never,
-        Some(FieldType::String | FieldType::DecimalId | FieldType::Enum(_)) => {
+        Some(FieldType::String | FieldType::DecimalId | FieldType::Reference | FieldType::Enum(_)) => {
             Condition::In { field, values: values.into_iter().map(Constant::Text).collect() }
         }
         Some(FieldType::Strings) => Condition::ListHas { field, values },
