@@ -33,6 +33,7 @@ pub struct ChangeEvent {
     /// Sequence number of the commit; several events may share it.
     pub sequence: u64,
     /// When it was committed.
+    #[serde(with = "crate::value::time::required")]
     pub time: DateTime<Utc>,
     /// Who did it.
     pub who: String,
