@@ -55,7 +55,8 @@ pub fn record(input: TokenStream) -> TokenStream {
 ///   `then(method)` for what the record's own code adds to a projection.
 /// - `#[request(Name = "documentation")]`, `#[request(Name(member, …))]`: a struct with these
 ///   members; `member = "documentation"`, `member(Type, "documentation")`, `own` in the brackets for
-///   one that is not copied to the record, `#[serde(…)]` for the request alone. `#[patch(…)]` is the same with `Patch` members.
+///   one that is not copied to the record, `#[serde(…)]` for the request alone. `#[patch(…)]` is the
+///   same with `Patch` members.
 /// - `#[state(Part(member, …))]`: members that are kept in a small record beside this one.
 #[proc_macro_derive(
     Resource,
