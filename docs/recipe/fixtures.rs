@@ -3,9 +3,7 @@
 use super::fixture::{CreateFixtureRequest, Fixture, Fixtures, QueryFixturesRequest, UpdateFixtureRequest};
 use crate::error::{Error, Result};
 use crate::model::Resource as _;
-use crate::services::batch::{self, Umbrella};
-use crate::services::declare::service;
-use crate::services::lists;
+use crate::services::{batch, batch::Umbrella, declare::service, lists};
 use crate::session::{Access, Draft, Handle, OrderTerm, Query, What};
 
 service! {
@@ -50,7 +48,7 @@ impl FixtureService for Handle<'_, '_> {
         };
         let page = self.read(|view| view.query::<Fixture>(&plan))?;
         let fixtures = page.items.into_iter().map(|fixture| fixture.project(&projection)).collect();
-        Ok(Fixtures { fixtures, continuation_token: page.continuation_token, error: None })
+        Ok(Fixtures { fixtures, continuation_token: page.continuation_token, ..Fixtures::default() })
     }
 
     fn update_fixtures(&self, fixtures: Vec<UpdateFixtureRequest>) -> Result<Fixtures> {
@@ -78,7 +76,7 @@ fn each<I: Clone + Send + 'static>(
     f: fn(&mut Draft<'_>, I) -> Result<Fixture>,
 ) -> Result<Fixtures> {
     access.write(move |draft| {
-        let outcome = batch::run(Umbrella::SKYLINE, items, |_, item| f(draft, item))?;
-        Ok(Fixtures { fixtures: outcome.succeeded, continuation_token: None, error: outcome.error })
+        let made = batch::run(Umbrella::SKYLINE, items, |_, item| f(draft, item))?;
+        Ok(Fixtures { fixtures: made.succeeded, error: made.error, ..Fixtures::default() })
     })
 }

@@ -11,12 +11,12 @@ use fixture::{
 use fixtures::FixtureService;
 
 use crate::model::Registered;
+#[cfg(feature = "search")]
+use crate::search::{SearchRequest, SearchService as _};
 use crate::services::test_store::TestStore;
 use crate::session::{Identity, Session};
 use crate::value::{Action, Service};
 use crate::{AccessPolicy, Visibility};
-#[cfg(feature = "search")]
-use crate::{SearchRequest, SearchService as _};
 
 static KINDS: [Registered; 1] = [Registered::of::<Fixture>()];
 

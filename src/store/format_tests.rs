@@ -120,9 +120,10 @@ fn resources(text: &str, found: &mut BTreeMap<String, String>) {
 /// Orders and projections, which the derive makes. No record holds one; the lists of formats 1 and 2
 /// have them, so they stay there.
 fn made(found: &mut BTreeMap<String, String>) {
+    use crate::{assets::*, files::*, products::*, specifications::*, tables::*, test_plans::*, work_items::*};
     macro_rules! made {
         ($($name:ident),* $(,)?) => { $(
-            let values = crate::$name::ALL.iter().enumerate();
+            let values = $name::ALL.iter().enumerate();
             let values = values.map(|(at, value)| line(&format!("{at} {value:?} = {:?}", value.as_str()), "1"));
             found.insert(concat!("enum ", stringify!($name)).to_owned(), values.collect());
         )* };

@@ -10,9 +10,12 @@ use super::verify::VerifyLevel;
 use crate::disk::sim::{Fault, OpKind, Pick, SimDisk};
 use crate::disk::{Disk, Mode};
 use crate::model::tables::data::column;
+use crate::prelude::*;
 use crate::records::{Source, Space};
 use crate::value::ManualClock;
-use crate::*;
+use crate::search::SearchRequest;
+use crate::{Control, Error, ErrorKind, Identity, MaintenanceReport, Position, Session};
+use crate::{files::*, products::*, tables::*};
 
 const MIB: u64 = 1024 * 1024;
 /// A file whose content stands in the record file.

@@ -212,8 +212,8 @@ fn a_restore_wants_a_closed_source_and_an_empty_target() {
 }
 
 fn create_product(session: &crate::Session, part_number: &str) -> crate::Result<()> {
-    use crate::ProductService;
-    let request = crate::CreateProductRequest { part_number: part_number.to_owned(), ..Default::default() };
+    use crate::products::ProductService;
+    let request = crate::products::CreateProductRequest { part_number: part_number.to_owned(), ..Default::default() };
     session.create_products(vec![request]).map(|_| ())
 }
 
@@ -241,8 +241,8 @@ fn a_passing_fault_of_the_look_at_the_place_does_not_latch() {
 /// After a failed write the published snapshot is all that there is to read, so what works on the whole file leaves it.
 #[test]
 fn nothing_works_on_the_whole_record_file_after_a_failed_write() {
-    use crate::ProductService;
     use crate::disk::sim::{Fault, OpKind, Pick, SimDisk};
+    use crate::products::ProductService;
     let disk = SimDisk::new(1);
     let options = StoreOptions::default().maintenance_thread(false).record_cache_bytes(0);
     let mut store = options.open_on(Arc::new(disk.clone())).unwrap();

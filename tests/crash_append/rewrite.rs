@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use stationdb::faults::{Disk, Mode, OpKind, Pick, SimDisk, Survival};
-use stationdb::{Control, Error, FileService, GetFilesRequest, Store, VerifyLevel, WorkItemService};
+use stationdb::files::{FileId, FileService, GetFilesRequest};
+use stationdb::work_items::WorkItemService;
+use stationdb::{Control, Error, Store, VerifyLevel};
 
 use crate::errors;
 use crate::files::{content, upload};
@@ -65,7 +67,7 @@ impl Scenario for Rewritten {
         let files = ada(&store).get_files(GetFilesRequest::default())?.available_files;
         // The one that came last keeps redb from cutting the others' pages off the end of the file.
         let gone = files.into_iter().filter(|file| file.properties["Name"] != (FILES - 1).to_string());
-        let gone: Vec<String> = gone.map(|file| file.id.to_string()).collect();
+        let gone: Vec<FileId> = gone.map(|file| file.id).collect();
         history.step("deleted", || ada(&store).delete_files(gone).map(|_| ()))?;
         let look = |allowed: [&[&str]; 2]| {
             let found = self.found(&store, &history.disk).map_err(|problem| format!("{problem:?}"))?;
@@ -163,7 +165,7 @@ fn a_full_disk_keeps_the_record_file() {
     let store = open(&disk).unwrap();
     let files = ada(&store).get_files(GetFilesRequest::default()).unwrap().available_files;
     let gone = files.into_iter().filter(|file| file.properties["Name"] != (FILES - 1).to_string());
-    ada(&store).delete_files(gone.map(|file| file.id.to_string()).collect()).unwrap();
+    ada(&store).delete_files(gone.map(|file| file.id).collect()).unwrap();
     let before = len(&disk);
     disk.set_capacity(Some(errors::bytes_on(&disk, "") + 100_000));
     let report = store.maintain(&Control::default()).unwrap();

@@ -60,7 +60,7 @@ fn answers(store: &Store) -> Result<Vec<(&'static str, Value)>, Error> {
         ("files by size", value(session.query_files_linq(by_size())?)),
     ];
     for table in session.list_tables(request(json!({ "take": 100 })))?.tables {
-        let id = table.id.map(|id| id.to_string()).unwrap_or_default();
+        let id = table.id.unwrap_or_default();
         told.push(("rows", value(session.get_table_data(&id, request(json!({ "take": 5 })))?)));
     }
     let subscribers = store.subscribers()?.into_iter().filter(|told| told.name != ADDED);

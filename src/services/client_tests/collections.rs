@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{Client, assert_has};
+use crate::feeds::Platform;
+use crate::files::UploadFileRequest;
 use crate::prelude::*;
 use crate::services::feeds::tests::{deb, upload};
-use crate::{Platform, UploadFileRequest};
 
 /// Checks that the members are there and empty, and that nothing else is an absent collection.
 fn assert_empty(found: &Value, lists: &[&str], maps: &[&str]) {
@@ -138,7 +139,7 @@ fn tables_files_and_packages_write_their_collections() {
     assert_empty(&found["columns"][0], &[], &["properties"]);
     let request = UploadFileRequest::default();
     let file = client.session.upload_file(&mut &b"x"[..], request, &crate::Control::default()).unwrap();
-    let page = client.session.query_files_linq(crate::FileLinqQueryRequest::default()).unwrap();
+    let page = client.session.query_files_linq(crate::files::FileLinqQueryRequest::default()).unwrap();
     assert_has(
         &serde_json::to_value(&page.available_files[0]).unwrap(),
         &json!({"id": file.as_str(), "properties": {"Name": file.as_str()}}),

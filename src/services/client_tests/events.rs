@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 
 use super::Client;
+use crate::files::UploadFileRequest;
 use crate::model::REGISTRY;
 use crate::prelude::*;
+use crate::search::SearchRequest;
 use crate::session::{ChangeEvent, Position, What};
-use crate::{SearchRequest, UploadFileRequest};
 
 /// What the change feed tells of all commits.
 fn told(client: &Client) -> Vec<ChangeEvent> {
@@ -22,7 +23,7 @@ fn closing_a_table_together_with_its_last_rows_tells_both() {
     let id = id.as_str().unwrap();
     let append = |rows: Value, end: bool| {
         let frame = json!({"frame": {"columns": ["t"], "data": rows}, "endOfData": end});
-        client.session.append_table_data(id, super::read(&frame).unwrap()).unwrap();
+        client.session.append_table_data(&id.into(), super::read(&frame).unwrap()).unwrap();
     };
     append(json!([["1"]]), false);
     append(json!([["2"], ["3"]]), true);

@@ -4,12 +4,13 @@ use serde_json::{Value, json};
 
 use super::{Client, read, written};
 use crate::error::ErrorKind;
+use crate::feeds::Platform;
+use crate::files::{
+    FileLinqQueryRequest, FileLinqQueryResponse, GetFilesRequest, SearchFilesRequest, UploadFileRequest,
+};
 use crate::prelude::*;
 use crate::services::feeds::tests::{deb, ipk, kind, upload};
 use crate::value::{Control, limits};
-use crate::{
-    FileLinqQueryRequest, FileLinqQueryResponse, GetFilesRequest, Platform, SearchFilesRequest, UploadFileRequest,
-};
 
 fn put(client: &Client, name: &str) {
     let request = UploadFileRequest { name: Some(name.to_owned()), ..UploadFileRequest::default() };
@@ -71,7 +72,7 @@ fn a_chunk_after_the_last_one_is_refused_when_it_is_sent() {
     let id = session.start_upload_session(None).unwrap().id;
     let send = |index: u32, bytes: u64, close: bool| {
         let mut chunk = std::io::Read::take(std::io::repeat(b'x'), bytes);
-        session.append_to_upload_session(&id, index, &mut chunk, close, &Control::default())
+        session.append_to_upload_session(&id.as_str().into(), index, &mut chunk, close, &Control::default())
     };
     send(1, 10, true).unwrap();
     let error = send(2, 10, true).unwrap_err();
@@ -81,7 +82,7 @@ fn a_chunk_after_the_last_one_is_refused_when_it_is_sent() {
     send(1, limits::UPLOAD_CHUNK_BYTES, false).unwrap();
     send(2, 7, true).unwrap();
     send(2, 5, true).unwrap();
-    let file = session.finish_upload_session(&id, "whole", Default::default()).unwrap();
+    let file = session.finish_upload_session(&id.as_str().into(), "whole", Default::default()).unwrap();
     assert_eq!(session.open_file(&file).unwrap().len(), limits::UPLOAD_CHUNK_BYTES + 5);
     assert_eq!(send(2, 5, true).unwrap_err().kind(), ErrorKind::NotFound);
 }
@@ -102,7 +103,7 @@ fn the_content_names_a_package_whose_file_name_has_no_extension() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("plain");
     std::fs::write(&path, deb("fourth", "4")).unwrap();
-    let package = client.session.upload_package(feed, &path, false, &Control::default()).unwrap();
+    let package = client.session.upload_package(&feed.into(), &path, false, &Control::default()).unwrap();
     assert_eq!(package.file_name, "fourth_4_amd64.deb");
     let other = upload(&client.session, feed, &deb("fifth", "5"), Some("fifth.zip"), false);
     assert_eq!(kind(other), ErrorKind::InvalidArgument);

@@ -6,9 +6,13 @@ use std::path::Path;
 use serde::de::{Deserialize, Deserializer, Error as _, Visitor, value};
 use serde_json::{Map, Value, json};
 
+use crate::Error;
 use crate::error::{ErrorKind, Place, Result};
 use crate::value::wire::from_json;
-use crate::*;
+use crate::{
+    assets::*, bodies::*, feeds::*, files::*, lab::*, products::*, search::*, specifications::*, tables::*,
+    test_plans::*, work_items::*,
+};
 
 /// Answers every struct with the names of its members.
 struct Members;

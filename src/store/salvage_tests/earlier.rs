@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::ProductService;
+use crate::products::ProductService;
 use crate::records::salvage::leaf_of_records;
 
 /// A store that was not closed, as a killed process leaves it: before its last commit, and after
