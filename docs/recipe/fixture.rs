@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use crate::error::ApiError;
-use crate::model::resource::Resource;
 use crate::value::{IdForm, id::id_type, wire::record};
+use crate::{error::ApiError, model::resource::Resource};
 
 id_type!(
     /// Id of a fixture: a decimal number as text.

@@ -12,8 +12,8 @@ use crate::disk::{Disk, Mode};
 use crate::model::tables::data::column;
 use crate::prelude::*;
 use crate::records::{Source, Space};
-use crate::value::ManualClock;
 use crate::search::SearchRequest;
+use crate::value::ManualClock;
 use crate::{Control, Error, ErrorKind, Identity, MaintenanceReport, Position, Session};
 use crate::{files::*, products::*, tables::*};
 
@@ -35,12 +35,12 @@ fn content(number: usize) -> Vec<u8> {
     (0..LARGE as u32).map(|at| (at.wrapping_mul(0x9E37_79B9).wrapping_add(number as u32) >> 13) as u8).collect()
 }
 
-fn upload(session: &Session, number: usize) -> Result<String, Error> {
+fn upload(session: &Session, number: usize) -> Result<FileId, Error> {
     let request = UploadFileRequest { name: Some(format!("file {number}")), ..Default::default() };
-    session.upload_file(&mut content(number).as_slice(), request, &Control::default()).map(|id| id.to_string())
+    session.upload_file(&mut content(number).as_slice(), request, &Control::default())
 }
 
-fn download(session: &Session, id: &str) -> Vec<u8> {
+fn download(session: &Session, id: &FileId) -> Vec<u8> {
     let mut bytes = Vec::new();
     session.download_file(id, &mut bytes, &Control::default()).unwrap();
     bytes
@@ -78,7 +78,7 @@ fn assert_sound(store: &Store) {
 
 /// A store whose record file is mostly free, and the file that is left in it.
 struct Emptied {
-    kept: String,
+    kept: FileId,
     table: TableId,
 }
 
@@ -280,7 +280,7 @@ fn a_rewrite_keeps_to_its_bounds() {
         let session = store.session(Identity::user("ada"));
         let content = &content(0)[..len];
         let upload = || session.upload_file(&mut &*content, UploadFileRequest::default(), &Control::default()).unwrap();
-        let mut ids: Vec<_> = (0..FILES).map(|_| upload().to_string()).collect();
+        let mut ids: Vec<_> = (0..FILES).map(|_| upload()).collect();
         create_product(&session, 0).unwrap();
         let kept = ids.split_off(FILES - 1);
         session.delete_files(ids).unwrap();
