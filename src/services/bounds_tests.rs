@@ -93,10 +93,12 @@ fn uploads_hold_at_the_limit_and_not_above() {
     let store = TestStore::new();
     let session = store.session();
     let control = Control::default();
-    let upload = session.start_upload_session(None).unwrap().id;
+    // A session of its own for each, since no chunk may follow one that was sent with close.
     holds_at(limits::UPLOAD_CHUNKS, InvalidArgument, |index| {
+        let upload = session.start_upload_session(None).unwrap().id;
         session.append_to_upload_session(&upload.as_str().into(), index as u32, &mut std::io::empty(), true, &control)
     });
+    let upload = session.start_upload_session(None).unwrap().id;
     holds_at(limits::UPLOAD_CHUNK_BYTES, InvalidArgument, |bytes| {
         session.append_to_upload_session(
             &upload.as_str().into(),
