@@ -67,8 +67,9 @@ fn every_service_is_an_object() {
             let all: [&dyn ProductService; 2] = [transaction, transaction];
             all[0].product_api_info()?;
             (transaction as &dyn WorkItemService).query_work_items(Default::default())?;
-            (transaction as &dyn SearchService, transaction as &dyn FileService, transaction as &dyn TableService);
-            (transaction as &dyn AssetService, transaction as &dyn FeedService, transaction as &dyn TestPlanService);
+            let _: (&dyn SearchService, &dyn FileService, &dyn TableService) = (transaction, transaction, transaction);
+            let _: (&dyn AssetService, &dyn FeedService, &dyn TestPlanService) =
+                (transaction, transaction, transaction);
             (transaction as &dyn SpecificationService).specification_api_info()
         })
         .unwrap();

@@ -59,7 +59,8 @@ impl FreeSpace {
     /// last counted; `None` when they never were.
     pub(super) fn taken_and_used(&self, medium: &Medium) -> Option<(u64, u64)> {
         let counted = *self.counted();
-        let taken = medium.known_len().saturating_sub(counted.holes);
+        // What redb has added since is not counted, and mostly not written yet.
+        let taken = medium.known_len().min(counted.len).saturating_sub(counted.holes);
         counted.is_known.then_some((taken, counted.used_bytes))
     }
 

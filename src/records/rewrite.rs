@@ -35,11 +35,14 @@ pub(crate) struct Replaced {
 }
 
 impl RecordFile {
-    /// Whether more than half of what the file takes of the disk is free, by the last count, and
+    /// Whether nine sixteenths of what the file takes of the disk are free, by the last count, and
     /// what is in use is at most `used_bytes_max`: the bytes in use then.
+    ///
+    /// Not half: redb doubles a file that is full, so half of it is free right after it grew, and
+    /// each rewrite would make it grow again.
     pub(crate) fn bytes_to_rewrite(&self, used_bytes_max: u64) -> Option<u64> {
         let (taken, used) = self.free.taken_and_used(&self.medium)?;
-        let is_due = taken >= limits::RECORD_REWRITE_BYTES_MIN && used <= taken / 2 && used <= used_bytes_max;
+        let is_due = taken >= limits::RECORD_REWRITE_BYTES_MIN && used <= taken / 16 * 7 && used <= used_bytes_max;
         is_due.then_some(used)
     }
 

@@ -107,7 +107,7 @@ fn columns_count_what_the_view_sees() {
     let before = count(&session, FILTERS[0]).0;
     let failed = session.transaction(|transaction| {
         ids[10..20].iter().for_each(|id| set_duration(transaction, id, 77));
-        transaction.delete_work_items(ids[20..25].to_vec().into_iter().map(Into::into).collect())?;
+        transaction.delete_work_items(ids[20..25].iter().cloned().map(Into::into).collect())?;
         create(transaction, 400..420);
         check(transaction, true);
         assert_ne!(count(transaction, FILTERS[0]).0, before);

@@ -25,7 +25,7 @@ const TRIES: u32 = 5;
 /// How long to leave the readers alone between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Rewrites the record file when more than half of it is free; returns the bytes by which it became
+/// Rewrites the record file when more than nine sixteenths of it are free; returns the bytes by which it became
 /// smaller.
 ///
 /// Nothing is done while somebody reads, beyond the bounds, or when the disk has no room for the
@@ -87,7 +87,9 @@ impl Engine {
             return Ok(0);
         }
         let before = self.records().known_len();
-        let fresh = guarded("rewriting the record file", || self.records().rewrite(&snapshot, control))?;
+        let fresh = guarded("rewriting the record file", || self.records().rewrite(&snapshot, control));
+        // Again, since a panic on a damaged page passes by whoever writes the file.
+        let fresh = fresh.inspect_err(|_| self.records().discard_new())?;
         drop(snapshot);
         match self.replace_record_file(fresh)? {
             true => Ok(before.saturating_sub(self.records().known_len())),

@@ -45,7 +45,7 @@ impl Store {
     /// Does now what the maintenance thread does from time to time: removes files that nothing names, trims the log,
     /// makes the record file smaller.
     ///
-    /// The record file is rewritten when it takes at least 4 MiB, more than half of it is free, at most
+    /// The record file is rewritten when it takes at least 4 MiB, more than nine sixteenths of it are free, at most
     /// [`Settings::record_rewrite_bytes_max`] bytes are in use, the disk has room for twice these beside the
     /// reserve, and nobody reads at the moment. Writers wait meanwhile: 0.4 to 1.5 s of processor time for each
     /// 100 MB in use, and for as many bytes to be written and synced. So with the default bound of 64 MiB the

@@ -149,7 +149,7 @@ impl StoreOptions {
         reserve_bytes: u64;
         /// Two syncs a commit, so that the store opens in constant time after a power cut.
         quick_repair: bool;
-        /// Bytes in use up to which maintenance rewrites the record file when more than half of it is free; 0 for never.
+        /// Bytes in use up to which maintenance rewrites the record file when more than nine sixteenths of it are free; 0 for never.
         record_rewrite_bytes_max: u64;
         /// Whether a thread seals, merges and sweeps in the background.
         maintenance_thread: bool;

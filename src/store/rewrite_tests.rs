@@ -368,3 +368,19 @@ fn a_rewrite_whose_name_may_be_lost_latches_and_reads_go_on() {
         assert_sound(&store);
     }
 }
+
+/// redb doubles a file that has to grow. A rewrite that took this for free space would repeat itself
+/// with every few commits.
+#[test]
+fn a_file_that_grew_is_not_rewritten_again_and_again() {
+    let disk = SimDisk::new(1);
+    let store = open(&disk);
+    let session = store.session(Identity::user("ada"));
+    let mut ids: Vec<_> = (0..4 * FILES).map(|number| upload(&session, number).unwrap()).collect();
+    session.delete_files(ids.split_off(FILES)).unwrap();
+    assert!(maintain(&store).record_file_bytes_returned > 0);
+    for number in 0..60 {
+        create_product(&session, number).unwrap();
+        assert_eq!(maintain(&store).record_file_bytes_returned, 0, "after {number} further commits");
+    }
+}

@@ -43,7 +43,7 @@ pub const TOKEN_POSITION_BYTES: usize = 2048;
 pub const JSON_DEPTH: usize = 116;
 /// Bytes of one stored record.
 pub const RECORD_BYTES: usize = 4 * 1024 * 1024;
-/// Bytes of the record file from which on maintenance rewrites it when more than half of them is free.
+/// Bytes of the record file from which on maintenance rewrites it when more than nine sixteenths of them are free.
 /// Less is used again soon enough.
 pub const RECORD_REWRITE_BYTES_MIN: u64 = 4 * 1024 * 1024;
 /// Bytes in use up to which maintenance rewrites the record file, unless the options say otherwise: writers

@@ -87,7 +87,7 @@ fn a_utilization_starts_lives_and_ends() {
             "endTimestamp": "2024-03-01T00:19:59.999Z", "heartbeatTimestamp": "2024-03-01T00:09:59.999Z",
         })
     );
-    session.delete_assets(vec![assets[0].id.clone().unwrap().into()]).unwrap();
+    session.delete_assets(vec![assets[0].id.clone().unwrap()]).unwrap();
     assert_eq!(history(&session, json!({})).unwrap().asset_utilizations.len(), 1);
 }
 

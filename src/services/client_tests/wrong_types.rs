@@ -249,7 +249,7 @@ fn what_is_told_of_a_wrong_type_names_members_and_types_of_the_service() {
                             || path.starts_with(&format!("{member}."))
                             || path.starts_with(&format!("{member}[")) =>
                     {
-                        refused += 1
+                        refused += 1;
                     }
                     place => panic!("{name}.{member} = {value}: {place:?}, {text}"),
                 }
