@@ -80,6 +80,12 @@ pub trait Disk: Send + Sync + Debug + 'static {
     fn exists(&self, path: &str) -> io::Result<bool>;
     /// The entries of a directory, sorted by name; `NotFound` when there is no such directory.
     fn list(&self, path: &str) -> io::Result<Vec<DirEntry>>;
+    /// Lets those who may use one file use another in the same way: for a file that takes its place.
+    /// Does nothing on a disk without such rights.
+    fn copy_access(&self, from: &str, to: &str) -> io::Result<()> {
+        let _ = (from, to);
+        Ok(())
+    }
     /// Renames a file or directory, replacing a file that has the new name. Durable after `sync_dir` of both parents.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// Removes a file. Durable after `sync_dir` of its parent.

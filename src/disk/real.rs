@@ -214,6 +214,11 @@ impl Disk for RealDisk {
         Ok(entries)
     }
 
+    fn copy_access(&self, from: &str, to: &str) -> io::Result<()> {
+        let (from, to) = (self.named(from)?, self.named(to)?);
+        fs::set_permissions(&to, fs::metadata(&from)?.permissions())
+    }
+
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let (from, to) = (self.named(from)?, self.named(to)?);
         while_held(|| fs::rename(&from, &to))

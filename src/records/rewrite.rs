@@ -60,7 +60,12 @@ impl RecordFile {
     pub(crate) fn rewrite(&self, snapshot: &Snapshot, control: &Control) -> Result<Self> {
         let options = RecordFileOptions { cache_bytes: self.options.cache_bytes.min(CACHE_BYTES), ..self.options };
         let write = || {
-            Self::write_new(&self.disk, options, |_, transaction| copy(snapshot, transaction, control))?;
+            Self::write_new(&self.disk, options, |_, transaction| {
+                // Before the first row: nobody reads here what the old file keeps from him.
+                let allowed = self.disk.copy_access(NAME, NEW_NAME);
+                allowed.map_err(|error| Error::io("giving records.redb.new the rights of records.redb", error))?;
+                copy(snapshot, transaction, control)
+            })?;
             // Not with `ReadWrite`, which on Windows keeps the file from being renamed.
             let file = self.disk.open(NEW_NAME, Mode::OpenOrCreate);
             let file = file.map_err(|error| Error::io("opening records.redb.new", error))?;

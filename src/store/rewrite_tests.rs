@@ -384,3 +384,20 @@ fn a_file_that_grew_is_not_rewritten_again_and_again() {
         assert_eq!(maintain(&store).record_file_bytes_returned, 0, "after {number} further commits");
     }
 }
+
+/// Only the user of the station may read the record file, before and after.
+#[cfg(unix)]
+#[test]
+fn the_fresh_file_has_the_rights_of_the_old_one() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("records.redb");
+    let store = options().open(dir.path()).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let mut ids: Vec<_> = (0..2 * FILES).map(|number| upload(&session, number).unwrap()).collect();
+    session.delete_files(ids.split_off(1)).unwrap();
+    assert!(maintain(&store).record_file_bytes_returned > 0);
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+}
