@@ -3,7 +3,9 @@
 use crate::error::Result;
 use crate::model::assets::requests::QueryAssetsRequest;
 use crate::model::assets::utilization_requests::{AssetUtilizationHistoryItem, QueryAssetUtilizationHistoryRequest};
-use crate::model::files::requests::{FileLinqQueryRequest, GetFilesRequest, QueryFilesRequest, SearchFilesRequest};
+use crate::model::files::requests::{
+    FileLinqQueryRequest, GetFilesRequest, QueryFilesRequest, SearchFilesRequest, TotalCountRelation,
+};
 use crate::model::products::requests::QueryProductsRequest;
 use crate::model::specifications::requests::QuerySpecificationsRequest;
 use crate::model::tables::table::{ListTablesRequest, QueryTablesRequest, TableMetadata};
@@ -77,10 +79,10 @@ fn follow<T>(query_token: &mut Option<String>, items: Vec<T>, token: Option<Stri
 }
 
 /// Moves the query to the matches after this page, for queries without tokens.
-fn jump<T>(skip: &mut Option<i64>, items: Vec<T>, total: u64) -> Fetched<T> {
+fn jump<T>(skip: &mut Option<i64>, items: Vec<T>, has_more: impl FnOnce(u64) -> bool) -> Fetched<T> {
     let next = skip.unwrap_or_default().saturating_add(i64::try_from(items.len()).unwrap_or(i64::MAX));
     *skip = Some(next);
-    let has_next = !items.is_empty() && u64::try_from(next).is_ok_and(|next| next < total);
+    let has_next = !items.is_empty() && u64::try_from(next).is_ok_and(has_more);
     Ok((items, has_next))
 }
 
@@ -212,13 +214,16 @@ impl Session, Transaction {
     /// All files that match [`FileService::query_files`]. Each page looks at every file.
     pub fn matching_files(&self, query: QueryFilesRequest) -> Items<'_, FileMetadata> = |handle, _token| {
         let page = handle.query_files(query.clone())?;
-        jump(&mut query.skip, page.available_files, page.total_count)
+        jump(&mut query.skip, page.available_files, |next| next < page.total_count)
     };
 
     /// All files that [`FileService::search_files`] finds. Each page looks at every file.
     pub fn found_files(&self, query: SearchFilesRequest) -> Items<'_, FileLinqMetadata> = |handle, _token| {
+        // The count is that of the page then, and tells whether more follow.
+        query.exact_total_count = false;
         let page = handle.search_files(query.clone())?;
-        jump(&mut query.skip, page.available_files, page.total_count.value)
+        let has_more = page.total_count.relation == TotalCountRelation::AtLeast;
+        jump(&mut query.skip, page.available_files, |_| has_more)
     };
 
     /// All hits of [`SearchService::search`], best first.

@@ -52,6 +52,8 @@ fn entries(list: &str) -> Vec<String> {
 /// Requests with members of a record, from the attributes before it: name, member, and its type where it is its own.
 fn requests(attributes: &str) -> Vec<(String, String, Option<String>)> {
     let mut requests = Vec::new();
+    // An attribute inside of another is one of serde, and says nothing of types.
+    let attributes = attributes.replace("#[serde", "serde[");
     for attribute in attributes.split("#[").filter_map(|text| text.trim_end().strip_suffix(")]")) {
         let parts = attribute.split_once('(').filter(|(name, _)| ["request", "patch"].contains(name));
         let Some((name, members)) = parts.and_then(|(_, list)| list.trim().strip_suffix(')')?.split_once('(')) else {
@@ -61,7 +63,7 @@ fn requests(attributes: &str) -> Vec<(String, String, Option<String>)> {
             let member = words(&entry).next().unwrap_or_default().to_owned();
             let inner = entry.split_once('(').filter(|(before, _)| !before.contains('"')).map(|(_, inner)| inner);
             let own = inner.and_then(|inner| entries(inner.trim_end_matches(')')).into_iter().next());
-            let own = own.filter(|own| !own.starts_with('"') && own != "own");
+            let own = own.filter(|own| !own.starts_with(['"', '#']) && !own.starts_with("serde[") && own != "own");
             requests.push((name.trim().to_owned(), member, own));
         }
     }
