@@ -379,8 +379,10 @@ fn a_file_that_grew_is_not_rewritten_again_and_again() {
     let mut ids: Vec<_> = (0..4 * FILES).map(|number| upload(&session, number).unwrap()).collect();
     session.delete_files(ids.split_off(FILES)).unwrap();
     assert!(maintain(&store).record_file_bytes_returned > 0);
-    for number in 0..60 {
-        create_product(&session, number).unwrap();
+    let small = content(0);
+    for number in 0..200 {
+        let request = UploadFileRequest { name: Some(format!("small {number}")), ..Default::default() };
+        session.upload_file(&mut small.get(..32 * 1024).unwrap(), request, &Control::default()).unwrap();
         assert_eq!(maintain(&store).record_file_bytes_returned, 0, "after {number} further commits");
     }
 }

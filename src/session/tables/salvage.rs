@@ -128,6 +128,13 @@ impl TableSalvage<'_> {
         (self.lost)(LostRows { table, ordinals, file, reason });
     }
 
+    /// Tells rows as lost that no entry holds or names; nothing if the range is empty.
+    fn lose_unnamed(&mut self, id: &str, ordinals: Range<u64>) {
+        if !ordinals.is_empty() {
+            self.lose(id, ordinals, "records.redb", "the entry that holds or names them is lost");
+        }
+    }
+
     fn table(&mut self, key: RecordKey) -> Result<SalvagedRows> {
         let id = key.to_id(TableMetadata::KIND.id);
         let full_key = record_key(TableMetadata::KIND, key);
@@ -157,25 +164,33 @@ impl TableSalvage<'_> {
             payload.and_then(|payload| table.set_state(payload)).is_ok()
         });
         pieces.sort_by_key(|piece| piece.first);
+        // A proven entry wins against each unproven one, wherever that one sorts.
+        let proven = ordinals_of(pieces.iter().filter(|piece| !self.unproven.contains(&piece.key)));
         let mut done = SalvagedRows::default();
         let mut buffer = TableState { merge_due: true, ..TableState::default() };
-        // The ordinal up to which the pieces of the source were looked at.
-        let mut reached = 0;
+        // The ordinal up to which rows are taken over or told as lost, and the one up to which any
+        // entry names rows.
+        let (mut reached, mut named) = (0, 0);
         for piece in pieces {
             self.control.check()?;
             let end = piece.first.saturating_add(piece.rows);
+            let is_unproven = self.unproven.contains(&piece.key);
+            if is_unproven && is_covered(&proven, piece.first..end) {
+                // Not a loss: the rows at this place are those of the proven entry.
+                changes.push(Change::Delete { space: piece.space(), key: piece.key });
+                continue;
+            }
+            named = named.max(end);
             if piece.first < reached {
                 // Two pieces cannot have the same rows: one of the two says so wrongly.
                 self.lose(&id, reached.min(end)..end, "records.redb", "its place in the table is another's");
                 changes.push(Change::Delete { space: piece.space(), key: piece.key });
                 continue;
             }
-            if piece.first > reached {
-                self.lose(&id, reached..piece.first, "records.redb", "the entry that holds or names them is lost");
-            }
-            reached = end;
             match piece.what {
                 What::Batch(bytes) => {
+                    self.lose_unnamed(&id, reached..piece.first);
+                    reached = end;
                     changes.push(Change::Delete { space: Space::TableBuffer, key: piece.key });
                     if decode_batch(&schema, &bytes).is_err() {
                         let reason = "the buffered append does not have the columns of its table";
@@ -190,9 +205,15 @@ impl TableSalvage<'_> {
                 }
                 What::Segment(meta) => {
                     let file = format!("{}/{}", directory(&id), data_name(meta.id));
-                    let is_unproven = self.unproven.contains(&piece.key);
                     changes.push(Change::Delete { space: Space::Segments, key: piece.key });
                     let (taken, lost) = self.segment(&id, &schema, *meta, done.rows, is_unproven)?;
+                    if is_unproven && taken.is_none() {
+                        // Only its files could have shown that the entry says the truth, so
+                        // another entry may still have the place.
+                        continue;
+                    }
+                    self.lose_unnamed(&id, reached..piece.first);
+                    reached = end;
                     for ordinals in lost {
                         self.lose(&id, ordinals, &file, "its bytes are not what was written");
                     }
@@ -206,10 +227,8 @@ impl TableSalvage<'_> {
                 }
             }
         }
-        let expected = table.row_count.unwrap_or_default().unsigned_abs();
-        if is_state_known && expected > reached {
-            self.lose(&id, reached..expected, "records.redb", "the entry that holds or names them is lost");
-        }
+        let counted = table.row_count.unwrap_or_default().unsigned_abs();
+        self.lose_unnamed(&id, reached..if is_state_known { counted } else { named });
         if !is_state_known {
             // What is not known of it is that it was closed, so it is open.
             (table.rows_modified_at, table.supports_append) = (None, Some(true));
@@ -407,6 +426,26 @@ impl Piece {
             What::Batch(_) => Space::TableBuffer,
         }
     }
+}
+
+/// The ordinals of pieces in the order of their first rows, as ranges that neither overlap nor
+/// touch.
+fn ordinals_of<'p>(pieces: impl Iterator<Item = &'p Piece>) -> Vec<Range<u64>> {
+    let mut ranges: Vec<Range<u64>> = Vec::new();
+    for piece in pieces {
+        let end = piece.first.saturating_add(piece.rows);
+        match ranges.last_mut() {
+            Some(last) if piece.first <= last.end => last.end = last.end.max(end),
+            _ => ranges.push(piece.first..end),
+        }
+    }
+    ranges
+}
+
+/// Whether a range has an ordinal in common with one of `ranges`, which are in order.
+fn is_covered(ranges: &[Range<u64>], range: Range<u64>) -> bool {
+    let at = ranges.partition_point(|other| other.end <= range.start);
+    ranges.get(at).is_some_and(|other| other.start < range.end)
 }
 
 /// The ordinals of all rows of a segment.

@@ -3,6 +3,7 @@
 
 mod damage;
 mod earlier;
+mod segments;
 mod truth;
 
 #[path = "../../../tests/fixtures/station.rs"]

@@ -1,0 +1,127 @@
+//! Entries of a manifest that are not proven, beside entries that are.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{options, request};
+use crate::Identity;
+use crate::columnar::SegmentMeta;
+use crate::disk::{MemoryDisk, SharedDisk, copy_file};
+use crate::model::Resource as _;
+use crate::model::tables::table::TableMetadata;
+use crate::records::{Change, RecordFile, RecordFileOptions, Source, Space, envelope};
+use crate::session::tables::{TableSalvage, directory};
+use crate::tables::TableService as _;
+use crate::value::Control;
+
+/// Rows of each of the two segments.
+const ROWS: u64 = 1_000;
+
+/// A closed store whose one table has two segments.
+fn two_segments() -> Arc<MemoryDisk> {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = options().open_on(disk.clone()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let columns =
+        serde_json::json!({ "columns": [{ "name": "t", "dataType": "INT64", "columnType": "INDEX" }] });
+    let table = session.create_table(request(columns)).unwrap();
+    for segment in 0..2 {
+        let first = segment * ROWS as i64;
+        let values = arrow::array::Int64Array::from_iter_values(first..first + ROWS as i64);
+        let batch = arrow::array::RecordBatch::try_from_iter([("t", Arc::new(values) as _)]).unwrap();
+        session.append_batches(&table, &mut std::iter::once(Ok(batch)), None).unwrap();
+    }
+    drop(session);
+    store.close().unwrap();
+    disk
+}
+
+/// A copy of the record file alone, on a disk of its own.
+fn records_of(disk: &Arc<MemoryDisk>) -> (SharedDisk, RecordFile) {
+    let into: SharedDisk = Arc::new(MemoryDisk::new());
+    copy_file(&**disk, &*into, "records.redb", |_| Ok(())).unwrap();
+    let options = RecordFileOptions { cache_bytes: 1 << 20, quick_repair: false };
+    let records = RecordFile::open(&into, options).unwrap();
+    (into, records)
+}
+
+/// The keys and entries of the manifest.
+fn manifest(records: &RecordFile) -> Vec<(Vec<u8>, SegmentMeta)> {
+    let snapshot = records.snapshot(0).unwrap();
+    let mut cursor = Source::Snapshot(&snapshot).cursor(Space::Segments, &[], None).unwrap();
+    let mut found = Vec::new();
+    while let Some((key, row)) = cursor.next().unwrap() {
+        let meta = envelope::from_row(&key, &row).unwrap();
+        found.push((key, meta));
+    }
+    found
+}
+
+/// Takes over the table of `disk` after an entry was added that names `named` and has no files.
+/// `unproven` says which of the two true entries are unproven beside it. Returns the row count and
+/// what is told as lost.
+fn with_false_entry(
+    disk: &Arc<MemoryDisk>,
+    named: Range<u64>,
+    unproven: &[usize],
+) -> (u64, Vec<Range<u64>>) {
+    let from: SharedDisk = disk.clone();
+    let (into, records) = records_of(disk);
+    let entries = manifest(&records);
+    assert_eq!(entries.iter().map(|(_, meta)| meta.row_count).collect::<Vec<_>>(), [ROWS, ROWS]);
+    let kind = TableMetadata::KIND.id;
+    let table = entries[0].0[..kind.key_len()].to_vec();
+    let row_count = named.end - named.start;
+    let meta = SegmentMeta { id: 0, first_ordinal: named.start, row_count, ..entries[0].1.clone() };
+    // Before the true ones, so that it comes first of those with the same first row.
+    let key = [table, 0_u64.to_be_bytes().to_vec()].concat();
+    let value = envelope::to_row(&key, &meta).unwrap();
+    records.write(|turn| turn.apply([Change::Put { space: Space::Segments, key: key.clone(), value }])).unwrap();
+    let unproven: BTreeSet<_> = unproven.iter().map(|at| entries[*at].0.clone()).chain([key]).collect();
+    let mut lost = Vec::new();
+    let mut salvage = TableSalvage {
+        from: &from,
+        into: &into,
+        records: &records,
+        unproven: &unproven,
+        next_segment: 100,
+        control: &Control::default(),
+        lost: &mut |rows| lost.push(rows.ordinals),
+    };
+    let rows = salvage.run().unwrap().rows;
+    let kept: u64 = manifest(&records).iter().map(|(_, meta)| meta.row_count).sum();
+    assert_eq!(rows, kept);
+    (rows, lost)
+}
+
+#[test]
+fn an_unproven_entry_does_not_take_the_place_of_proven_rows() {
+    let disk = two_segments();
+    for named in [0..ROWS + 500, 0..5, ROWS..ROWS + 1, ROWS - 1..ROWS, 0..10 * ROWS] {
+        assert_eq!(with_false_entry(&disk, named.clone(), &[]), (2 * ROWS, vec![]), "{named:?} is named");
+    }
+}
+
+#[test]
+fn of_unproven_entries_the_one_whose_files_are_there_has_the_place() {
+    let disk = two_segments();
+    for unproven in [&[0][..], &[1], &[0, 1]] {
+        for named in [0..ROWS + 500, 0..5, ROWS..ROWS + 1, 0..2 * ROWS] {
+            let found = with_false_entry(&disk, named.clone(), unproven);
+            assert_eq!(found, (2 * ROWS, vec![]), "{named:?} is named, {unproven:?} are unproven");
+        }
+    }
+}
+
+#[test]
+fn the_rows_that_only_a_false_entry_names_are_told_as_lost_once() {
+    let disk = two_segments();
+    let entries = manifest(&records_of(&disk).1);
+    let id = TableMetadata::KIND.id;
+    let table = crate::value::RecordKey::from_bytes(id, &entries[1].0[..id.key_len()]).unwrap().to_id(id);
+    // The files of the second segment are gone, and its entry is not proven.
+    let path = format!("{}/{}", directory(&table), crate::columnar::data_name(entries[1].1.id));
+    crate::disk::Disk::remove_file(&*disk, &path).unwrap();
+    assert_eq!(with_false_entry(&disk, ROWS..2 * ROWS, &[1]), (ROWS, vec![ROWS..2 * ROWS]));
+}
