@@ -9,8 +9,7 @@ use super::error::from_redb;
 use super::free_space::FreeSpace;
 use super::medium::Medium;
 use super::space::Table;
-use super::turn::{Finished, WriteTable};
-use super::{Change, Snapshot, Space, Turn, bookkeeping};
+use super::{Change, Finished, Snapshot, Space, Turn, WriteTransaction, bookkeeping};
 use crate::disk::{DiskFile, FileId, Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::{drop_guarded, guarded};
@@ -43,41 +42,6 @@ pub(crate) struct RecordFile {
     lost: Option<Error>,
     /// Whether redb knows of no commit that failed, although the medium has failed.
     pub(super) is_read_only: bool,
-}
-
-/// An open write transaction, whose writes stay in memory once one of them has failed. Dropped
-/// without a commit, it is aborted.
-///
-/// redb may panic on damaged pages while it aborts, also while another panic of it unwinds. Neither
-/// goes further.
-pub(crate) struct WriteTransaction {
-    /// There until it is committed or dropped.
-    transaction: Option<redb::WriteTransaction>,
-    medium: Arc<Medium>,
-    free: Arc<FreeSpace>,
-}
-
-impl WriteTransaction {
-    pub(super) fn open_table(&self, table: Table) -> Result<WriteTable<'_>> {
-        let opened = self.transaction.as_ref().ok_or_else(ended)?.open_table(table.definition());
-        opened.map_err(|error| from_redb("open a table for writing", error))
-    }
-
-    /// Refuses once a write has failed, of which redb is told nothing.
-    pub(super) fn check(&self) -> Result<()> {
-        self.medium.check()
-    }
-
-    /// Tells that values of so many bytes were removed or replaced.
-    pub(super) fn removed(&self, bytes: u64) {
-        self.free.removed(bytes);
-    }
-}
-
-impl Drop for WriteTransaction {
-    fn drop(&mut self) {
-        let _ = drop_guarded("aborting a write", self.transaction.take());
-    }
 }
 
 impl RecordFile {
@@ -113,7 +77,7 @@ impl RecordFile {
             transaction.open_table(table)?;
         }
         let finished = fill(&record_file, &transaction)?;
-        Self::commit(transaction, finished)?;
+        transaction.commit(finished)?;
         drop(record_file);
         // redb does not tell when closing failed.
         medium.check()
@@ -246,10 +210,14 @@ impl RecordFile {
     /// # Errors
     /// `Latched` after a failed write.
     pub(crate) fn begin(&self) -> Result<WriteTransaction> {
+        self.begin_with(self.options.quick_repair)
+    }
+
+    fn begin_with(&self, quick_repair: bool) -> Result<WriteTransaction> {
         self.check_writable()?;
         let mut transaction = self.database()?.begin_write().map_err(|error| from_redb("begin a write", error))?;
-        transaction.set_quick_repair(self.options.quick_repair);
-        Ok(WriteTransaction { transaction: Some(transaction), medium: self.medium.clone(), free: self.free.clone() })
+        transaction.set_quick_repair(quick_repair);
+        Ok(WriteTransaction::new(transaction, &self.medium, &self.free))
     }
 
     /// Bytes that commits can write without taking more of the disk. Of pages that were freed
@@ -268,7 +236,7 @@ impl RecordFile {
     /// `free_bytes` that the disk has left.
     ///
     /// # Errors
-    /// As [`Self::begin`] and [`Self::commit`].
+    /// As [`Self::begin`] and [`WriteTransaction::commit`].
     pub(crate) fn count_free_bytes(&self, free_bytes: u64) -> Result<()> {
         // Nothing was begun: whoever needs room is refused.
         let Ok(len) = self.medium.file().len() else { return Ok(()) };
@@ -276,11 +244,7 @@ impl RecordFile {
         if free_bytes < FreeSpace::count_bytes(len) {
             return Ok(());
         }
-        let mut transaction = self.begin()?;
-        if let Some(transaction) = &mut transaction.transaction {
-            transaction.set_quick_repair(true);
-        }
-        Self::commit(transaction, Finished::nothing())?;
+        self.begin_with(true)?.commit(Finished::nothing_left())?;
         self.free.count(&self.medium);
         Ok(())
     }
@@ -296,18 +260,6 @@ impl RecordFile {
         })
     }
 
-    /// Makes a write transaction durable, whose turn is finished.
-    ///
-    /// # Errors
-    /// What failed. Whether the commit is there is then only known after a reopen.
-    pub(crate) fn commit(mut transaction: WriteTransaction, _finished: Finished) -> Result<()> {
-        transaction.medium.check()?;
-        let written = transaction.transaction.take().ok_or_else(ended)?;
-        written.commit().map_err(|error| from_redb("commit", error))?;
-        // redb was told of no failure.
-        transaction.medium.check()
-    }
-
     /// Runs `f` in a write transaction of its own and commits it.
     pub(crate) fn write<T>(&self, f: impl FnOnce(&mut Turn<'_>) -> Result<T>) -> Result<T> {
         let transaction = self.begin()?;
@@ -315,7 +267,7 @@ impl RecordFile {
             let mut turn = Turn::open(&transaction, Arc::new(self.snapshot(0)?));
             (f(&mut turn)?, turn.finish()?)
         };
-        Self::commit(transaction, finished)?;
+        transaction.commit(finished)?;
         Ok(value)
     }
 
@@ -390,10 +342,6 @@ impl Drop for RecordFile {
     fn drop(&mut self) {
         self.close();
     }
-}
-
-fn ended() -> Error {
-    Error::conflict("the write transaction has ended")
 }
 
 fn open_database(medium: Arc<Medium>, options: RecordFileOptions) -> Result<Database> {

@@ -23,17 +23,20 @@ pub(crate) mod salvage;
 mod snapshot;
 mod space;
 mod sums;
+mod transaction;
 mod turn;
+mod write_tables;
 
 pub(crate) use change::Change;
 pub(crate) use cursor::Cursor;
 pub(crate) use entries::Entries;
-pub(crate) use file::{RecordFile, RecordFileOptions, WriteTransaction};
+pub(crate) use file::{RecordFile, RecordFileOptions};
 pub(crate) use rewrite::Replaced;
 pub(crate) use snapshot::Snapshot;
 pub(crate) use space::Space;
 pub(crate) use sums::{Collection, KEY as SUMS_KEY, Sum, Sums};
-pub(crate) use turn::{Finished, Turn};
+pub(crate) use transaction::{Finished, WriteTransaction};
+pub(crate) use turn::Turn;
 
 use crate::error::Result;
 

@@ -4,8 +4,9 @@
 //! it writes anyway, and what has gathered there moves to the log together. What must hold: a row stands in one of the
 //! two places, and the newest rows are newer than all rows of the log.
 
+use super::Space;
 use super::space::RECENT_LOG;
-use super::{Space, Turn};
+use super::write_tables::WriteTables;
 use crate::error::Result;
 
 /// Bytes that the newest rows may take, so that they fit a page with their neighbours.
@@ -22,30 +23,30 @@ pub(super) struct RecentLog {
 
 impl RecentLog {
     /// Adds the row of a commit.
-    pub(super) fn put(&mut self, turn: &mut Turn<'_>, key: &[u8], value: &[u8]) -> Result<()> {
+    pub(super) fn put(&mut self, tables: &mut WriteTables<'_>, key: &[u8], value: &[u8]) -> Result<()> {
         if !self.is_full {
             let bytes = match self.bytes {
                 Some(bytes) => bytes,
-                None => rows(turn)?.iter().map(|(key, value)| key.len() + value.len()).sum(),
+                None => rows(tables)?.iter().map(|(key, value)| key.len() + value.len()).sum(),
             };
             let grown = bytes + key.len() + value.len();
             if grown <= BYTES {
                 self.bytes = Some(grown);
-                return turn.insert(Space::Log, RECENT_LOG, key, value);
+                return tables.insert(Space::Log, RECENT_LOG, key, value);
             }
-            for (key, value) in rows(turn)? {
-                turn.remove(Space::Log, RECENT_LOG, &key)?;
-                turn.insert(Space::Log, Space::Log.place(), &key, &value)?;
+            for (key, value) in rows(tables)? {
+                tables.remove(Space::Log, RECENT_LOG, &key)?;
+                tables.insert(Space::Log, Space::Log.place(), &key, &value)?;
             }
             self.is_full = true;
         }
-        turn.insert(Space::Log, Space::Log.place(), key, value)
+        tables.insert(Space::Log, Space::Log.place(), key, value)
     }
 
     /// Removes a row.
-    pub(super) fn delete(&mut self, turn: &mut Turn<'_>, key: &[u8]) -> Result<()> {
-        if !turn.remove(Space::Log, Space::Log.place(), key)? {
-            turn.remove(Space::Log, RECENT_LOG, key)?;
+    pub(super) fn delete(&mut self, tables: &mut WriteTables<'_>, key: &[u8]) -> Result<()> {
+        if !tables.remove(Space::Log, Space::Log.place(), key)? {
+            tables.remove(Space::Log, RECENT_LOG, key)?;
             self.bytes = None;
         }
         Ok(())
@@ -53,8 +54,8 @@ impl RecentLog {
 }
 
 /// The newest rows.
-fn rows(turn: &Turn<'_>) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-    let mut part = turn.part(RECENT_LOG, &[], None)?;
+fn rows(tables: &WriteTables<'_>) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    let mut part = tables.part(RECENT_LOG, &[], None)?;
     let mut rows = Vec::new();
     while let Ok(row) = part.visit(false, |key, value| (key.to_vec(), value.to_vec()))? {
         rows.push(row);

@@ -14,8 +14,7 @@ use redb::ReadableTableMetadata;
 use super::error::from_redb;
 use super::file::{NAME, NEW_NAME};
 use super::space::{Table, space_of};
-use super::turn::Finished;
-use super::{RecordFile, RecordFileOptions, Snapshot, Sums, WriteTransaction};
+use super::{Finished, RecordFile, RecordFileOptions, Snapshot, Sums, WriteTransaction};
 use crate::disk::Mode;
 use crate::error::{Error, Result};
 use crate::value::{Control, limits};
@@ -172,7 +171,7 @@ fn copy(snapshot: &Snapshot, transaction: &WriteTransaction, control: &Control) 
         }
     }
     match snapshot.sums()? {
-        Some(written) if written == sums => Ok(Finished::nothing()),
+        Some(written) if written == sums => Ok(Finished::nothing_left()),
         _ => Err(differs("a collection")),
     }
 }

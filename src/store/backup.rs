@@ -10,11 +10,11 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::findings::{Finding, RECORD_FILE, VerifyReport};
 use super::named::{self, NamedFile};
 use super::open::Store;
 use super::scrub;
 use super::scrub_indexes::index_entries;
-use super::verify::{Finding, VerifyReport};
 use super::{format, lock};
 use crate::blobs;
 use crate::columnar::{DATA_SUFFIX, SUMMARY_SUFFIX};
@@ -25,7 +25,6 @@ use crate::session::FILLING_KEY;
 use crate::session::{Engine, Fillings, guarded};
 use crate::value::{Control, limits};
 
-pub(super) const MARKER: &str = "BACKUP-INCOMPLETE";
 /// The directories whose files a backup takes along; the text index is rebuilt instead.
 pub(super) const DIRECTORIES: [&str; 2] = ["tables", "files"];
 
@@ -140,7 +139,7 @@ impl Store {
             remove_unnamed(&**target, &named)?;
         }
         format::write(target, engine.seed)?;
-        target.remove_file(MARKER).map_err(failed("removing the marker of the backup"))?;
+        target.remove_file(format::INCOMPLETE).map_err(failed("removing the marker of the backup"))?;
         target.sync_dir("").map_err(failed("syncing the backup"))?;
         Ok(report)
     }
@@ -158,7 +157,7 @@ impl Store {
 
 fn compact(engine: &mut Engine) -> Result<CompactReport> {
     let len = |disk: &dyn Disk| {
-        let file = disk.open("records.redb", Mode::Read).map_err(failed("opening records.redb"))?;
+        let file = disk.open(RECORD_FILE, Mode::Read).map_err(failed("opening records.redb"))?;
         file.len().map_err(failed("reading the length of records.redb"))
     };
     let bytes_before = len(&*engine.disk)?;
@@ -195,7 +194,7 @@ fn incomplete(lacking: &VerifyReport, outcome: &str) -> Error {
 fn hold_target(target: &SharedDisk, seed: u64) -> Result<(Option<Box<dyn DiskFile>>, bool)> {
     let attempt = failed("preparing the target of the backup");
     // What an interrupted backup left has no FORMAT, and its files are compared byte by byte.
-    let is_marked = target.exists(MARKER).map_err(&attempt)?;
+    let is_marked = target.exists(format::INCOMPLETE).map_err(&attempt)?;
     let is_store = !is_marked && format::probe(target)? == format::Found::Store;
     let lock = match target.exists(lock::NAME).map_err(&attempt)? {
         true => Some(lock::acquire(target, false)?),
@@ -217,14 +216,14 @@ fn hold_target(target: &SharedDisk, seed: u64) -> Result<(Option<Box<dyn DiskFil
 /// Marks the target as incomplete; answers whether it was whole (or empty), so that what lies in it is durable.
 pub(super) fn prepare_target(target: &SharedDisk) -> Result<bool> {
     let attempt = failed("preparing the target of the backup");
-    let marked = target.exists(MARKER).map_err(&attempt)?;
+    let marked = target.exists(format::INCOMPLETE).map_err(&attempt)?;
     if !marked {
         format::probe(target)?;
-        let marker = target.open(MARKER, Mode::CreateNew).map_err(&attempt)?;
+        let marker = target.open(format::INCOMPLETE, Mode::CreateNew).map_err(&attempt)?;
         marker.sync_all().map_err(&attempt)?;
         target.sync_dir("").map_err(&attempt)?;
     }
-    for name in [format::NAME, "records.redb"] {
+    for name in [format::NAME, RECORD_FILE] {
         if target.exists(name).map_err(&attempt)? {
             target.remove_file(name).map_err(&attempt)?;
         }

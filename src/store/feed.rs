@@ -1,6 +1,6 @@
 //! The change feed as the host of a store reads it.
 
-use super::maintain::MAINTENANCE_USER;
+use super::maintenance::MAINTENANCE_USER;
 use super::open::Store;
 use crate::error::Result;
 use crate::session::{Caller, ChangeStream, Identity, Position, Session, Subscriber, SubscriberRef};

@@ -8,6 +8,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::value::stored::Format;
 
 pub(super) const NAME: &str = "FORMAT";
+/// A file that stands in the copy of a store until the copy is whole.
+pub(super) const INCOMPLETE: &str = "BACKUP-INCOMPLETE";
 const NEW_NAME: &str = "FORMAT.new";
 const MAGIC: &str = "stationdb";
 
@@ -39,7 +41,7 @@ pub(super) fn probe(disk: &SharedDisk) -> Result<Found> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Found::Empty),
         Err(error) => return Err(Error::io("listing the store directory", error)),
     };
-    if entries.iter().any(|entry| entry.name == super::backup::MARKER) {
+    if entries.iter().any(|entry| entry.name == INCOMPLETE) {
         return Err(Error::new(
             ErrorKind::NotAStore,
             "the directory holds a backup that was cut short; back up to it again, or choose another directory",

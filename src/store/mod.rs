@@ -2,9 +2,11 @@
 
 mod backup;
 mod feed;
+mod findings;
 mod format;
 mod lock;
 mod maintain;
+mod maintenance;
 mod named;
 mod open;
 mod restore;
@@ -14,10 +16,11 @@ mod scrub_indexes;
 mod verify;
 
 pub use backup::{BackupReport, CompactReport};
-pub use maintain::MaintenanceReport;
+pub use findings::{Finding, VerifyReport};
+pub use maintenance::MaintenanceReport;
 pub use open::{Store, StoreOptions};
 pub use salvage::{Lost, SalvageReport};
-pub use verify::{Finding, VerifyLevel, VerifyReport};
+pub use verify::VerifyLevel;
 
 #[cfg(test)]
 mod backup_tests;

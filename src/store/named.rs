@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::io;
 
-use super::verify::{RESTORE, VerifyReport};
+use super::findings::{RESTORE, VerifyReport};
 use crate::disk::{Disk, parent};
 use crate::error::{Error, Result};
 use crate::records::Snapshot;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::format::{self, Found};
 use super::lock;
-use super::maintain::{MAINTENANCE_USER, MaintenanceThread};
+use super::maintenance::{MAINTENANCE_USER, MaintenanceThread};
 use crate::disk::{RealDisk, SharedDisk};
 use crate::error::{Error, Result};
 use crate::model::VendorPrefix;
@@ -48,7 +48,7 @@ impl Drop for Inner {
         if self.engine.check_place().is_err() {
             return;
         }
-        let session = Session::new(self.engine.clone(), Identity::user(super::maintain::MAINTENANCE_USER));
+        let session = Session::new(self.engine.clone(), Identity::user(MAINTENANCE_USER));
         let _ = guarded("closing", || self.engine.search.save(&session));
     }
 }

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::backup::{BackupReport, DIRECTORIES, MARKER, copy_files, copy_one, failed, prepare_target};
+use super::backup::{BackupReport, DIRECTORIES, copy_files, copy_one, failed, prepare_target};
 use super::open::{Store, StoreOptions};
 use super::{format, lock};
 use crate::disk::{RealDisk, SharedDisk, walk};
@@ -55,7 +55,7 @@ pub(super) fn restore_to(source: &SharedDisk, target: &SharedDisk, control: &Con
     check_source(source)?;
     let attempt = failed("restoring");
     let entries = target.list("").map_err(&attempt)?;
-    if !entries.is_empty() && entries.iter().all(|entry| entry.name != MARKER) {
+    if !entries.is_empty() && entries.iter().all(|entry| entry.name != format::INCOMPLETE) {
         return Err(Error::new(ErrorKind::NotAStore, "the target is not empty; choose another"));
     }
     // Held to the end, so that nobody writes what is being copied.
@@ -71,7 +71,7 @@ pub(super) fn restore_to(source: &SharedDisk, target: &SharedDisk, control: &Con
     // verification below, as what goes away meanwhile is.
     copy_files(&**source, &**target, files, false, control, &mut report)?;
     format::copy(source, target)?;
-    target.remove_file(MARKER).map_err(failed("removing the marker of the restore"))?;
+    target.remove_file(format::INCOMPLETE).map_err(failed("removing the marker of the restore"))?;
     target.sync_dir("").map_err(failed("syncing the restored store"))?;
 
     // Nothing expires here: how long upload sessions wait is the business of who opens the store later.

@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::findings::{REBUILD, RECORD_FILE, RESTORE, VerifyReport, is_damage, kind_name};
 use super::scrub_indexes;
-use super::verify::{REBUILD, RECORD_FILE, RESTORE, VerifyReport};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::model::resource::registry;
 use crate::records::{Collection, Snapshot, Source, Space, Sum, Sums, envelope};
 use crate::session::{Fillings, guarded};
@@ -87,16 +87,6 @@ fn difference(found: Sum, written: Sum) -> String {
     } else {
         format!("{} entries were found where {} were written", found.entries, written.entries)
     }
-}
-
-/// Whether an error is about bytes, so that the scrub tells it and goes on.
-pub(super) fn is_damage(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io)
-}
-
-/// The name of a kind in findings.
-pub(super) fn kind_name(code: u8) -> String {
-    registry::by_code(code).map_or_else(|| format!("unknown kind {code}"), |known| known.kind.name.to_owned())
 }
 
 fn name(collection: Collection) -> String {

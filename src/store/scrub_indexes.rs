@@ -5,8 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::scrub::{is_damage, kind_name};
-use super::verify::{REBUILD, RECORD_FILE, RESTORE, VerifyReport};
+use super::findings::{REBUILD, RECORD_FILE, RESTORE, VerifyReport, is_damage, kind_name};
 use crate::error::{Error, Result};
 use crate::model::resource::registry::{self, Registered};
 use crate::records::{Source, Space, Sum, envelope};

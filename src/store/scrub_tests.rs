@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use redb::{ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 
+use super::findings::VerifyReport;
 use super::open::{Store, StoreOptions};
-use super::verify::{VerifyLevel, VerifyReport};
+use super::verify::VerifyLevel;
 use crate::disk::{MemoryDisk, Mode, SharedDisk, copy_file, parent, walk};
 use crate::files::*;
 use crate::model::tables::data::column;

@@ -1,12 +1,11 @@
 //! Looking for damage: what is on disk against what the records say.
 
-use serde::Serialize;
-
+use super::findings::{RECORD_FILE, RESTORE, VerifyReport, is_damage};
 use super::open::Store;
 use super::{format, scrub};
 use crate::error::{ErrorKind, Result};
 use crate::session::guarded;
-use crate::value::{Control, limits};
+use crate::value::Control;
 
 /// How deep to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,76 +17,10 @@ pub enum VerifyLevel {
     Checksums,
 }
 
-/// One damage that was found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Finding {
-    /// The file.
-    pub file: String,
-    /// The key or byte range in it.
-    pub place: String,
-    /// What is wrong.
-    pub problem: String,
-    /// What to do.
-    pub action: String,
-}
-
-/// What a verification saw.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct VerifyReport {
-    /// Everything that is wrong, up to a thousand findings; empty for a sound store.
-    pub findings: Vec<Finding>,
-    /// Findings beyond those.
-    pub findings_left_out: u64,
-    /// Records that were checked.
-    pub records: u64,
-    /// Index entries that were checked.
-    pub index_entries: u64,
-    /// Entries of the change log that were checked.
-    pub log_entries: u64,
-    /// Number of the format in `FORMAT`.
-    pub format: u32,
-    /// Records that builds of an older format wrote, and that are read as such.
-    pub older_records: u64,
-    /// Indexes that came with the format and that maintenance is still filling, as `index 6 of file`.
-    /// Queries do not use them until they are complete.
-    pub incomplete_indexes: Vec<String>,
-    /// Files that were checked.
-    pub files: u64,
-    /// Bytes of those files.
-    pub file_bytes: u64,
-}
-
-impl VerifyReport {
-    /// Whether nothing is wrong.
-    #[must_use]
-    pub fn is_sound(&self) -> bool {
-        self.findings.is_empty()
-    }
-
-    pub(crate) fn find(&mut self, file: &str, place: impl Into<String>, problem: impl Into<String>, action: &str) {
-        if self.findings.len() >= limits::FINDINGS {
-            self.findings_left_out += 1;
-            return;
-        }
-        self.findings.push(Finding {
-            file: file.to_owned(),
-            place: place.into(),
-            problem: problem.into(),
-            action: action.to_owned(),
-        });
-    }
-}
-
-pub(super) const RECORD_FILE: &str = "records.redb";
-pub(super) const RESTORE: &str = "restore the store, or this record, from a backup";
 const MENDED: &str = "nothing, when the rest of the report is sound; else restore the store from a backup";
 const REOPEN: &str = "close the store and open it: nothing is lost, the text index is built again from the records";
 const LOST: &str = "close the store; open it where its files are now, or restore it from a backup";
 const GIVEN_UP: &str = "nothing is lost: the text index was given up; the next search, `maintain` or opening builds it again from the records";
-pub(super) const REBUILD: &str = "back the store up and restore the copy, which rebuilds its indexes";
 
 impl Store {
     /// Looks for damage while readers and writers go on: in one snapshot, up to `level`.
@@ -117,7 +50,7 @@ impl Store {
         }
         let checked = guarded("reading FORMAT", || format::check_seed(&self.engine().disk, self.engine().seed));
         if let Err(error) = checked {
-            if !scrub::is_damage(&error) {
+            if !is_damage(&error) {
                 return Err(error);
             }
             report.find(format::NAME, "the whole file", error.message(), RESTORE);
@@ -125,13 +58,13 @@ impl Store {
         match format::number(&self.engine().disk) {
             Ok(number) => report.format = number,
             // What is wrong with it was found above.
-            Err(error) if scrub::is_damage(&error) => {}
+            Err(error) if is_damage(&error) => {}
             Err(error) => return Err(error),
         }
         if level >= VerifyLevel::Checksums {
             // The scrub tells damage itself and goes on; what redb panics on where nothing looked for it ends the scrub alone.
             match guarded("scrubbing the records", || scrub::scrub(&self.engine().snapshot(), control, &mut report)) {
-                Err(error) if scrub::is_damage(&error) => {
+                Err(error) if is_damage(&error) => {
                     report.find(RECORD_FILE, "the pages of the records", error.message(), RESTORE);
                 }
                 scrubbed => scrubbed?,
@@ -145,7 +78,7 @@ impl Store {
                 report.files += files;
                 report.file_bytes += bytes;
             }
-            Err(error) if scrub::is_damage(&error) => {
+            Err(error) if is_damage(&error) => {
                 report.find(RECORD_FILE, "the records of files", error.message(), RESTORE);
             }
             Err(error) => return Err(error),
@@ -156,7 +89,7 @@ impl Store {
                 report.files += files;
                 report.file_bytes += bytes;
             }
-            Err(error) if scrub::is_damage(&error) => {
+            Err(error) if is_damage(&error) => {
                 report.find(RECORD_FILE, "the manifests of tables", error.message(), RESTORE);
             }
             Err(error) => return Err(error),
@@ -173,7 +106,7 @@ impl Store {
                 report.files += files;
                 report.file_bytes += bytes;
             }
-            Err(error) if scrub::is_damage(&error) => {
+            Err(error) if is_damage(&error) => {
                 report.find(RECORD_FILE, "the checkpoint of the text index", error.message(), RESTORE);
             }
             Err(error) => return Err(error),
@@ -188,7 +121,7 @@ impl Store {
                 crate::session::outbox::verify::compare(self.engine(), control, found)
             });
             match compared {
-                Err(error) if scrub::is_damage(&error) => {
+                Err(error) if is_damage(&error) => {
                     report.find(RECORD_FILE, "the records of the text index", error.message(), RESTORE);
                 }
                 compared => compared?,
@@ -207,7 +140,7 @@ impl Store {
         let engine = self.engine_mut()?;
         let checked = guarded("verifying the pages", || engine.check_pages());
         let mut report = match &checked {
-            Err(error) if !scrub::is_damage(error) => return Err(error.clone()),
+            Err(error) if !is_damage(error) => return Err(error.clone()),
             _ => VerifyReport::default(),
         };
         match checked {

@@ -120,7 +120,7 @@ proptest! {
             }
             check_whole(Source::Turn(&turn), &model);
             let finished = turn.finish().unwrap();
-            RecordFile::commit(transaction, finished).unwrap();
+            transaction.commit(finished).unwrap();
             if settle {
                 file.write(|turn| turn.settle_indexes(33)).unwrap();
             }

@@ -17,6 +17,7 @@
 //! entries hold, since the whole page is another one then, where another page has another version
 //! of the entry, and where the collection's count says that one of them is wrong.
 
+mod check;
 mod commit;
 mod live;
 mod scan;
@@ -25,6 +26,7 @@ mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub(crate) use self::check::Check;
 use self::commit::{choose, sequence_in};
 use self::live::Live;
 use self::scan::{Candidate, Partial, choose_candidates, partial, scan};
@@ -32,21 +34,10 @@ use self::source::{ANY, PageSource};
 use self::walk::{Gap, Visited, Walked, walk};
 use super::pages::{Child, Node};
 use super::space::{Table, space_of};
-use super::{Collection, SUMS_KEY, Space, Sum, Sums};
+use super::{Collection, Space, Sum, Sums};
 use crate::disk::DiskFile;
 use crate::error::Result;
 use crate::value::Control;
-
-/// What an entry says of itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Check {
-    /// It carries a checksum over key and value, which holds.
-    Whole,
-    /// Its checksum does not hold, or it is none of its space.
-    Damaged,
-    /// It may be one of its space; it carries no checksum.
-    Unsummed,
-}
 
 /// How an entry is known to be of the last commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -406,11 +397,6 @@ fn overlaps(table: Table, gap: &Gap, collection: Collection) -> bool {
         gap.upto.as_deref().is_none_or(|upto| upto >= first.as_ref())
             && gap.after.as_deref().is_none_or(|after| end.is_none_or(|end| after < end.as_slice()))
     })
-}
-
-/// Whether a key is that of the row of the sums.
-fn is_sums(space: Space, key: &[u8]) -> bool {
-    space == Space::Meta && key == SUMS_KEY
 }
 
 /// A page of the tables of the last commit, for tests: its place, the places of the pages that lead

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use super::check::Check;
 use super::commit::sequence_in;
 use super::live::Live;
 use super::source::{ANY, PageSource, span};
 use super::walk::{Visited, Walked};
-use super::{Check, is_sums};
 use crate::error::Result;
 use crate::records::pages::{LEAF, Node, PAGE_BYTES};
 use crate::records::space::{Table, space_of};
@@ -203,7 +203,7 @@ fn candidate(
         }
         match Collection::of(space, key) {
             Some(collection) => parts.entry(collection).or_default().add(key, value),
-            None if is_sums(space, key) => sums = Sums::read(value),
+            None if space == Space::Meta => sums = Sums::read(value),
             None => {}
         }
     }

@@ -172,7 +172,7 @@ impl Engine {
         sequence: u64,
     ) -> Result<()> {
         let committed = guarded("committing", || {
-            RecordFile::commit(transaction, finished)?;
+            transaction.commit(finished)?;
             self.set_sequence(sequence);
             self.publish()
         });

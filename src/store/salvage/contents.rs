@@ -5,13 +5,15 @@ use std::collections::BTreeSet;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{SalvageReport, key_text};
+use super::names::key_text;
+use super::report::SalvageReport;
 use crate::blobs::{self, BlobInfo, BlobStore};
 use crate::disk::{SharedDisk, parent};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{FileRecord, PackageRecord, Resource, StoredContent, UploadChunk, UploadSessionRecord};
 use crate::records::{Change, RecordFile, Source, Space, envelope};
 use crate::store::backup::copy_one;
+use crate::store::findings::RECORD_FILE;
 use crate::store::scrub_indexes::index_entries;
 use crate::value::{Control, stored};
 
@@ -102,7 +104,7 @@ fn take(
     let mut changes = Vec::new();
     let problem = match problem(source, records, &named.content, control)? {
         None if named.space == Space::UploadChunks && named.content.parts.is_empty() => {
-            Some((RECORDS.to_owned(), "the upload session that it belongs to is lost".to_owned()))
+            Some((RECORD_FILE.to_owned(), "the upload session that it belongs to is lost".to_owned()))
         }
         problem => problem,
     };
@@ -133,8 +135,6 @@ fn take(
     if changes.is_empty() { Ok(()) } else { records.write(|turn| turn.apply(changes)) }
 }
 
-const RECORDS: &str = "records.redb";
-
 /// The file in which a content is damaged, and what is wrong with it.
 fn problem(
     source: &SharedDisk,
@@ -148,7 +148,7 @@ fn problem(
             let hash = |bytes: &[u8]| (bytes.len() as u64, xxh3_128(bytes));
             let row = Source::Snapshot(&snapshot).read(Space::SmallBlobs, &part.blob.to_be_bytes(), hash)?;
             if row != Some((part.size, part.hash())) {
-                return Ok(Some((RECORDS.to_owned(), "its content is lost or is not what was written".to_owned())));
+                return Ok(Some((RECORD_FILE.to_owned(), "its content is lost or is not what was written".to_owned())));
             }
             continue;
         }
@@ -172,7 +172,7 @@ fn drop_unnamed(records: &RecordFile, named: &BTreeSet<u64>, report: &mut Salvag
     while let Some(key) = cursor.visit(false, |key, _| key.to_vec())? {
         let id = <[u8; 8]>::try_from(key.as_slice()).map(u64::from_be_bytes).unwrap_or_default();
         if !named.contains(&id) {
-            report.lose("small content", id.to_string(), RECORDS, "the record that names it is lost");
+            report.lose("small content", id.to_string(), RECORD_FILE, "the record that names it is lost");
             changes.push(Change::Delete { space: Space::SmallBlobs, key });
         }
     }

@@ -7,15 +7,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Proof, SalvageReport};
+use super::report::SalvageReport;
 use crate::disk::SharedDisk;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::resource::registry;
-use crate::records::salvage::Salvaged;
+use crate::records::salvage::{Proof, Salvaged};
 use crate::records::{Change, RecordFile, Source, Space};
 use crate::session::growth::format_row;
 use crate::session::tables::largest_segment;
 use crate::session::{Engine, Position, SUBSCRIBER, position_in, row_of};
+use crate::store::findings::RECORD_FILE;
 use crate::store::format;
 use crate::value::key::after_prefix;
 use crate::value::{RecordKey, time};
@@ -23,7 +24,6 @@ use crate::value::{RecordKey, time};
 /// Numbers that are passed over where it is not known how far a counter was.
 const MARGIN: u64 = 1 << 20;
 const TRIMMED: &[u8] = b"trimmed";
-const RECORD_FILE: &str = "records.redb";
 
 /// What is known of the store as a whole.
 #[derive(Debug, Default)]

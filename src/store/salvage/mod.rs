@@ -13,92 +13,29 @@
 mod contents;
 mod facts;
 mod judge;
+mod names;
+mod report;
 
 use std::collections::BTreeSet;
 use std::path::{Path, absolute};
 
-use serde::Serialize;
-
 use self::facts::Facts;
-use super::backup::{MARKER, failed, prepare_target};
+pub(super) use self::names::key_text;
+use self::names::{collection_name, kind_of, range_text};
+pub use self::report::{Lost, SalvageReport};
+use super::backup::{failed, prepare_target};
+use super::findings::RECORD_FILE;
 use super::open::{Store, StoreOptions};
-use super::scrub::kind_name;
 use super::scrub_indexes::index_entries;
 use super::{format, lock};
 use crate::disk::{DiskFile, Mode, RealDisk, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::resource::registry;
-use crate::model::tables::table::TableMetadata;
-use crate::model::{Resource, UploadSessionRecord};
 use crate::records::salvage::{LostEntries, Proof, Salvaged};
-use crate::records::{Change, Collection, RecordFile, RecordFileOptions, Source, Space};
+use crate::records::{Change, RecordFile, RecordFileOptions, Source, Space};
+use crate::session::guarded;
 use crate::session::tables::{LostRows, TableSalvage};
-use crate::session::{SUBSCRIBER, guarded, parts_of};
-use crate::value::id::hex;
-use crate::value::{Control, ManualClock, RecordKey, limits, time};
-
-const RECORD_FILE: &str = "records.redb";
-
-/// Something that a salvage could not take over, or not prove.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct Lost {
-    /// What it is: the name of a kind of record, `rows`, `upload chunk`, `change log`, and so on.
-    pub kind: String,
-    /// Its id, or the range of ids in which it lies.
-    pub place: String,
-    /// The file that is damaged.
-    pub file: String,
-    /// What is wrong, and what follows.
-    pub reason: String,
-}
-
-/// What a salvage took over, and what it could not.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct SalvageReport {
-    /// Sequence number of the commit whose state was read; that of the new store where it is lost.
-    pub sequence: u64,
-    /// Records in the new store.
-    pub records: u64,
-    /// Rows of tables in the new store.
-    pub rows: u64,
-    /// Contents of files, packages and upload chunks in the new store.
-    pub files: u64,
-    /// Bytes of these contents and of the files of tables.
-    pub bytes: u64,
-    /// What is lost, up to a thousand entries; empty when all of the last commit is there.
-    pub lost: Vec<Lost>,
-    /// Losses beyond those.
-    pub lost_left_out: u64,
-    /// What is in the new store although only its own checksum speaks for it: it may be an earlier
-    /// version. Up to a thousand entries.
-    pub unproven: Vec<Lost>,
-    /// Unproven entries beyond those.
-    pub unproven_left_out: u64,
-}
-
-impl SalvageReport {
-    /// Whether nothing is lost, and nothing is in doubt.
-    #[must_use]
-    pub fn is_complete(&self) -> bool {
-        self.lost.is_empty() && self.unproven.is_empty()
-    }
-
-    fn lose(&mut self, kind: &str, place: impl Into<String>, file: &str, reason: impl Into<String>) {
-        push(&mut self.lost, &mut self.lost_left_out, kind, place.into(), file, reason.into());
-    }
-}
-
-fn push(list: &mut Vec<Lost>, left_out: &mut u64, kind: &str, place: String, file: &str, reason: String) {
-    if list.len() >= limits::FINDINGS {
-        *left_out += 1;
-        return;
-    }
-    list.push(Lost { kind: kind.to_owned(), place, file: file.to_owned(), reason });
-}
+use crate::value::{Control, ManualClock, limits, time};
 
 impl Store {
     /// Makes a new store in `into` from what is intact of the damaged store in `from`, which stays
@@ -154,7 +91,7 @@ impl Store {
 fn check_source(source: &SharedDisk) -> Result<()> {
     let entries = source.list("").map_err(failed("listing the damaged store"))?;
     let has = |name: &str| entries.iter().any(|entry| entry.name == name);
-    if has(MARKER) {
+    if has(format::INCOMPLETE) {
         let text = "the source is a copy that was cut short; salvage the store that it is a copy of";
         return Err(Error::new(ErrorKind::NotAStore, text));
     }
@@ -187,7 +124,7 @@ fn hold_source(source: &SharedDisk) -> Result<Held> {
 fn prepare(target: &SharedDisk) -> Result<()> {
     let attempt = failed("preparing the target of the salvage");
     let entries = target.list("").map_err(&attempt)?;
-    if !entries.is_empty() && entries.iter().all(|entry| entry.name != MARKER) {
+    if !entries.is_empty() && entries.iter().all(|entry| entry.name != format::INCOMPLETE) {
         return Err(Error::new(ErrorKind::NotAStore, "the target is not empty; choose another"));
     }
     prepare_target(target)?;
@@ -224,7 +161,7 @@ pub(super) fn salvage_to(source: &SharedDisk, target: &SharedDisk, control: &Con
     drop(held);
     sync_directories(target)?;
     format::write(target, seed)?;
-    target.remove_file(MARKER).map_err(failed("removing the marker of the salvage"))?;
+    target.remove_file(format::INCOMPLETE).map_err(failed("removing the marker of the salvage"))?;
     target.sync_dir("").map_err(failed("syncing the salvaged store"))?;
 
     // Nothing expires here: how long upload sessions wait is the business of who opens the store
@@ -267,7 +204,6 @@ fn read_records(
     let mut facts = Facts::new(source);
     let mut writer = Writer { records, batch: Vec::new(), bytes: 0, keys: 0, control };
     let mut undecoded = Vec::new();
-    let (mut unproven, mut unproven_left_out) = (Vec::new(), 0);
     let salvaged = match damaged {
         Ok(file) => crate::records::salvage::read(&**file, &judge::check, control, &mut |space, key, value, proof| {
             if facts.take(space, key, value, proof) {
@@ -279,9 +215,8 @@ fn read_records(
             }
             let has_checksum = !matches!(space, Space::SmallBlobs | Space::Segments);
             if proof == Proof::Unproven && has_checksum {
-                let reason = "its page is damaged, its own checksum holds: it may be an earlier version".to_owned();
-                let (kind, place) = (kind_of(space, key), key_text(space, key));
-                push(&mut unproven, &mut unproven_left_out, &kind, place, RECORD_FILE, reason);
+                let reason = "its page is damaged, its own checksum holds: it may be an earlier version";
+                report.doubt(&kind_of(space, key), key_text(space, key), RECORD_FILE, reason);
             }
             writer.put(space, key, value)
         })?,
@@ -297,7 +232,6 @@ fn read_records(
     if let Some(doubt) = salvaged.doubt {
         report.lose("commits", "those after the sequence of this report, if there were any", RECORD_FILE, doubt);
     }
-    (report.unproven, report.unproven_left_out) = (unproven, unproven_left_out);
     for key in undecoded {
         let text = "it is in its envelope, but no build that reads this format knows its form";
         report.lose(&kind_of(Space::Records, &key), key_text(Space::Records, &key), RECORD_FILE, text);
@@ -321,100 +255,6 @@ fn is_decoded(key: &[u8], value: &[u8]) -> bool {
     let code = key.first().copied().unwrap_or_default();
     let payload = crate::records::envelope::open(key, code, value);
     payload.is_ok_and(|payload| registry::by_code(code).is_some_and(|known| (known.entries)(payload).is_ok()))
-}
-
-fn collection_name(collection: Collection) -> String {
-    match collection.space {
-        Space::Records if collection.kind == 0 => "records".to_owned(),
-        Space::Records => kind_name(collection.kind),
-        Space::RecordState => "state of a table".to_owned(),
-        Space::Log => "change log".to_owned(),
-        Space::Positions => "subscriber".to_owned(),
-        Space::Meta => "fact of the store".to_owned(),
-        Space::Counters => "counter".to_owned(),
-        Space::TableBuffer => "buffered append".to_owned(),
-        Space::Segments => "segment".to_owned(),
-        Space::SmallBlobs => "small content".to_owned(),
-        Space::UploadChunks => "upload chunk".to_owned(),
-        Space::Intents => "call to the host".to_owned(),
-        space => space.name().to_owned(),
-    }
-}
-
-fn kind_of(space: Space, key: &[u8]) -> String {
-    Collection::of(space, key).map_or_else(|| space.name().to_owned(), collection_name)
-}
-
-/// A key as people know it: by the ids and numbers that it holds, else in hexadecimal digits.
-pub(super) fn key_text(space: Space, key: &[u8]) -> String {
-    let record = |key: &[u8]| {
-        let (code, key) = key.split_first()?;
-        let form = registry::by_code(*code)?.kind.id;
-        RecordKey::from_bytes(form, key).map(|key| key.to_id(form))
-    };
-    let number = |key: &[u8]| <[u8; 8]>::try_from(key).ok().map(u64::from_be_bytes);
-    let table = |what: &str| {
-        let (table, rest) = key.split_last_chunk::<8>()?;
-        let id = record(&[&[TableMetadata::KIND.code], table].concat())?;
-        Some(format!("table {id}, {what} {}", u64::from_be_bytes(*rest)))
-    };
-    let chunk = || {
-        let (session, rest) = key.split_last_chunk::<4>()?;
-        let id = record(&[&[UploadSessionRecord::KIND.code], session].concat())?;
-        Some(format!("upload session {id}, chunk {}", u32::from_be_bytes(*rest)))
-    };
-    let known = match space {
-        Space::Records | Space::RecordState => record(key),
-        Space::Positions if key.starts_with(SUBSCRIBER) => Some(match parts_of(key) {
-            (None, name) => name,
-            (Some(owner), name) => format!("{name} of {owner}"),
-        }),
-        Space::Positions | Space::Counters | Space::Meta => std::str::from_utf8(key).ok().map(str::to_owned),
-        Space::Log | Space::SmallBlobs | Space::Intents => number(key).map(|number| number.to_string()),
-        Space::Segments => table("segment"),
-        Space::TableBuffer => table("rows from"),
-        Space::UploadChunks => chunk(),
-        _ => None,
-    };
-    known.unwrap_or_else(|| hex(key))
-}
-
-/// Where lost entries were, and why they are lost.
-///
-/// A gap is bounded by what branches hold, which need not be whole keys. So the nearest entries of
-/// the collection that were taken over, before and after the gap, are named.
-fn range_text(lost: &LostEntries, taken: Source<'_>) -> Result<(String, String)> {
-    let Collection { space, kind } = lost.collection;
-    let text = |key: Vec<u8>| key_text(space, &key);
-    let prefix = if kind == 0 { Vec::new() } else { vec![kind] };
-    let place = match (&lost.after, &lost.upto) {
-        (Some(one), Some(other)) if one == other => text(one.clone()),
-        (after, upto) => {
-            let next = |bound: &Vec<u8>| [bound.as_slice(), &[0]].concat();
-            let before = match after {
-                Some(after) => taken.cursor(space, &prefix, Some(&next(after)))?.visit(true, |key, _| key.to_vec())?,
-                None => None,
-            };
-            let after_it = match upto {
-                Some(upto) => {
-                    let end = crate::value::key::after_prefix(&prefix);
-                    taken.cursor(space, &next(upto), end.as_deref())?.visit(false, |key, _| key.to_vec())?
-                }
-                None => None,
-            };
-            match (before.or_else(|| after.clone()).map(text), after_it.or_else(|| upto.clone()).map(text)) {
-                (None, None) => "all of them, or any".to_owned(),
-                (Some(before), Some(behind)) => format!("between {before} and {behind}"),
-                (Some(before), None) => format!("after {before}"),
-                (None, Some(behind)) => format!("before {behind}"),
-            }
-        }
-    };
-    let reason = match lost.entries {
-        Some(entries) => format!("{}; {entries} of the whole collection are lost", lost.reason),
-        None => lost.reason.to_owned(),
-    };
-    Ok((place, reason))
 }
 
 /// Writes entries into a record file, many in one commit.

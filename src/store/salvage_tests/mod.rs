@@ -258,7 +258,7 @@ fn a_power_cut_during_a_salvage_leaves_a_marked_target_and_the_source_as_it_was(
         for (draw, survival) in [(0, crate::disk::sim::Survival::None), (images, crate::disk::sim::Survival::Random)] {
             let cut = replay.survivors(draw, survival);
             let names: Vec<String> = cut.list("").unwrap().into_iter().map(|entry| entry.name).collect();
-            if names.iter().any(|name| name == crate::store::backup::MARKER) {
+            if names.iter().any(|name| name == crate::store::format::INCOMPLETE) {
                 marked += 1;
                 assert_eq!(options().open_on(Arc::new(cut.clone())).unwrap_err().kind(), ErrorKind::NotAStore);
             } else if names.iter().any(|name| name == "FORMAT") {

@@ -1,0 +1,155 @@
+//! The tables of an open write transaction.
+//!
+//! A table is opened when it is first written; until then it is read in the snapshot that the
+//! transaction began from, which is the state of the last commit. What must hold: nobody else
+//! writes between that snapshot and the commit.
+
+use std::sync::Arc;
+
+use redb::{ReadableTable, ReadableTableMetadata};
+
+use super::cursor::Part;
+use super::error::from_redb;
+use super::snapshot::range;
+use super::space::{Place, Table};
+use super::transaction::{WriteTable, WriteTransaction};
+use super::{SUMS_KEY, Snapshot, Space, Sums};
+use crate::error::{Error, Result};
+use crate::value::drop_guarded;
+
+/// The tables of one open write transaction: reads see what was written through it.
+pub(super) struct WriteTables<'t> {
+    pub(super) transaction: &'t WriteTransaction,
+    tables: [Option<WriteTable<'t>>; Table::COUNT],
+    /// The state that the transaction began from.
+    pub(super) base: Arc<Snapshot>,
+    /// What changes in the sums; [`Self::finish`] writes it.
+    sums: Sums,
+    /// Bytes of values that were removed or replaced.
+    removed_bytes: u64,
+}
+
+/// A table for writing.
+fn to_write<'s, 't>(
+    transaction: &'t WriteTransaction,
+    tables: &'s mut [Option<WriteTable<'t>>; Table::COUNT],
+    table: Table,
+) -> Result<&'s mut WriteTable<'t>> {
+    let missing = || Error::corrupt(format!("no table {}", table.name()));
+    let place = tables.get_mut(table.position()).ok_or_else(missing)?;
+    if place.is_none() {
+        *place = Some(transaction.open_table(table)?);
+    }
+    place.as_mut().ok_or_else(missing)
+}
+
+impl<'t> WriteTables<'t> {
+    pub(super) fn new(transaction: &'t WriteTransaction, base: Arc<Snapshot>) -> Self {
+        Self { transaction, tables: Default::default(), base, sums: Sums::default(), removed_bytes: 0 }
+    }
+
+    /// The table if it was written.
+    pub(super) fn written(&self, table: Table) -> Option<&WriteTable<'t>> {
+        self.tables.get(table.position()).and_then(Option::as_ref)
+    }
+
+    /// The table for writing.
+    pub(super) fn table_mut(&mut self, table: Table) -> Result<&mut WriteTable<'t>> {
+        to_write(self.transaction, &mut self.tables, table)
+    }
+
+    /// What `f` makes of the value of a key of a space, which it sees where it lies. Not for the
+    /// index and the log, whose entries stand in several places.
+    pub(super) fn read<T>(&self, space: Space, key: &[u8], f: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
+        let place = space.place();
+        let Some(table) = self.written(place.table) else { return self.base.read(space, key, f) };
+        let value = table.get(place.key(key).as_ref()).map_err(|error| from_redb("read a value", error))?;
+        Ok(value.map(|guard| f(guard.value())))
+    }
+
+    /// A range of keys of a place.
+    pub(super) fn part(&self, place: Place, from: &[u8], to: Option<&[u8]>) -> Result<Part<'_>> {
+        match self.written(place.table) {
+            Some(table) => range!(table, place, from, to),
+            None => self.base.part(place, from, to),
+        }
+    }
+
+    /// The number of rows of a table.
+    pub(super) fn len(&self, table: Table) -> Result<u64> {
+        match self.written(table) {
+            Some(table) => table.len().map_err(|error| from_redb("count a space", error)),
+            None => self.base.table_len(table),
+        }
+    }
+
+    /// Sets a key, which counts in the sums of `space`.
+    pub(super) fn insert(&mut self, space: Space, place: Place, key: &[u8], value: &[u8]) -> Result<()> {
+        let table = to_write(self.transaction, &mut self.tables, place.table)?;
+        let old = table.insert(place.key(key).as_ref(), value);
+        let old = old.map_err(|error| from_redb("write a value", error))?;
+        let old = old.as_ref().map(|old| old.value());
+        self.removed_bytes += old.map_or(0, |old| old.len() as u64);
+        self.sums.replace(space, key, old, Some(value));
+        Ok(())
+    }
+
+    /// Removes a key, which counts in the sums of `space`; whether it was there.
+    pub(super) fn remove(&mut self, space: Space, place: Place, key: &[u8]) -> Result<bool> {
+        let table = to_write(self.transaction, &mut self.tables, place.table)?;
+        let old = table.remove(place.key(key).as_ref());
+        let old = old.map_err(|error| from_redb("remove a value", error))?;
+        let old = old.as_ref().map(|old| old.value());
+        self.removed_bytes += old.map_or(0, |old| old.len() as u64);
+        self.sums.replace(space, key, old, None);
+        Ok(old.is_some())
+    }
+
+    /// Writes the sums and closes the tables: a table that is not closed is missing in the commit.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        self.write_sums()?;
+        self.close()?;
+        self.transaction.removed(self.removed_bytes);
+        Ok(())
+    }
+
+    /// Closes the tables: when one is dropped, redb takes what was changed in it into the
+    /// transaction.
+    ///
+    /// Each has a guard of its own. redb panics here when it panicked before with a lock held, and
+    /// the second of two panics that unwind together would end the process.
+    fn close(&mut self) -> Result<()> {
+        let mut closed = Ok(());
+        for table in &mut self.tables {
+            // The others are closed as well when one cannot be.
+            closed = closed.and(drop_guarded("closing a table", table.take()));
+        }
+        closed
+    }
+
+    /// Adds what changed to the row of the sums. A row that is damaged stays as it is, for
+    /// verification to report.
+    fn write_sums(&mut self) -> Result<()> {
+        if self.sums.is_empty() {
+            return Ok(());
+        }
+        let place = Space::Meta.place();
+        let key = place.key(SUMS_KEY);
+        let table = to_write(self.transaction, &mut self.tables, place.table)?;
+        let stored = match table.get(key.as_ref()).map_err(|error| from_redb("read a value", error))? {
+            Some(row) => Sums::read(row.value()),
+            None => Some(Sums::default()),
+        };
+        let Some(mut sums) = stored else { return Ok(()) };
+        sums.join(&self.sums);
+        let row = sums.to_row();
+        table.insert(key.as_ref(), row.as_slice()).map_err(|error| from_redb("write a value", error))?;
+        Ok(())
+    }
+}
+
+impl Drop for WriteTables<'_> {
+    fn drop(&mut self) {
+        let _ = self.close();
+    }
+}

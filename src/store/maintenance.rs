@@ -1,0 +1,219 @@
+//! One pass of maintenance, and the thread that runs it.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::disk::{Owner, parent};
+use crate::error::{Error, Result};
+use crate::records::{Source, Space};
+use crate::session::{
+    Access, Engine, Identity, Session, changes, growth, guarded, lock, rewrite_record_file, settle_indexes,
+};
+use crate::value::Control;
+
+/// The user id under which the store itself writes.
+pub(super) const MAINTENANCE_USER: &str = "stationdb";
+/// How often the maintenance thread looks.
+const PERIOD: Duration = Duration::from_secs(1);
+/// Log entries that one pass drops at most.
+const TRIM_BATCH: usize = 10_000;
+
+/// What one pass of maintenance did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct MaintenanceReport {
+    /// Files removed that no record names any more, or that none ever came to name.
+    pub files_removed: u64,
+    /// Upload sessions dropped for their age.
+    pub upload_sessions_expired: u64,
+    /// Segments of tables written: buffers sealed, overlapping segments merged.
+    pub segments_written: u64,
+    /// Entries dropped from the change log.
+    pub log_entries_dropped: u64,
+    /// Entries added to indexes that came with a later format than the store's.
+    pub index_entries_added: u64,
+    /// Bytes by which the record file became smaller because it was rewritten.
+    pub record_file_bytes_returned: u64,
+}
+
+/// One pass; what makes reads quicker and writers wait is left out unless nobody writes.
+pub(super) fn run(engine: &Arc<Engine>, control: &Control, is_idle: bool) -> Result<MaintenanceReport> {
+    // Also when there is nothing to do, so that a store that lost its files says so soon.
+    engine.check_place()?;
+    let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
+    let mut steps = Steps::default();
+    let mut report = MaintenanceReport {
+        segments_written: steps.run(|| crate::session::tables::maintain(&session, control)),
+        upload_sessions_expired: steps.run(|| crate::services::expire_upload_sessions(&session)),
+        files_removed: steps.run(|| crate::services::remove_abandoned_contents(&session)),
+        ..Default::default()
+    };
+    report.files_removed += steps.run(|| remove_forgotten(engine, &session, control));
+    control.check()?;
+    if is_idle {
+        steps.run(|| settle(&session, control));
+    }
+    steps.run(|| engine.search.maintain(&session));
+    if is_idle {
+        // What fails is tried again in the next pass.
+        let _ = guarded("merging the text index", || engine.search.settle());
+    }
+    report.log_entries_dropped = steps.run(|| {
+        let position = engine.search.position(&session)?;
+        session.write(move |draft| changes::trim(draft, position, TRIM_BATCH))
+    }) as u64;
+    report.index_entries_added = steps.run(|| growth::fill(&session, control));
+    if is_idle {
+        // Last, so that what the steps before it freed counts.
+        report.record_file_bytes_returned = steps.run(|| rewrite_record_file(&session, control));
+    }
+    match steps.failure {
+        None => Ok(report),
+        Some(error) => Err(error),
+    }
+}
+
+/// Steps that do not build on one another: a table that is damaged for good must not keep the log from being trimmed.
+#[derive(Default)]
+struct Steps {
+    /// Of the first step that failed.
+    failure: Option<Error>,
+}
+
+impl Steps {
+    fn run<T: Default>(&mut self, step: impl FnOnce() -> Result<T>) -> T {
+        guarded("maintaining the store", step).unwrap_or_else(|error| {
+            self.failure.get_or_insert(error);
+            T::default()
+        })
+    }
+}
+
+/// Merges the runs of the indexes while nobody writes, a short turn at a time.
+fn settle(session: &Session, control: &Control) -> Result<()> {
+    /// Entries merged in one turn: a writer that comes meanwhile waits for one.
+    const TURN: u64 = 100_000;
+    while settle_indexes(session, TURN)? {
+        control.check()?;
+    }
+    Ok(())
+}
+
+/// Removes the files that were forgotten by a commit that every reader is past.
+fn remove_forgotten(engine: &Arc<Engine>, session: &Session, control: &Control) -> Result<u64> {
+    let (sequence, paths) = {
+        let snapshot = engine.snapshot();
+        // Read from this very snapshot: an entry of a later commit may name a file that readers of this one need.
+        let mut cursor = Source::Snapshot(&snapshot).cursor(Space::PendingDelete, &[], None)?;
+        let mut paths = Vec::new();
+        while let Some((path, _)) = cursor.next()? {
+            paths.push(path);
+        }
+        (snapshot.sequence, paths)
+    };
+    // A reader of an older snapshot may still open one of these files; the next pass will do.
+    if paths.is_empty() || engine.oldest_live_sequence() < sequence {
+        return Ok(0);
+    }
+    // The names of another store, or of an older state of this one, are not to be removed.
+    engine.check_place()?;
+    let mut removed = Vec::new();
+    let mut directories = std::collections::BTreeSet::new();
+    for key in paths {
+        control.check()?;
+        let Ok(path) = std::str::from_utf8(&key) else { continue };
+        // Asked after the snapshots: a reader takes hold of its files before it lets its snapshot go.
+        if engine.blobs.is_held(path) || engine.tables.is_held(path) {
+            continue;
+        }
+        engine.tables.forget(path);
+        match engine.disk.remove_file(path) {
+            Ok(()) => {
+                directories.insert(parent(path).to_owned());
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            // Somebody holds the file open where that forbids removing it: later.
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => continue,
+            Err(error) => return Err(Error::io(format!("removing {path}"), error)),
+        }
+        removed.push(key);
+    }
+    for directory in directories {
+        engine.disk.sync_dir(&directory).map_err(|error| Error::io(format!("syncing {directory}"), error))?;
+    }
+    let count = removed.len() as u64;
+    if count > 0 {
+        session.write(move |draft| {
+            removed.into_iter().for_each(|key| draft.delete_raw(Space::PendingDelete, key));
+            Ok(())
+        })?;
+    }
+    Ok(count)
+}
+
+/// The maintenance thread; stopped and joined when dropped.
+#[derive(Debug)]
+pub(super) struct MaintenanceThread {
+    stop: Arc<(Mutex<bool>, Condvar)>,
+    control: Control,
+    thread: Option<JoinHandle<()>>,
+    owner: Owner,
+}
+
+impl MaintenanceThread {
+    /// Starts the thread. It holds the engine only while it works, so it never keeps a store open.
+    pub(super) fn start(engine: Weak<Engine>) -> Result<Self> {
+        let stop = Arc::new((Mutex::new(false), Condvar::new()));
+        let control = Control::default();
+        let (thread_stop, thread_control) = (stop.clone(), control.clone());
+        let work = move || {
+            let mut seen = None;
+            loop {
+                let stopped = lock(&thread_stop.0);
+                let (stopped, _) = thread_stop
+                    .1
+                    .wait_timeout_while(stopped, PERIOD, |stopped| !*stopped)
+                    .unwrap_or_else(PoisonError::into_inner);
+                if *stopped {
+                    return;
+                }
+                drop(stopped);
+                let Some(engine) = engine.upgrade() else { return };
+                // What failed is tried again in the next pass; a failed write has latched the store by itself.
+                let newest = engine.snapshot().sequence;
+                let is_idle = seen == Some(newest);
+                let _ = run(&engine, &thread_control, is_idle);
+                seen = Some(newest);
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name("stationdb-maintenance".to_owned())
+            .spawn(work)
+            .map_err(|error| Error::io("starting the maintenance thread", error))?;
+        Ok(Self { stop, control, thread: Some(thread), owner: Owner::current() })
+    }
+}
+
+impl Drop for MaintenanceThread {
+    #[expect(clippy::mem_forget, reason = "the process that opened the store joins its thread")]
+    fn drop(&mut self) {
+        if !self.owner.is_current() {
+            // A fork has no such thread: it would wait for ever, for the thread and for the locks that it held.
+            std::mem::forget(self.thread.take());
+            return;
+        }
+        *lock(&self.stop.0) = true;
+        self.control.cancel();
+        self.stop.1.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // The last handle may be dropped by the maintenance thread itself.
+            if thread.thread().id() != std::thread::current().id() {
+                let _ = thread.join();
+            }
+        }
+    }
+}

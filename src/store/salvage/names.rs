@@ -1,0 +1,106 @@
+//! How a salvage names what is lost: collections, keys and ranges of keys.
+
+use crate::error::Result;
+use crate::model::resource::registry;
+use crate::model::tables::table::TableMetadata;
+use crate::model::{Resource, UploadSessionRecord};
+use crate::records::salvage::LostEntries;
+use crate::records::{Collection, Source, Space};
+use crate::session::{SUBSCRIBER, parts_of};
+use crate::store::findings::kind_name;
+use crate::value::RecordKey;
+use crate::value::id::hex;
+
+pub(super) fn collection_name(collection: Collection) -> String {
+    match collection.space {
+        Space::Records if collection.kind == 0 => "records".to_owned(),
+        Space::Records => kind_name(collection.kind),
+        Space::RecordState => "state of a table".to_owned(),
+        Space::Log => "change log".to_owned(),
+        Space::Positions => "subscriber".to_owned(),
+        Space::Meta => "fact of the store".to_owned(),
+        Space::Counters => "counter".to_owned(),
+        Space::TableBuffer => "buffered append".to_owned(),
+        Space::Segments => "segment".to_owned(),
+        Space::SmallBlobs => "small content".to_owned(),
+        Space::UploadChunks => "upload chunk".to_owned(),
+        Space::Intents => "call to the host".to_owned(),
+        space => space.name().to_owned(),
+    }
+}
+
+pub(super) fn kind_of(space: Space, key: &[u8]) -> String {
+    Collection::of(space, key).map_or_else(|| space.name().to_owned(), collection_name)
+}
+
+/// A key as people know it: by the ids and numbers that it holds, else in hexadecimal digits.
+pub(in crate::store) fn key_text(space: Space, key: &[u8]) -> String {
+    let record = |key: &[u8]| {
+        let (code, key) = key.split_first()?;
+        let form = registry::by_code(*code)?.kind.id;
+        RecordKey::from_bytes(form, key).map(|key| key.to_id(form))
+    };
+    let number = |key: &[u8]| <[u8; 8]>::try_from(key).ok().map(u64::from_be_bytes);
+    let table = |what: &str| {
+        let (table, rest) = key.split_last_chunk::<8>()?;
+        let id = record(&[&[TableMetadata::KIND.code], table].concat())?;
+        Some(format!("table {id}, {what} {}", u64::from_be_bytes(*rest)))
+    };
+    let chunk = || {
+        let (session, rest) = key.split_last_chunk::<4>()?;
+        let id = record(&[&[UploadSessionRecord::KIND.code], session].concat())?;
+        Some(format!("upload session {id}, chunk {}", u32::from_be_bytes(*rest)))
+    };
+    let known = match space {
+        Space::Records | Space::RecordState => record(key),
+        Space::Positions if key.starts_with(SUBSCRIBER) => Some(match parts_of(key) {
+            (None, name) => name,
+            (Some(owner), name) => format!("{name} of {owner}"),
+        }),
+        Space::Positions | Space::Counters | Space::Meta => std::str::from_utf8(key).ok().map(str::to_owned),
+        Space::Log | Space::SmallBlobs | Space::Intents => number(key).map(|number| number.to_string()),
+        Space::Segments => table("segment"),
+        Space::TableBuffer => table("rows from"),
+        Space::UploadChunks => chunk(),
+        _ => None,
+    };
+    known.unwrap_or_else(|| hex(key))
+}
+
+/// Where lost entries were, and why they are lost.
+///
+/// A gap is bounded by what branches hold, which need not be whole keys. So the nearest entries of
+/// the collection that were taken over, before and after the gap, are named.
+pub(super) fn range_text(lost: &LostEntries, taken: Source<'_>) -> Result<(String, String)> {
+    let Collection { space, kind } = lost.collection;
+    let text = |key: Vec<u8>| key_text(space, &key);
+    let prefix = if kind == 0 { Vec::new() } else { vec![kind] };
+    let place = match (&lost.after, &lost.upto) {
+        (Some(one), Some(other)) if one == other => text(one.clone()),
+        (after, upto) => {
+            let next = |bound: &Vec<u8>| [bound.as_slice(), &[0]].concat();
+            let before = match after {
+                Some(after) => taken.cursor(space, &prefix, Some(&next(after)))?.visit(true, |key, _| key.to_vec())?,
+                None => None,
+            };
+            let after_it = match upto {
+                Some(upto) => {
+                    let end = crate::value::key::after_prefix(&prefix);
+                    taken.cursor(space, &next(upto), end.as_deref())?.visit(false, |key, _| key.to_vec())?
+                }
+                None => None,
+            };
+            match (before.or_else(|| after.clone()).map(text), after_it.or_else(|| upto.clone()).map(text)) {
+                (None, None) => "all of them, or any".to_owned(),
+                (Some(before), Some(behind)) => format!("between {before} and {behind}"),
+                (Some(before), None) => format!("after {before}"),
+                (None, Some(behind)) => format!("before {behind}"),
+            }
+        }
+    };
+    let reason = match lost.entries {
+        Some(entries) => format!("{}; {entries} of the whole collection are lost", lost.reason),
+        None => lost.reason.to_owned(),
+    };
+    Ok((place, reason))
+}
