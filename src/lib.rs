@@ -59,12 +59,14 @@ mod text;
 mod value;
 
 /// Disks for tests: a simulator that loses what power cuts lose and fails where told, and the contract of every disk.
-#[cfg(feature = "faults")]
+#[cfg(any(test, feature = "faults"))]
 pub mod faults {
     pub use crate::disk::contract;
     pub use crate::disk::sim::{Fault, OpKind, Pick, Random, Replay, SimDisk, Survival, TraceEntry};
     pub use crate::disk::{DirEntry, Disk, DiskFile, FileId, MemoryDisk, Mode, RealDisk, SharedDisk, parent};
-    pub use crate::disk::{read_file, write_new_file};
+    pub use crate::disk::{read_file, walk, write_new_file};
+    /// Bounds of the library, for tests that try them.
+    pub use crate::value::limits;
 }
 
 /// Bodies of the fuzz targets, for the binaries in `fuzz/` alone.

@@ -60,8 +60,8 @@ fn links_of_documents_lead_to_files() {
 
 /// Bounds that no call of `holds_at` tries, and why.
 const NOT_TRIED: &[(&str, &str)] = &[
-    ("TABLE_ROWS", "a billion rows: `table_rows_max` is tried with few, in services/tables/rules_tests.rs"),
-    ("SPECIFICATION_MAGNITUDE", "no whole number: services/bounds_tests.rs tries the numbers beside it"),
+    ("TABLE_ROWS", "a billion rows: `table_rows_max` is tried with few, in tests/services/tables/rules.rs"),
+    ("SPECIFICATION_MAGNITUDE", "no whole number: tests/services/bounds.rs tries the numbers beside it"),
     (
         "SPILL_BYTES",
         "four gibibytes of temporary files: `bytes_max` of the place is tried with few, in columnar/tests.rs",
@@ -76,7 +76,7 @@ const NOT_TRIED: &[(&str, &str)] = &[
         "when a file is rewritten; none is refused: store/rewrite_tests.rs has a file below it",
     ),
     ("RECORD_REWRITE_BYTES_MAX", "the default of an option, which store/rewrite_tests.rs tries with little in use"),
-    ("SMALL_BLOB_BYTES", "parts two ways of storing that read alike; services/files/tests.rs has a file of each size"),
+    ("SMALL_BLOB_BYTES", "parts two ways of storing that read alike; tests/services/files.rs has a file of each size"),
     ("SMALL_BLOB_BYTES_MAX", "cuts an option down, and refuses nothing"),
     ("DICTIONARY_CACHE_BYTES", "the size of a cache"),
     ("SEARCH_RESIDENT_BYTES", "the size of a cache"),
@@ -98,7 +98,8 @@ const NOT_TRIED: &[(&str, &str)] = &[
 #[test]
 fn every_bound_is_tried() {
     let limits = std::fs::read_to_string(root().join("src/value/limits.rs")).unwrap();
-    let texts = files_below(&root().join("src"), "rs").into_iter().map(|path| std::fs::read_to_string(path).unwrap());
+    let files = ["src", "tests/services"].into_iter().flat_map(|folder| files_below(&root().join(folder), "rs"));
+    let texts = files.map(|path| std::fs::read_to_string(path).unwrap());
     let tried: Vec<String> = texts
         .flat_map(|text| {
             // The first argument.

@@ -36,16 +36,11 @@ pub use work_items::WorkItemService;
 pub(crate) use work_items::recover_intents;
 
 #[cfg(test)]
-mod bounds_tests;
-#[cfg(test)]
-mod client_end_tests;
-#[cfg(test)]
-mod client_tests;
-#[cfg(test)]
 mod corpus_tests;
 #[cfg(all(test, feature = "search"))]
 mod count_tests;
 #[cfg(test)]
 mod recipe_tests;
 #[cfg(test)]
+#[path = "../../tests/common/test_store.rs"]
 mod test_store;

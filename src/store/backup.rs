@@ -88,7 +88,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::backup`].
-    #[cfg(feature = "faults")]
+    #[cfg(any(test, feature = "faults"))]
     pub fn backup_disk(&self, target: &SharedDisk, control: &Control) -> Result<BackupReport> {
         guarded("backing up", || self.backup_to(target, control))
     }

@@ -223,7 +223,7 @@ impl StoreOptions {
     ///
     /// # Errors
     /// As [`Store::open`].
-    #[cfg(feature = "faults")]
+    #[cfg(any(test, feature = "faults"))]
     pub fn open_disk(self, disk: SharedDisk) -> Result<Store> {
         self.open_on(disk)
     }

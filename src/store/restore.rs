@@ -37,7 +37,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::restore`].
-    #[cfg(feature = "faults")]
+    #[cfg(any(test, feature = "faults"))]
     pub fn restore_disk(source: &SharedDisk, target: &SharedDisk, control: &Control) -> Result<BackupReport> {
         guarded("restoring", || restore_to(source, target, control))
     }

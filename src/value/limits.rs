@@ -184,19 +184,8 @@ pub const EXECUTION_HISTORY: usize = 1_000;
 /// Records of one page of work items, test plans and their templates.
 pub const LAB_TAKE: usize = 1_000;
 
-/// Tries a bound: one less and the bound itself are not refused with an error of this kind, one more is.
 #[cfg(test)]
-pub(crate) fn holds_at<T>(
-    bound: impl TryInto<usize>,
-    refusal: crate::ErrorKind,
-    mut probe: impl FnMut(usize) -> crate::Result<T>,
-) {
-    let Ok(bound) = bound.try_into() else { panic!("a bound beyond this machine") };
-    for (size, fits) in [(bound - 1, true), (bound, true), (bound + 1, false)] {
-        match probe(size) {
-            Err(error) if error.kind() == refusal => assert!(!fits, "{size} of {bound}: {error}"),
-            Err(error) => assert!(fits, "{size} of {bound}: {error}"),
-            Ok(_) => assert!(fits, "{size} of {bound} is accepted"),
-        }
-    }
-}
+#[path = "../../tests/common/holds_at.rs"]
+mod holds_at;
+#[cfg(test)]
+pub(crate) use holds_at::holds_at;

@@ -6,13 +6,13 @@
 
 mod disk;
 mod handles;
-#[path = "../policy/operations.rs"]
+#[path = "../common/operations.rs"]
 #[allow(dead_code, reason = "its ways to move records are tried by the suite of the policy")]
 mod operations;
 mod pages;
 mod public;
 mod transaction;
-#[path = "../policy/world.rs"]
+#[path = "../common/world.rs"]
 #[allow(dead_code, reason = "the suite of the policy looks at more of it")]
 mod world;
 

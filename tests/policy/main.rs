@@ -5,9 +5,11 @@
 //! and changes nothing, a stranger neither; and its owner's attempt works, so that a probe which misses is found.
 
 mod interference;
+#[path = "../common/operations.rs"]
 mod operations;
 mod questions;
 mod subscribers;
+#[path = "../common/world.rs"]
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -186,4 +186,12 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn names_of_kinds_in_events_are_lower_case_words() {
+        for registered in REGISTRY {
+            let name = registered.kind.event_name();
+            assert!(name.chars().all(|c| c.is_ascii_lowercase() || c == ' '), "{name}");
+        }
+    }
 }

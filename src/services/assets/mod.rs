@@ -1,12 +1,10 @@
 //! Assets: identity, location, linked files, calibration as seen at the moment of reading, utilization.
 
 mod history;
+#[cfg(test)]
+mod history_tests;
 mod store;
-#[cfg(test)]
-pub(in crate::services) mod tests;
 mod utilization;
-#[cfg(test)]
-mod utilization_tests;
 
 use chrono::{DateTime, Utc};
 

@@ -4,10 +4,6 @@
 //! hands its content to [`forget`] in the same turn; which blobs are named stands in [`Space::Blobs`], written with the
 //! record, so that what nobody names is found by names alone: by [`sweep`] at open, by [`remove_abandoned`] in between.
 
-#[cfg(all(test, feature = "packages"))]
-mod edges_tests;
-#[cfg(all(test, feature = "packages"))]
-mod reference_tests;
 #[cfg(test)]
 mod tests;
 

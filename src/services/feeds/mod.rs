@@ -1,10 +1,6 @@
 //! The feed service.
 
-#[cfg(all(test, feature = "packages"))]
-mod export_tests;
 mod index;
-#[cfg(all(test, feature = "packages"))]
-pub(in crate::services) mod tests;
 mod upload;
 
 use std::io::{Read, Write};

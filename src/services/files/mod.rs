@@ -3,8 +3,6 @@
 mod query;
 mod search;
 mod sessions;
-#[cfg(test)]
-mod tests;
 
 pub(crate) use sessions::expire;
 use std::collections::BTreeMap;

@@ -8,8 +8,6 @@ pub(super) mod actions;
 pub(super) mod batch;
 pub(super) mod checks;
 pub(super) mod merge;
-#[cfg(test)]
-mod model_tests;
 pub(super) mod placeholders;
 pub(super) mod query;
 

@@ -1,7 +1,7 @@
 //! Products: part numbers that are unique in the whole store, found, merged and listed by value.
 
 #[cfg(test)]
-mod tests;
+mod value_tests;
 
 use std::collections::BTreeSet;
 
@@ -360,11 +360,6 @@ fn filtered_values(
     let mut values = BTreeSet::new();
     view.for_each_match::<Product>(&query, |product| values.extend(text_of(&product, field.path())))?;
     Ok(values)
-}
-
-#[cfg(test)]
-pub(in crate::services) fn count_seeks(view: &View<'_>, field: ProductField, seeks: &mut u64) -> Result<()> {
-    all_values_counted(view, field, "", seeks).map(|_| ())
 }
 
 fn all_values(view: &View<'_>, field: ProductField, starts_with: &str) -> Result<BTreeSet<String>> {

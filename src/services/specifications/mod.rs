@@ -1,8 +1,5 @@
 //! Specifications: limits and conditions of products, with optimistic versions.
 
-#[cfg(test)]
-mod tests;
-
 use crate::error::{Error, Result};
 use crate::model::{
     CreateSpecificationRequest, CreateSpecificationsPartialSuccess, CreateSpecificationsRequest, CreatedSpecification,

@@ -2,26 +2,14 @@
 
 mod append;
 #[cfg(test)]
-mod append_tests;
-#[cfg(test)]
 mod files_tests;
 mod import;
-#[cfg(test)]
-mod import_tests;
 mod metadata;
-#[cfg(test)]
-mod model_tests;
 mod read;
+#[cfg(test)]
+mod row_count_tests;
 mod rows;
-#[cfg(test)]
-mod rules_tests;
 mod segments;
-#[cfg(test)]
-mod syncs_tests;
-#[cfg(test)]
-mod tests;
-#[cfg(test)]
-mod walk_tests;
 
 pub use rows::{PagedTableRows, Rows, TablePlan, TableRows};
 pub use segments::SegmentFile;

@@ -2,9 +2,6 @@
 
 mod records;
 
-#[cfg(test)]
-mod tests;
-
 use crate::error::Result;
 use crate::model::test_plans::requests::{
     CreateTestPlansPartialSuccessResponse, DeleteTestPlansPartialSuccessResponse, PagedTestPlans,

@@ -1,12 +1,11 @@
 //! The work item service.
 
 mod execute;
+#[cfg(test)]
+mod intent_tests;
 mod records;
 mod requests;
 mod templates;
-
-#[cfg(test)]
-mod tests;
 
 pub(crate) use execute::recover_intents;
 

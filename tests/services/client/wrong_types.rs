@@ -1,0 +1,334 @@
+//! Bodies with members of the wrong JSON type: what is told of them is in the words of the services.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::de::{Deserialize, Deserializer, Error as _, Visitor, value};
+use serde_json::{Map, Value, json};
+use stationdb::assets::{
+    AssetIdentification, CreateAssetRequest, ExternalCalibration, QueryAssetUtilizationHistoryRequest,
+    QueryAssetsRequest, StartUtilizationRequest, TemperatureSensor, UpdateAssetRequest,
+};
+use stationdb::bodies::{
+    CreateTestPlanTemplatesRequest, CreateTestPlansRequest, CreateWorkItemTemplatesRequest, CreateWorkItemsRequest,
+    DeleteTestPlanTemplatesRequest, DeleteTestPlansRequest, DeleteWorkItemTemplatesRequest, DeleteWorkItemsRequest,
+    ExecuteWorkItemRequest, UpdateUtilizationRequest,
+};
+use stationdb::feeds::{CreateFeedRequest, QueryFeedsRequest, UpdateFeedRequest};
+use stationdb::files::{
+    CreatedQuery, FileLinqQueryRequest, GetFilesRequest, IdsQuery, PropertyQuery, QueryFilesRequest,
+    SearchFilesRequest, SizeQuery, StringQuery, UpdateMetadataRequest, UploadFileRequest,
+};
+use stationdb::lab::{
+    DashboardPatch, Job, JobExecution, NotebookExecution, ScheduleDefinition, ScheduleResourceDefinition,
+    TimelineDefinition,
+};
+use stationdb::products::{
+    CreateProductRequest, QueryProductValuesRequest, QueryProductsRequest, UpdateProductRequest,
+};
+use stationdb::search::SearchRequest;
+use stationdb::specifications::{
+    Condition, CreateSpecificationRequest, CreateSpecificationsRequest, QuerySpecificationsRequest,
+    UpdateSpecificationRequest, UpdateSpecificationsRequest,
+};
+use stationdb::tables::{
+    AppendTableDataRequest, Column, CreateTableRequest, DataFrame, ExportTableDataRequest, GetTableDataRequest,
+    ImportTableRequest, ListTablesRequest, ModifyTableRequest, ModifyTablesRequest, QueryDecimatedDataRequest,
+    QueryTableDataRequest, QueryTablesRequest, ScanRequest, TableMetadataModification,
+};
+use stationdb::test_plans::{
+    CreateTestPlanRequest, CreateTestPlanTemplateRequest, QueryTestPlanTemplatesRequest, QueryTestPlansRequest,
+    ScheduleTestPlanRequest, ScheduleTestPlansRequest, UpdateTestPlanRequest, UpdateTestPlansRequest,
+};
+use stationdb::work_items::{
+    CreateWorkItemRequest, CreateWorkItemTemplateRequest, QueryWorkItemTemplatesRequest, QueryWorkItemsRequest,
+    ScheduleWorkItemRequest, ScheduleWorkItemsRequest, UpdateWorkItemRequest, UpdateWorkItemTemplateRequest,
+    UpdateWorkItemTemplatesRequest, UpdateWorkItemsRequest,
+};
+use stationdb::{Error, ErrorKind, Place, Result, from_json};
+
+/// Answers every struct with the names of its members.
+struct Members;
+
+impl<'de> Deserializer<'de> for Members {
+    type Error = value::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, value::Error> {
+        Err(value::Error::custom("no struct"))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        members: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, value::Error> {
+        Err(value::Error::custom(members.join(" ")))
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+type Read = fn(&[u8]) -> Option<Error>;
+
+macro_rules! requests {
+    ($($name:ident),* $(,)?) => {
+        vec![$((stringify!($name), <$name as Deserialize>::deserialize(Members).unwrap_err().to_string(), {
+            let read: Read = |body| from_json::<$name>(body).err();
+            read
+        })),*]
+    };
+}
+
+/// Name, members and reader of every request.
+fn requests() -> Vec<(&'static str, String, Read)> {
+    requests![
+        AppendTableDataRequest,
+        CreateAssetRequest,
+        CreateFeedRequest,
+        CreateProductRequest,
+        CreateSpecificationRequest,
+        CreateSpecificationsRequest,
+        CreateTableRequest,
+        CreateTestPlanRequest,
+        CreateTestPlanTemplateRequest,
+        CreateTestPlanTemplatesRequest,
+        CreateTestPlansRequest,
+        CreateWorkItemRequest,
+        CreateWorkItemTemplateRequest,
+        CreateWorkItemTemplatesRequest,
+        CreateWorkItemsRequest,
+        DeleteTestPlanTemplatesRequest,
+        DeleteTestPlansRequest,
+        DeleteWorkItemTemplatesRequest,
+        DeleteWorkItemsRequest,
+        ExecuteWorkItemRequest,
+        ExportTableDataRequest,
+        FileLinqQueryRequest,
+        GetFilesRequest,
+        GetTableDataRequest,
+        ImportTableRequest,
+        ListTablesRequest,
+        ModifyTableRequest,
+        ModifyTablesRequest,
+        QueryAssetUtilizationHistoryRequest,
+        QueryAssetsRequest,
+        QueryDecimatedDataRequest,
+        QueryFeedsRequest,
+        QueryFilesRequest,
+        QueryProductValuesRequest,
+        QueryProductsRequest,
+        QuerySpecificationsRequest,
+        QueryTableDataRequest,
+        QueryTablesRequest,
+        QueryTestPlanTemplatesRequest,
+        QueryTestPlansRequest,
+        QueryWorkItemTemplatesRequest,
+        QueryWorkItemsRequest,
+        ScanRequest,
+        ScheduleTestPlanRequest,
+        ScheduleTestPlansRequest,
+        ScheduleWorkItemRequest,
+        ScheduleWorkItemsRequest,
+        SearchFilesRequest,
+        StartUtilizationRequest,
+        UpdateAssetRequest,
+        UpdateFeedRequest,
+        UpdateMetadataRequest,
+        UpdateProductRequest,
+        UpdateSpecificationRequest,
+        UpdateSpecificationsRequest,
+        UpdateTestPlanRequest,
+        UpdateTestPlansRequest,
+        UpdateUtilizationRequest,
+        UpdateWorkItemRequest,
+        UpdateWorkItemTemplateRequest,
+        UpdateWorkItemTemplatesRequest,
+        UpdateWorkItemsRequest,
+        UploadFileRequest,
+        IdsQuery,
+        StringQuery,
+        SizeQuery,
+        CreatedQuery,
+        PropertyQuery,
+        SearchRequest,
+        Condition,
+        JobExecution,
+        NotebookExecution,
+        Job,
+        TimelineDefinition,
+        ScheduleDefinition,
+        ScheduleResourceDefinition,
+        DashboardPatch,
+        Column,
+        DataFrame,
+        TableMetadataModification,
+        AssetIdentification,
+        ExternalCalibration,
+        TemperatureSensor,
+    ]
+}
+
+/// Words that are no JSON and no member: the names that Rust, or its library for JSON, has for types.
+fn foreign(text: &str) -> Option<String> {
+    const WORDS: [&str; 24] = [
+        "i8",
+        "i16",
+        "i32",
+        "i64",
+        "u8",
+        "u16",
+        "u32",
+        "u64",
+        "f32",
+        "f64",
+        "usize",
+        "isize",
+        "struct",
+        "enum",
+        "Option",
+        "Vec",
+        "map",
+        "sequence",
+        "tuple",
+        "variant",
+        "newtype",
+        "identifier",
+        "unit",
+        "type:",
+    ];
+    let is_type_name = |word: &str| {
+        let starts = word.starts_with(|c: char| c.is_ascii_uppercase());
+        starts
+            && word.contains(|c: char| c.is_ascii_lowercase())
+            && word.chars().skip(1).any(|c| c.is_ascii_uppercase())
+    };
+    // Members stand between back quotes and may be called anything.
+    let text: String = text.split('`').step_by(2).collect();
+    let mut words = text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | ':')));
+    words.find(|word| WORDS.contains(word) || is_type_name(word)).map(str::to_owned)
+}
+
+#[test]
+fn foreign_words_are_found() {
+    for text in ["expected u64", "member `a`: struct CreateTableRequest", "expected a map", "is not a PlatformKind"] {
+        assert!(foreign(text).is_some(), "{text}");
+    }
+    assert_eq!(foreign("member `workItems[3].timeline.dueDateTime`: expected an integer, found \"x\""), None);
+}
+
+/// A body with values for the members that are required: what is refused is tried with the next value.
+fn required(read: Read) -> Map<String, Value> {
+    let values = [json!("x"), json!(1), json!(true), json!([]), json!({}), json!("2024-01-01T00:00:00Z")];
+    let (mut body, mut tried) = (Map::new(), BTreeMap::<String, usize>::new());
+    for _ in 0..100 {
+        let Some(error) = read(Value::Object(body.clone()).to_string().as_bytes()) else { break };
+        let Some(Place::Member(path)) = error.place() else { break };
+        let member = path.split(['.', '[']).next().unwrap_or_default().to_owned();
+        // What names no value of an enumeration is told which there are.
+        let named = error.message().split_once("is not one of ").and_then(|(_, rest)| rest.split(", ").next());
+        let at = tried.entry(member.clone()).or_default();
+        let value = named.map_or_else(|| values[*at % values.len()].clone(), |first| json!(first));
+        *at += 1;
+        body.insert(member, value);
+    }
+    body
+}
+
+#[test]
+fn what_is_told_of_a_wrong_type_names_members_and_types_of_the_service() {
+    let wrong = [
+        json!(7.5),
+        json!(-1),
+        json!(7),
+        json!("x"),
+        json!(true),
+        json!([]),
+        json!([7]),
+        json!(["x"]),
+        json!({}),
+        json!({"x": 7}),
+        json!({"x": {}}),
+        json!(1e30),
+        json!([{"x": 1}]),
+    ];
+    let mut told = BTreeSet::new();
+    for (name, members, read) in requests() {
+        assert_ne!(members, "no struct", "{name}");
+        for body in ["[]", "7", "\"x\"", "null", "true", "[7]", "{", "", "{\"a\":}"] {
+            let error = read(body.as_bytes()).unwrap_or_else(|| panic!("{name} reads {body:?}"));
+            assert_eq!(
+                (error.kind(), foreign(error.message())),
+                (ErrorKind::InvalidArgument, None),
+                "{name} {body}: {error}"
+            );
+        }
+        let base = required(read);
+        for member in members.split_whitespace() {
+            let mut refused = 0;
+            for value in &wrong {
+                let mut body = base.clone();
+                body.insert(member.to_owned(), value.clone());
+                let Some(error) = read(Value::Object(body.clone()).to_string().as_bytes()) else { continue };
+                let text = error.message();
+                assert_eq!(foreign(text), None, "{name}.{member} = {value}: {text}");
+                assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+                match error.place() {
+                    Some(Place::Member(path))
+                        if path == member
+                            || path.starts_with(&format!("{member}."))
+                            || path.starts_with(&format!("{member}[")) =>
+                    {
+                        refused += 1;
+                    }
+                    place => panic!("{name}.{member} = {value}: {place:?}, {text}"),
+                }
+                told.insert(text.to_owned());
+            }
+            let takes_anything = matches!((name, member), (_, "substitutions" | "value" | "range" | "metadata"));
+            assert!(refused > 0 || takes_anything, "{name}.{member} takes everything");
+        }
+    }
+    assert!(told.len() > 200, "{}", told.len());
+    for text in [
+        "the request cannot be read: member `take`: expected an integer of 64 bits, found the string \"x\"",
+        "the request cannot be read: member `workItems[0]`: expected an object, found the integer 7",
+        "the request cannot be read: member `filter`: expected a string, found true",
+        "the request cannot be read: member `returnCount`: expected true or false, found the number 7.5",
+    ] {
+        assert!(told.contains(text), "{text}");
+    }
+}
+
+/// A request that is declared and not in the list would be asked nothing.
+#[test]
+fn every_declared_request_is_asked() {
+    let known: BTreeSet<&str> = requests().into_iter().map(|(name, ..)| name).collect();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/model")];
+    let mut declared = BTreeSet::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let names = text.lines().filter_map(|line| line.trim_start().split_once("pub struct ")).map(|(_, rest)| {
+                rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default().to_owned()
+            });
+            // Resources declare theirs in attributes: `#[request(Name(...))]`, `#[patch(Name = "...")]`.
+            let attributes = ["#[request(", "#[patch("].into_iter().flat_map(|start| text.split(start).skip(1));
+            let attributes = attributes.map(|rest| {
+                let rest = rest.trim_start();
+                rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default().to_owned()
+            });
+            declared.extend(names.chain(attributes).filter(|name| name.ends_with("Request")));
+        }
+    }
+    let missing: Vec<_> = declared.iter().filter(|name| !known.contains(name.as_str())).collect();
+    assert!(declared.len() > 50 && missing.is_empty(), "{missing:?}");
+}

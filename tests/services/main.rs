@@ -1,0 +1,29 @@
+//! The services by the public names alone: one module a service, and some for what all services share.
+
+#[path = "../common/holds_at.rs"]
+mod holds_at;
+#[path = "../common/test_store.rs"]
+mod test_store;
+
+mod assets;
+mod bounds;
+mod client;
+mod content_edges;
+mod content_reference;
+mod feed_export;
+mod feeds;
+mod files;
+mod lab_model;
+mod products;
+mod specifications;
+mod tables;
+mod test_plans;
+mod utilizations;
+mod work_items;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+
+/// The wire form of a time.
+fn wire_time(time: DateTime<Utc>) -> String {
+    time.to_rfc3339_opts(SecondsFormat::Millis, true)
+}

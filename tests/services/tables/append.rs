@@ -1,0 +1,198 @@
+//! Appends that go different ways into one table: through the buffer, straight into segments, inside transactions.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use stationdb::faults::{MemoryDisk, SharedDisk};
+use stationdb::prelude::*;
+use stationdb::tables::{
+    AppendTableDataRequest, Column, ColumnFilter, ColumnOrderBy, ColumnType, CreateTableRequest, DataFrame, DataType,
+    FilterOperation, GetTableDataRequest, QueryTableDataRequest, ScanRequest,
+};
+use stationdb::{Control, Error, Identity, Result, Session, Store};
+
+use super::{column, int64_values};
+
+/// A batch of so many rows goes straight into a segment.
+const SORT_ROWS: usize = 256 * 1024;
+
+fn open(disk: &SharedDisk) -> (Store, Session) {
+    let store = Store::options().maintenance_thread(false).open_disk(disk.clone()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    (store, session)
+}
+
+fn disk() -> SharedDisk {
+    Arc::new(MemoryDisk::default())
+}
+
+/// A table of the index `t` and a column of this type.
+fn request(name: &str, data_type: DataType) -> CreateTableRequest {
+    let columns = vec![column("t", DataType::Int64, ColumnType::Index), column(name, data_type, ColumnType::Normal)];
+    CreateTableRequest { columns, ..CreateTableRequest::default() }
+}
+
+fn append(session: &Session, id: &str, batch: RecordBatch) {
+    session.append_batches(&id.into(), &mut std::iter::once(Ok(batch)), None).unwrap();
+}
+
+/// Numbered rows of one index value, so that their order is that of the appends.
+fn numbered(rows: Range<i64>) -> RecordBatch {
+    let index: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.clone().map(|_| 5)));
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(rows));
+    RecordBatch::try_from_iter([("t", index), ("n", numbers)]).unwrap()
+}
+
+/// The numbers in `rows`, read in pages of a few, in the order of the index or against it.
+fn walk(session: &Session, id: &str, rows: &Range<i64>, descending: bool) -> Vec<i64> {
+    let filter = |operation, value: i64| ColumnFilter { column: "n".into(), operation, value: Some(value.to_string()) };
+    let by = ColumnOrderBy { column: "t".into(), descending: true };
+    let mut request = QueryTableDataRequest {
+        columns: Some(vec!["n".into()]),
+        filters: Some(vec![
+            filter(FilterOperation::GreaterThanEquals, rows.start),
+            filter(FilterOperation::LessThan, rows.end),
+        ]),
+        order_by: descending.then(|| vec![by]),
+        take: Some(4),
+        continuation_token: None,
+    };
+    let mut seen = Vec::new();
+    loop {
+        let page = session.query_table_data(&id.into(), request.clone()).unwrap();
+        seen.extend(page.frame.to_data_frame().data.iter().map(|row| row[0].as_ref().unwrap().parse::<i64>().unwrap()));
+        request.continuation_token = page.continuation_token;
+        if request.continuation_token.is_none() {
+            return seen;
+        }
+    }
+}
+
+#[test]
+fn small_appends_around_a_large_one_keep_their_places() {
+    let disk = disk();
+    let (store, session) = open(&disk);
+    let id = session.create_table(request("n", DataType::Int64)).unwrap().to_string();
+    let large = 3..3 + SORT_ROWS as i64;
+    let total = large.end + 3;
+    for rows in [0..large.start, large.clone(), large.end..total] {
+        append(&session, &id, numbered(rows));
+    }
+    let check = |session: &Session, state: &str| {
+        let mut next = 0;
+        let only = ScanRequest { columns: Some(vec!["n".into()]), ..ScanRequest::default() };
+        for batch in session.scan(&id.as_str().into(), only, &Control::default()).unwrap() {
+            let batch = batch.unwrap();
+            let numbers = int64_values(&batch, 0);
+            assert!(numbers.iter().copied().eq(next..next + numbers.len() as i64), "{state}: out of order at {next}");
+            next += numbers.len() as i64;
+        }
+        assert_eq!(next, total, "{state}");
+        for rows in [0..7, large.end - 4..total] {
+            for descending in [false, true] {
+                assert_eq!(walk(session, &id, &rows, descending), rows.clone().collect::<Vec<_>>(), "{state}");
+            }
+        }
+    };
+    check(&session, "buffered on both sides");
+    let mut files = Vec::new();
+    session
+        .export_segments(
+            &id.as_str().into(),
+            &mut |file| {
+                files.push(file.row_count);
+                Ok(())
+            },
+            &Control::default(),
+        )
+        .unwrap();
+    assert_eq!(files, [3, SORT_ROWS as u64, 3], "nothing of the buffer is left out");
+    check(&session, "sealed");
+    session
+        .append_table_data(&id.as_str().into(), AppendTableDataRequest { frame: None, end_of_data: Some(true) })
+        .unwrap();
+    store.maintain(&Control::default()).unwrap();
+    drop((session, store));
+    let (_store, session) = open(&disk);
+    check(&session, "merged and opened again");
+}
+
+#[test]
+fn what_a_refused_transaction_buffered_is_of_no_other_table() {
+    let (_store, session) = open(&disk());
+    let frame = || {
+        let cell = |text: &str| Some(text.to_owned());
+        let frame = DataFrame { columns: None, data: vec![vec![cell("1"), cell("0")]] };
+        AppendTableDataRequest { frame: Some(frame), end_of_data: None }
+    };
+    let mut nullable = request("v", DataType::Int64);
+    nullable.columns[1].column_type = ColumnType::Nullable;
+    // The same id, and the same bits under another type, another name and another column type.
+    for other in [request("v", DataType::Float64), request("w", DataType::Int64), request("v", DataType::Int64)] {
+        let mut first = None;
+        let refused: Result<()> = session.transaction(|tx| {
+            let id = tx.create_table(nullable.clone())?;
+            tx.append_table_data(&id, frame())?;
+            assert_eq!(tx.get_table_data(&id, GetTableDataRequest::default())?.total_row_count, 1);
+            first = Some(id);
+            Err(Error::invalid("never mind"))
+        });
+        assert!(refused.is_err());
+        let id = session.create_table(other).unwrap();
+        assert_eq!(Some(&id), first.as_ref());
+        session.append_table_data(&id, frame()).unwrap();
+        let page = session.get_table_data(&id, GetTableDataRequest::default()).unwrap();
+        assert_eq!(page.frame.to_data_frame().data, frame().frame.unwrap().data);
+    }
+}
+
+#[test]
+fn long_texts_in_a_transaction_are_cut_into_batches() {
+    let (_store, session) = open(&disk());
+    let id = session.create_table(request("s", DataType::String)).unwrap();
+    let index: ArrayRef = Arc::new(Int64Array::from(vec![2, 1, 3]));
+    let text = "x".repeat(stationdb::faults::limits::BATCH_BYTES / 2);
+    let texts: ArrayRef = Arc::new(StringArray::from(vec![text.as_str(), "", text.as_str()]));
+    let batch = RecordBatch::try_from_iter([("t", index), ("s", texts)]).unwrap();
+    session.transaction(|tx| tx.append_batches(&id, &mut std::iter::once(Ok(batch)), None)).unwrap();
+    let page = session.get_table_data(&id, GetTableDataRequest::default()).unwrap();
+    let lengths: Vec<usize> =
+        page.frame.to_data_frame().data.iter().map(|row| row[1].as_ref().unwrap().len()).collect();
+    assert_eq!(lengths, [0, text.len(), text.len()]);
+}
+
+#[test]
+fn a_small_part_of_a_large_batch_is_a_small_append() {
+    let disk = disk();
+    let (_store, session) = open(&disk);
+    let id = session.create_table(request("n", DataType::Int64)).unwrap();
+    let whole = numbered(0..5_000_000);
+    for at in [0, 4_000_000] {
+        append(&session, &id, whole.slice(at, 10));
+    }
+    assert!(!disk.exists(&format!("tables/{id}")).unwrap(), "it is buffered");
+    assert_eq!(session.get_table_metadata(&id).unwrap().row_count, Some(20));
+}
+
+#[test]
+fn a_table_may_have_as_many_columns_as_the_store_was_told() {
+    let count = stationdb::faults::limits::IMPORT_COLUMNS + 1;
+    let store = Store::options().maintenance_thread(false).table_columns_max(count).open_disk(disk()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let mut request = request("0", DataType::Bool);
+    request.columns.extend((1..count - 1).map(|at| Column {
+        name: at.to_string(),
+        data_type: DataType::Bool,
+        column_type: ColumnType::Nullable,
+        ..Column::default()
+    }));
+    let id = session.create_table(request).unwrap();
+    let frame = DataFrame {
+        columns: Some(vec!["t".into(), "0".into()]),
+        data: vec![vec![Some("1".into()), Some("true".into())]],
+    };
+    session.append_table_data(&id, AppendTableDataRequest { frame: Some(frame), end_of_data: None }).unwrap();
+    let page = session.get_table_data(&id, GetTableDataRequest::default()).unwrap();
+    assert_eq!(page.frame.columns.len(), count);
+}

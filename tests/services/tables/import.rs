@@ -1,0 +1,277 @@
+//! Imports through the service: what comes in, what is refused, and that nothing of it stays then.
+
+use std::io::Cursor;
+use std::sync::Arc;
+
+use chrono::DateTime;
+use stationdb::faults::{MemoryDisk, SharedDisk};
+use stationdb::prelude::*;
+use stationdb::tables::{
+    AppendTableDataRequest, Column, ColumnType, CreateTableRequest, DataFrame, DataType, ExportFormat,
+    ExportTableDataRequest, GetTableDataRequest, ImportTableRequest, ListTablesRequest,
+};
+use stationdb::{Control, Error, ErrorKind, Identity, Place, Position, Result, Session, Store, What};
+
+use crate::wire_time;
+
+fn disk() -> SharedDisk {
+    Arc::new(MemoryDisk::default())
+}
+
+fn open(disk: &SharedDisk) -> (Store, Session) {
+    let store = Store::options().maintenance_thread(false).seed(Some(1)).open_disk(disk.clone()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    (store, session)
+}
+
+fn columns() -> Vec<Column> {
+    let types = [DataType::Timestamp].into_iter().chain(DataType::ALL.iter().copied());
+    types
+        .enumerate()
+        .map(|(at, data_type)| Column {
+            name: format!("c {at}"),
+            data_type,
+            column_type: if at == 0 { ColumnType::Index } else { ColumnType::Nullable },
+            ..Column::default()
+        })
+        .collect()
+}
+
+/// Rows with every kind of value of every type.
+fn frame() -> DataFrame {
+    let cells = |data_type: DataType| -> Vec<Option<&str>> {
+        match data_type {
+            DataType::Bool => vec![Some("true"), None, Some("false")],
+            DataType::Float32 => vec![Some("NaN"), Some("-Infinity"), Some("3.4028235e38"), Some("-0"), None],
+            DataType::Float64 => {
+                vec![Some("NaN"), Some("Infinity"), Some("5e-324"), None, Some("0.1"), Some("1.7976931348623157e308")]
+            }
+            DataType::Int32 => vec![Some("-2147483648"), None, Some("2147483647")],
+            DataType::Int64 => vec![Some("-9223372036854775808"), Some("9223372036854775807"), None],
+            DataType::String => {
+                vec![Some(""), None, Some("a,b"), Some("say \"x\"\n\r\n"), Some("ä€𝄞"), Some(" blank "), Some("null")]
+            }
+            DataType::Timestamp => vec![None, Some("0001-01-01T00:00:00.000Z"), Some("9999-12-31T23:59:59.999Z")],
+        }
+    };
+    let data = (0..40)
+        .map(|row: usize| {
+            let index = wire_time(DateTime::from_timestamp_millis(row as i64 / 2 * 1000).unwrap());
+            let others = DataType::ALL.iter().map(|data_type| {
+                let cells = cells(*data_type);
+                cells[row % cells.len()].map(str::to_owned)
+            });
+            std::iter::once(Some(index)).chain(others).collect()
+        })
+        .collect();
+    DataFrame { columns: None, data }
+}
+
+fn rows(session: &Session, id: &str) -> Vec<Vec<Option<String>>> {
+    session.get_table_data(&id.into(), GetTableDataRequest::default()).unwrap().frame.to_data_frame().data
+}
+
+fn export(session: &Session, id: &str, response_format: ExportFormat) -> Vec<u8> {
+    let mut out = Vec::new();
+    let request = ExportTableDataRequest { response_format, ..Default::default() };
+    session.export_table_data(&id.into(), request, &mut out, &Control::default()).unwrap();
+    out
+}
+
+fn new_table(columns: Vec<Column>) -> ImportTableRequest {
+    let table = CreateTableRequest { columns, name: Some("imported".into()), ..Default::default() };
+    ImportTableRequest { table: Some(table), ..Default::default() }
+}
+
+fn csv(session: &Session, request: ImportTableRequest, text: &str) -> Result<stationdb::tables::ImportTableResponse> {
+    session.import_csv(request, &mut text.as_bytes(), &Control::default())
+}
+
+#[test]
+fn what_was_exported_comes_back_whole() {
+    let disk = disk();
+    let (_store, session) = open(&disk);
+    let request = CreateTableRequest { columns: columns(), ..Default::default() };
+    let id = session.create_table(request).unwrap();
+    session.append_table_data(&id, AppendTableDataRequest { frame: Some(frame()), end_of_data: None }).unwrap();
+    let expected = rows(&session, &id);
+    assert_eq!(expected.len(), 40);
+    let text = export(&session, &id, ExportFormat::Csv);
+    let parquet = export(&session, &id, ExportFormat::Parquet);
+    let control = Control::default();
+    // Into a new table, and once more into that.
+    let made = session.import_csv(new_table(columns()), &mut &text[..], &control).unwrap();
+    let new = made.id.unwrap();
+    assert_eq!((made.row_count, session.get_table_metadata(&new).unwrap().row_count), (40, Some(40)));
+    assert_eq!(session.get_table_metadata(&new).unwrap().name.as_deref(), Some("imported"));
+    assert_eq!(rows(&session, &new), expected);
+    assert_eq!(export(&session, &new, ExportFormat::Csv), text);
+    let again = ImportTableRequest { id: Some(new.to_string()), end_of_data: Some(true), ..Default::default() };
+    let more = session.import_parquet(again.clone(), Box::new(Cursor::new(parquet.clone())), &control).unwrap();
+    assert_eq!((more.id.as_ref(), more.row_count), (Some(&new), 40));
+    assert_eq!(rows(&session, &new).len(), 80);
+    let closed = session.import_csv(again, &mut &text[..], &control).unwrap_err();
+    assert_eq!(closed.kind(), ErrorKind::Conflict);
+    // The columns of the file are those of the table: types are declared in it.
+    let made = session.import_parquet(ImportTableRequest::default(), Box::new(Cursor::new(parquet)), &control).unwrap();
+    let new = made.id.unwrap();
+    assert_eq!(session.get_table_metadata(&new).unwrap().columns, Some(columns()));
+    assert_eq!(rows(&session, &new), expected);
+}
+
+#[test]
+fn columns_are_inferred_from_the_first_rows() {
+    let disk = disk();
+    let (_store, session) = open(&disk);
+    let text = "ok;n;v;at;note;gap;all\n\
+                true;1;1.5;2024-01-01T00:00:00Z;x;;\n\
+                FALSE;-2;NaN;2024-01-01T00:00:01+01:00;7;3;\n";
+    let request = ImportTableRequest { separator: Some(";".into()), ..Default::default() };
+    let id = csv(&session, request.clone(), text).unwrap().id.unwrap();
+    let table = session.get_table_metadata(&id).unwrap();
+    let found: Vec<_> =
+        table.columns.unwrap().into_iter().map(|column| (column.data_type, column.column_type)).collect();
+    use ColumnType as C;
+    use DataType as D;
+    assert_eq!(
+        found,
+        [
+            (D::Bool, C::Nullable),
+            (D::Int64, C::Index),
+            (D::Float64, C::Nullable),
+            (D::Timestamp, C::Nullable),
+            (D::String, C::Nullable),
+            (D::Int64, C::Nullable),
+            (D::String, C::Nullable),
+        ]
+    );
+    assert_eq!(rows(&session, &id)[0][..3], [Some("false".into()), Some("-2".into()), Some("NaN".into())]);
+    let by_time = ImportTableRequest { index_column: Some("at".into()), ..request.clone() };
+    let id = csv(&session, by_time, text).unwrap().id.unwrap();
+    assert_eq!(session.get_table_metadata(&id).unwrap().columns.unwrap()[3].column_type, C::Index);
+    for bad in ["note", "gap2"] {
+        let request = ImportTableRequest { index_column: Some(bad.into()), ..request.clone() };
+        assert_eq!(csv(&session, request, text).unwrap_err().place(), Some(&Place::Member("indexColumn".into())));
+    }
+    assert!(csv(&session, request.clone(), "a;b\nx;\n").is_err(), "no column can be the index");
+    // A gap in the named index is met where it is.
+    let gap = ImportTableRequest { index_column: Some("gap".into()), ..request };
+    let error = csv(&session, gap, text).unwrap_err();
+    assert_eq!(error.place(), Some(&Place::Line { line: 2, column: Some("gap".into()) }), "{error}");
+}
+
+#[test]
+fn what_is_refused_leaves_nothing() {
+    let disk = disk();
+    let (store, session) = open(&disk);
+    let declared = || {
+        vec![
+            Column {
+                name: "t".into(),
+                data_type: DataType::Int32,
+                column_type: ColumnType::Index,
+                ..Column::default()
+            },
+            Column { name: "v".into(), data_type: DataType::Float64, ..Column::default() },
+        ]
+    };
+    let line = |line, column: Option<&str>| Some(Place::Line { line, column: column.map(str::to_owned) });
+    for (text, place) in [
+        ("t,v\n1,2\n2,x\n", line(3, Some("v"))),
+        ("t,v\n1,2\n2,\n", line(3, Some("v"))),
+        ("t,v\n1,2\n2147483648,1\n", line(3, Some("t"))),
+        ("t,v,w\n1,2,3\n", line(1, Some("w"))),
+        ("t\n1\n", line(1, None)),
+        ("t,t\n1,2\n", line(1, Some("t"))),
+        ("t,\n1,2\n", line(1, Some(""))),
+        ("t,v\n1,2\n2\n", line(3, None)),
+        ("", line(1, None)),
+    ] {
+        let error = csv(&session, new_table(declared()), text).unwrap_err();
+        assert_eq!(error.place().cloned(), place, "{text:?}: {error}");
+    }
+    let bad = ImportTableRequest { separator: Some(";;".into()), ..new_table(declared()) };
+    assert!(csv(&session, bad, "t;v\n").is_err());
+    let both = ImportTableRequest { id: Some("0".repeat(24)), ..new_table(declared()) };
+    assert!(csv(&session, both, "t,v\n").is_err());
+    let unknown = ImportTableRequest { id: Some("0".repeat(24)), ..Default::default() };
+    assert_eq!(csv(&session, unknown, "t,v\n").unwrap_err().kind(), ErrorKind::NotFound);
+    let index = ImportTableRequest { index_column: Some("t".into()), ..new_table(declared()) };
+    assert!(csv(&session, index, "t,v\n").is_err());
+    let in_transaction =
+        session.transaction(|tx| tx.import_csv(new_table(declared()), &mut &b"t,v\n"[..], &Control::default()));
+    assert_eq!(in_transaction.unwrap_err().kind(), ErrorKind::Unsupported);
+
+    // Large enough for segments, and wrong at the end; then cancelled on the way.
+    let mut text = String::from("t,v\n");
+    (0..300_000).for_each(|row| text.push_str(&format!("{row},0.5\n")));
+    let good = text.clone();
+    text.push_str("x,1\n");
+    let error = csv(&session, new_table(declared()), &text).unwrap_err();
+    assert_eq!(error.place().cloned(), line(300_002, Some("t")));
+    let control = Control::default();
+    let cancel = control.clone();
+    let control = control.with_progress(move |progress| {
+        if progress.done > 280_000 {
+            cancel.cancel();
+        }
+    });
+    let error = session.import_csv(new_table(declared()), &mut good.as_bytes(), &control).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
+    let late = session.with_deadline(std::time::Instant::now());
+    assert_eq!(csv(&late, new_table(declared()), &good).unwrap_err().kind(), ErrorKind::DeadlineExceeded);
+    assert_eq!(session.list_tables(ListTablesRequest::default()).unwrap().tables.len(), 0);
+    for entry in disk.list("tables").unwrap() {
+        let files = disk.list(&format!("tables/{}", entry.name)).unwrap();
+        assert!(files.is_empty(), "{files:?}");
+    }
+    // An empty text with the right names makes an empty table.
+    let id = csv(&session, new_table(declared()), "v,t").unwrap().id.unwrap();
+    assert_eq!(session.get_table_metadata(&id).unwrap().row_count, Some(0));
+    let made = csv(&session, new_table(declared()), &good).unwrap();
+    assert_eq!(made.row_count, 300_000);
+    drop((late, session, store));
+    let (_store, session) = open(&disk);
+    assert_eq!(session.get_table_metadata(&made.id.unwrap()).unwrap().row_count, Some(300_000));
+}
+
+#[test]
+fn an_import_of_no_rows_closes_its_table_only_when_it_says_so() {
+    let (_store, session) = open(&disk());
+    let from = |text: &str, end_of_data: bool| {
+        let request = ImportTableRequest { end_of_data: Some(end_of_data), ..new_table(columns()) };
+        let id = csv(&session, request, text).unwrap().id.unwrap();
+        session.get_table_metadata(&id).unwrap().supports_append
+    };
+    assert_eq!(from("c 0\n", false), Some(true));
+    assert_eq!(from("c 0\n", true), Some(false));
+    let mut changes = session.changes(Position::START);
+    let mut told = Vec::new();
+    while let Some(event) = changes.poll().unwrap() {
+        told.push(event.what);
+    }
+    assert_eq!(told, [What::Created, What::Created, What::Closed]);
+}
+
+#[test]
+fn an_import_beyond_the_rows_of_a_table_is_refused_early() {
+    let disk = disk();
+    let store = Store::options().maintenance_thread(false).table_rows_max(1000).open_disk(disk.clone()).unwrap();
+    let session = store.session(Identity::user("ada"));
+    struct Endless(u64);
+    impl std::io::Read for Endless {
+        fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+            self.0 += 1;
+            if self.0 > 100 {
+                return Err(std::io::Error::other("read far beyond the limit"));
+            }
+            let text = if self.0 == 1 { "t\n" } else { "1\n" };
+            let text = text.repeat(if self.0 == 1 { 1 } else { out.len() / 2 });
+            out[..text.len()].copy_from_slice(text.as_bytes());
+            Ok(text.len())
+        }
+    }
+    let error: Error =
+        session.import_csv(ImportTableRequest::default(), &mut Endless(0), &Control::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
+}

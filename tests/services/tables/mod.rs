@@ -1,0 +1,33 @@
+//! Measurement tables: appends, reads, imports, exports.
+
+mod append;
+mod basics;
+mod import;
+mod model;
+mod rules;
+mod syncs;
+mod walk;
+
+use arrow::array::{Int64Array, RecordBatch};
+use arrow::datatypes::Schema;
+use arrow::ipc::writer::StreamWriter;
+use stationdb::tables::{Column, ColumnType, DataType};
+
+fn column(name: &str, data_type: DataType, column_type: ColumnType) -> Column {
+    Column::new(name, data_type).column_type(column_type)
+}
+
+/// The values of an INT64 column without nulls.
+fn int64_values(batch: &RecordBatch, column: usize) -> &[i64] {
+    let array: &Int64Array = batch.column(column).as_any().downcast_ref().unwrap();
+    array.values()
+}
+
+/// Batches as an Arrow IPC stream.
+fn ipc_stream(schema: &Schema, batches: impl IntoIterator<Item = RecordBatch>) -> Vec<u8> {
+    let mut writer = StreamWriter::try_new(Vec::new(), schema).unwrap();
+    for batch in batches {
+        writer.write(&batch).unwrap();
+    }
+    writer.into_inner().unwrap()
+}
