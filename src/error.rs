@@ -16,11 +16,13 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A member, value, filter, token or option of the request is wrong; the request was not carried out.
+    /// A member, value, filter, token or option of the request is wrong; the request was not
+    /// carried out.
     InvalidArgument,
     /// No such resource.
     NotFound,
-    /// A revision or version does not match, an id or name is taken, or the resource is in a state that forbids the call.
+    /// A revision or version does not match, an id or name is taken, or the resource is in a state
+    /// that forbids the call.
     Conflict,
     /// More columns, rows, items, bytes or nesting than a stated limit allows.
     LimitExceeded,

@@ -1,5 +1,5 @@
-//! An embedded storage engine for test stations: products, assets, work items, test plans, feeds, measurement tables and
-//! files in one directory.
+//! An embedded storage engine for test stations: products, assets, work items, test plans, feeds,
+//! measurement tables and files in one directory.
 //!
 //! ```
 //! # fn main() -> stationdb::Result<()> {

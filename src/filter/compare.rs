@@ -56,7 +56,7 @@ impl<'c> Checker<'c> {
             }
             (left, right) => {
                 let (left, right) = (self.describe(&left), self.describe(&right));
-                let message = format!("`{}` does not compare {left} with {right}", comparison.sign());
+                let message = format!("`{}` cannot compare {left} with {right}", comparison.sign());
                 Err(Fault::new(FaultKind::TypeMismatch, span, message))
             }
         }
@@ -159,7 +159,7 @@ impl<'c> Checker<'c> {
         let has_empty_text = is_empty_text(&left) || is_empty_text(&right);
         let (left, right) = self.unify((left, left_ast), (right, right_ast), span)?;
         if comparison.is_ordering() && matches!(left.ty, Type::Bool | Type::Enum(_)) {
-            let message = format!("`{}` does not order {}", comparison.sign(), left.ty);
+            let message = format!("`{}` cannot order {}", comparison.sign(), left.ty);
             return Err(Fault::new(FaultKind::TypeMismatch, span, message));
         }
         for (constant, constant_ast, other) in [(&left, left_ast, &right), (&right, right_ast, &left)] {

@@ -438,6 +438,8 @@ fn merge_ranges(conditions: &mut Vec<Condition>) {
     *conditions = merged;
 }
 
+/// Replaces `known` with `other` if that is the narrower bound. The constants of one field have one
+/// type, so their order is known.
 fn tighten(known: &mut Bound<Constant>, other: Bound<Constant>, lower: bool) {
     let value = |bound: &Bound<Constant>| match bound {
         Bound::Included(value) => Some((value.clone(), false)),

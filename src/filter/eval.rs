@@ -93,6 +93,8 @@ pub(super) fn compare(left: &Val<'_>, comparison: Comparison, right: &Val<'_>) -
 }
 
 impl Test {
+    /// Whether the test is true for the current elements of its scopes. False once the work has
+    /// stopped.
     pub(super) fn holds<'a>(&'a self, at: &Scopes<'a, '_>) -> bool {
         if !at.work.spend(1) {
             return false;

@@ -5,8 +5,11 @@
 //! | null | `00` |
 //! | false, true | `01 00`, `01 01` |
 //! | integer, time, span | `02`, then the two's complement big-endian with the sign bit flipped |
-//! | double | `03`, then the IEEE bits big-endian: sign bit flipped if positive, all bits flipped if negative; NaN last, -0 as 0 |
+//! | double | `03`, then the adjusted IEEE bits, big-endian |
 //! | text | `04`, then UTF-8 with `00` written as `00 ff`, then `00 00` |
+//!
+//! The bits of a double are adjusted so that they sort as the values do: the sign bit of a positive
+//! double is flipped, all bits of a negative one. NaN sorts last; -0 is encoded as 0.
 //!
 //! Every encoding is self-delimiting, so encodings can be concatenated to a composite key.
 

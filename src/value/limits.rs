@@ -39,7 +39,8 @@ pub const TEXT_QUERY_EXPANSION: usize = 1024;
 
 /// Bytes of a continuation token.
 pub const TOKEN_BYTES: usize = 4096;
-/// Bytes of a sort key that a continuation token carries as they are; of a longer one it carries a mark.
+/// Bytes of a sort key that a continuation token contains as it is. For a longer key it contains a
+/// shorter separator before the next key, or the id of the record and a hash of the key.
 pub const TOKEN_POSITION_BYTES: usize = 2048;
 
 /// Nesting of one JSON value in a stored record. With the levels that an answer adds around it, it
@@ -114,7 +115,8 @@ pub const PACKAGE_FIELD_BYTES: usize = 64 * 1024;
 /// Decompressed bytes of a control archive that are allowed whatever the ratio. A tar of one small
 /// file is mostly zeros, and the longest field may repeat one line.
 pub const PACKAGE_RATIO_FREE_BYTES: usize = 256 * 1024;
-/// Memory of the decoder of a control archive, in KiB: the dictionary of `xz -9` and the decoder's own state.
+/// Memory of the decoder of a control archive, in KiB: the dictionary of `xz -9` and the decoder's
+/// own state.
 pub const PACKAGE_DECODER_KIB: u32 = 68 * 1024;
 /// Fields of a control file.
 pub const PACKAGE_FIELDS: usize = 1_000;

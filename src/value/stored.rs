@@ -58,7 +58,8 @@ pub type EncodeResult = std::result::Result<(), bincode::error::EncodeError>;
 /// What [`Stored::take`] returns.
 pub type DecodeResult<T> = std::result::Result<T, bincode::error::DecodeError>;
 
-/// Plain data with a stored form; derived with `Record` and `Resource`, or implemented by `wire_enum!`.
+/// Plain data with a stored form; derived with `Record` and `Resource`, or implemented by
+/// `wire_enum!`.
 pub trait Stored: Sized {
     /// Writes the value.
     fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult;
@@ -165,7 +166,7 @@ pub fn append_within<T: Stored>(value: &T, out: &mut Vec<u8>, most: usize) -> Re
     bincode::encode_into_writer(Wrap(value), Appender(out), bincode::config::standard()).map_err(
         |error| match error {
             bincode::error::EncodeError::Other(TOO_DEEP) => Error::limit(format!(
-                "a JSON value in the record nests deeper than the {} levels that can be read again (JSON_DEPTH)",
+                "a JSON value in the record nests deeper than the {} levels that can be read back (JSON_DEPTH)",
                 limits::JSON_DEPTH
             )),
             error => Error::invalid("the record cannot be encoded").with_source(error),

@@ -30,7 +30,8 @@ pub enum Val<'a> {
     Rows(Vec<&'a dyn Row>),
 }
 
-/// A record, or an element of a list of records, as filters see it: fields by position in their declaration.
+/// A record, or an element of a list of records, as filters see it: fields by position in their
+/// declaration.
 pub trait Row: std::fmt::Debug {
     /// The value of the field at `index` of this row's declaration.
     fn val(&self, index: usize) -> Val<'_>;

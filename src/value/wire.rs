@@ -532,8 +532,8 @@ pub(crate) use record;
 
 /// Declares an enumeration with its wire texts. They are written in canonical spelling, and read
 /// ignoring letter case, `_`, `-` and spaces. The stored form is the position of the value, so
-/// values are only ever added at the end, with the format that introduces them: `Name = "NAME"
-/// since 2`. The default is the first value.
+/// values are only ever added at the end, with the format that introduces them:
+/// `Name = "NAME" since 2`. The default is the first value.
 macro_rules! wire_enum {
     ($(#[$meta:meta])* pub enum $name:ident {
         $($(#[$vmeta:meta])* $variant:ident = $text:literal $(since $since:literal)?),* $(,)?
@@ -638,7 +638,8 @@ macro_rules! wire_enum {
 }
 pub(crate) use wire_enum;
 
-/// Gives an enum of newtype variants a stored form: `stored_union!(Event { 0 => Job, 1 => Manual })`.
+/// Gives an enum of newtype variants a stored form:
+/// `stored_union!(Event { 0 => Job, 1 => Manual })`.
 macro_rules! stored_union {
     ($name:ident { $($code:literal => $variant:ident $(since $since:literal)?),* $(,)? }) => {
         impl $crate::value::Stored for $name {
@@ -678,7 +679,7 @@ pub(crate) fn from_value<T: serde::de::DeserializeOwned>(value: Value) -> Result
 /// Reads a request from JSON text, as a server that wraps the store does.
 ///
 /// # Errors
-/// `InvalidArgument` naming the member that has the wrong type, or the position of the syntax error.
+/// `InvalidArgument`, with the member that has the wrong type, or the position of the syntax error.
 pub fn from_json<T: serde::de::DeserializeOwned>(json: &[u8]) -> crate::error::Result<T> {
     serde_json::from_slice(json).map_err(|error| {
         // Reads again with `Located`, whose errors contain indexes and terms of JSON. Text that is

@@ -66,6 +66,7 @@ impl<'c> Work<'c> {
         self.spend((len / BYTES) as u64)
     }
 
+    /// Checks limit, deadline and cancellation; `steps` are those that exceed the steps left.
     #[cold]
     fn look(&self, steps: u64) -> bool {
         let mut stopped = self.stopped.borrow_mut();
