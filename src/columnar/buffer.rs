@@ -38,8 +38,8 @@ pub fn batch_bytes(batch: &RecordBatch) -> usize {
 /// # Errors
 /// `LimitExceeded` when the encoding is larger than one append may be.
 pub fn encode_batch(schema: &TableSchema, batch: &RecordBatch) -> Result<Vec<u8>> {
-    let rows =
-        u32::try_from(batch.num_rows()).map_err(|_| Error::limit("an append has too many rows for one batch; split it"))?;
+    let rows = u32::try_from(batch.num_rows())
+        .map_err(|_| Error::limit("an append has too many rows for one batch; split it"))?;
     let mut out = Vec::with_capacity(HEADER + batch_bytes(batch));
     out.extend_from_slice(MAGIC);
     out.extend_from_slice(&[VERSION, 0, 0, 0]);

@@ -24,8 +24,8 @@ const DAY_MS: i64 = 86_400_000;
 /// the whole append, for the places of errors.
 ///
 /// # Errors
-/// `InvalidArgument` for an unknown, repeated or missing column, an Arrow type that does not fit, a value that does not
-/// fit, and a null in a column that is not NULLABLE; row and column are named.
+/// `InvalidArgument` for an unknown, repeated or missing column, an Arrow type that does not fit, a
+/// value that does not fit, and a null in a column that is not NULLABLE; row and column are named.
 pub fn coerce_batch(schema: &TableSchema, batch: &RecordBatch, first_row: u64) -> Result<RecordBatch> {
     if Arc::ptr_eq(schema.arrow(), batch.schema_ref()) {
         return Ok(batch.clone());
@@ -85,9 +85,8 @@ fn coerce_array(column: &Column, array: &ArrayRef, first_row: u64) -> Result<Arr
         && let Some(nulls) = out.logical_nulls().filter(|nulls| nulls.null_count() > 0)
     {
         let row = (0..nulls.len()).find(|&row| nulls.is_null(row)).unwrap_or_default();
-        return Err(
-            Error::invalid(format!("column {:?} is not NULLABLE, so it cannot hold null", column.name)).at(place(row))
-        );
+        return Err(Error::invalid(format!("column {:?} is not NULLABLE, so it cannot contain null", column.name))
+            .at(place(row)));
     }
     Ok(out)
 }
@@ -121,7 +120,7 @@ fn change_type(column: &Column, array: &ArrayRef, misfit: &dyn Fn(usize) -> Erro
     let unpacked = unpacked_bytes(array);
     if unpacked > limits::IMPORT_MESSAGE_BYTES as u64 {
         return Err(Error::limit(format!(
-            "the texts of column {:?} take {unpacked} bytes when they are written out, more than the {} of one batch",
+            "the texts of column {:?} take {unpacked} bytes when each row has its own, more than the {} of one batch; use smaller batches",
             column.name,
             limits::IMPORT_MESSAGE_BYTES
         )));

@@ -46,7 +46,7 @@ pub fn frame_to_batch(schema: &TableSchema, frame: &DataFrame) -> Result<RecordB
                 Ok(arrow::array::new_null_array(&super::schema::arrow_type(column.data_type), frame.data.len()))
             }
             None => Err(Error::invalid(format!(
-                "column {:?} is not NULLABLE, so every append must hold its values",
+                "column {:?} is not NULLABLE, so every append must contain its values",
                 column.name
             ))
             .with_args([column.name.clone()])
@@ -76,7 +76,7 @@ pub(super) fn column_of_texts<'t>(
     let bad = |row: usize, text: Option<&str>| {
         let what = match text {
             Some(text) => format!("{:?} is not a {} value", shortened(text), column.data_type),
-            None => format!("column {:?} is not NULLABLE, so it cannot hold null", column.name),
+            None => format!("column {:?} is not NULLABLE, so it cannot contain null", column.name),
         };
         Error::invalid(what).at(place(row))
     };

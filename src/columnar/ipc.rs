@@ -128,7 +128,7 @@ impl Dictionaries {
         let total = self.0.values().fold(0, |total: u64, bytes| total.saturating_add(*bytes));
         if total > limits::IMPORT_OPEN_BYTES {
             return Err(Error::limit(format!(
-                "the dictionaries of the Arrow stream take {total} bytes, more than the {} that they may",
+                "the dictionaries of the Arrow stream take {total} bytes, more than the {} that they may take in total",
                 limits::IMPORT_OPEN_BYTES
             )));
         }

@@ -179,7 +179,7 @@ pub(super) fn check_batch(batch: &IpcBatch<'_>, layouts: &[Layout], body: &[u8])
     let rows = count_of(batch.length(), "a batch has a negative length")?;
     if rows > limits::IMPORT_BATCH_ROWS as u64 {
         return Err(Error::limit(format!(
-            "an Arrow batch has {rows} rows, more than the {} that one may have",
+            "an Arrow batch has {rows} rows, more than the {} that one may have; use smaller batches",
             limits::IMPORT_BATCH_ROWS
         )));
     }
@@ -200,7 +200,7 @@ pub(super) fn check_batch(batch: &IpcBatch<'_>, layouts: &[Layout], body: &[u8])
         let from = usize::try_from(buffer.offset()).ok();
         let to = from.zip(usize::try_from(buffer.length()).ok()).and_then(|(from, len)| from.checked_add(len));
         let bytes = from.zip(to).and_then(|(from, to)| body.get(from..to));
-        let bytes = bytes.ok_or_else(|| malformed("a buffer lies outside its message"))?;
+        let bytes = bytes.ok_or_else(|| malformed("a buffer extends beyond its message"))?;
         let len = match codec {
             Some(codec) if !bytes.is_empty() => inflated(bytes, codec)?,
             _ => bytes.len() as u64,
@@ -213,7 +213,7 @@ pub(super) fn check_batch(batch: &IpcBatch<'_>, layouts: &[Layout], body: &[u8])
     for layout in layouts {
         let node = nodes.next().ok_or_else(|| malformed("a batch has too few columns"))?;
         if node.length() != batch.length() {
-            return Err(malformed("a column has another length than its batch"));
+            return Err(malformed("a column and its batch have different lengths"));
         }
         let nulls = count_of(node.null_count(), "a column has a negative number of nulls")?;
         if nulls > rows {

@@ -1,4 +1,5 @@
-//! Measured rows: schema, cells, the append buffer, sorted Parquet segments with summaries, scans, decimation, export.
+//! Measured rows: schema, cells, the append buffer, sorted Parquet segments with summaries, scans,
+//! decimation, import and export.
 //!
 //! This module knows rows and files, but no records, services or filter text. What must hold: rows
 //! are immutable, and each has an append ordinal that never changes. A run (a segment, or the

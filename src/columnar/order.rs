@@ -62,7 +62,7 @@ pub(super) fn converter(schema: &TableSchema, order: &[OrderColumn]) -> Result<R
 }
 
 fn bad_key(error: arrow::error::ArrowError) -> Error {
-    Error::corrupt("the order does not fit its columns; this is a defect").with_source(error)
+    Error::corrupt("internal error: the order does not fit its columns; report it").with_source(error)
 }
 
 /// Makes zeros of either sign one key, and all NaNs one key, which sorts after infinity.
@@ -233,7 +233,7 @@ pub fn select_rows(
 ) -> Result<Selection> {
     let after = after.map(|ordinal| key_of(view, order, ordinal)).transpose()?;
     let Some(&first) = order.first() else {
-        return Err(Error::invalid("an order without columns was asked for; this is a defect"));
+        return Err(Error::invalid("internal error: an order without columns was requested; report it"));
     };
     let pieces = pieces(view, key_rows(&view.schema, order, bytes_max, UNIT_ROWS)?);
     let mut units: Vec<_> = best_of(view, first, &pieces)?.into_iter().zip(pieces).collect();
@@ -256,6 +256,9 @@ pub fn select_rows(
             control.check()?;
             // A unit is skipped if even its best possible key sorts after the worst row of a full
             // heap.
+            // A copy, so that the heap is not locked while the unit is read. Other threads may
+            // improve the heap meanwhile: then more rows than needed are offered, and `offer` drops
+            // them.
             let worst = heap().worst().cloned();
             if let (Some(best), Some(worst)) = (best, &worst)
                 && best[..] > *worst.key.get(..best.len()).unwrap_or(&worst.key)

@@ -37,7 +37,8 @@ pub struct RowPage {
 /// Reads the page after the row with the append ordinal `after`.
 ///
 /// # Errors
-/// `InvalidArgument` when no row has that ordinal; `Corrupt`, `Io`; `DeadlineExceeded` and `Cancelled`.
+/// `InvalidArgument` when no row has that ordinal; `Corrupt`, `Io`; `DeadlineExceeded` and
+/// `Cancelled`.
 pub fn read_page(view: &Arc<TableView>, query: &RowQuery, after: Option<u64>, control: &Control) -> Result<RowPage> {
     let schema = view.schema.project(&query.columns);
     let take = usize::try_from(query.take.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);

@@ -255,7 +255,9 @@ impl MergedScan {
                 }
                 let whole = unit::materialise(run, schema, &picked, &wanted)?;
                 let keys = if with_keys { index_values(whole.column(key_at))?.into_owned() } else { Vec::new() };
-                let misfit = |error| Error::corrupt("a projection failed; this is a defect").with_source(error);
+                let misfit = |error| {
+                    Error::corrupt("internal error: a projection of columns failed; report it").with_source(error)
+                };
                 let batch = if wanted.len() == columns.len() {
                     whole
                 } else {

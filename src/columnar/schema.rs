@@ -127,7 +127,8 @@ impl TableSchema {
     /// Positions of the named columns; without names, of all columns in order of creation.
     ///
     /// # Errors
-    /// `InvalidArgument` for an unknown or repeated name; `member` is the path of the list in the request.
+    /// `InvalidArgument` for an unknown or repeated name; `member` is the path of the list in the
+    /// request.
     pub fn projection(&self, names: Option<&[String]>, member: &str) -> Result<Vec<usize>> {
         let names = match names {
             None | Some([]) => return Ok((0..self.columns.len()).collect()),

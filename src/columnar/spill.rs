@@ -109,7 +109,9 @@ impl Run {
 fn spill_error(error: ArrowError) -> Error {
     match error {
         ArrowError::IoError(_, error) => Error::io("sorting in a temporary file", error),
-        other => Error::corrupt("a temporary file of a sort cannot be read back").with_source(other),
+        other => {
+            Error::corrupt("a temporary file of a sort cannot be read back; run the query again").with_source(other)
+        }
     }
 }
 

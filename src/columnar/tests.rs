@@ -107,8 +107,8 @@ fn merge(disk: &SharedDisk, schema: &Arc<TableSchema>, id: u64, group: Vec<Run>)
     Run::Segment(Arc::new(Segment::open(disk, "t", writer.finish().unwrap(), schema.clone()).unwrap()))
 }
 
-/// For each append, `sealed` says whether it is a segment; its length decides whether adjacent
-/// segments are merged.
+/// `sealed` says for each append whether it is a segment. If it has an even length, adjacent segments
+/// are merged.
 fn fixture(index: DataType, appends: &[Vec<Cells>], sealed: &[bool]) -> Fixture {
     let schema = Arc::new(TableSchema::with_default_limit(columns(index)).unwrap());
     let disk: SharedDisk = Arc::new(MemoryDisk::default());

@@ -176,7 +176,7 @@ fn test_column(
 }
 
 fn misfit(error: arrow::error::ArrowError) -> Error {
-    Error::corrupt("a filter does not fit its column; this is a defect").with_source(error)
+    Error::corrupt("internal error: a filter does not fit its column; report it").with_source(error)
 }
 
 /// Finds the rows of `rows` that pass, and keeps the values of the `wanted` columns that the tests

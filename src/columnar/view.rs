@@ -130,14 +130,16 @@ impl Run {
         }
     }
 
-    /// The number of rows whose index value is less than `value`, or with `or_equal` not greater than it.
+    /// The number of rows whose index value is less than `value`, or, with `or_equal`, not greater.
     pub(super) fn rows_before(&self, schema: &TableSchema, value: i64, or_equal: bool) -> Result<usize> {
         let before = |other: i64| other < value || (or_equal && other == value);
         match self {
             Self::Memory(run) => Ok(run.index().partition_point(|&other| before(other))),
             Self::Segment(segment) => {
                 let Some(ColumnSummary::Int(levels)) = segment.summary(schema.index())? else {
-                    return Err(Error::corrupt("a segment has no summary of its index column"));
+                    return Err(Error::corrupt(
+                        "a segment has no summary of its index column; restore the table from a backup",
+                    ));
                 };
                 let block = levels.blocks().partition_point(|block| before(block.max));
                 let from = (block * BLOCK_ROWS).min(self.row_count());
@@ -194,7 +196,9 @@ impl TableView {
     }
 
     pub(super) fn run(&self, at: usize) -> Result<&Run> {
-        self.runs.get(at).ok_or_else(|| Error::corrupt("a run outside the view was asked for; this is a defect"))
+        self.runs
+            .get(at)
+            .ok_or_else(|| Error::corrupt("internal error: a run outside of the view was requested; report it"))
     }
 
     /// The runs in index order if they do not overlap, so that reading one after the other gives

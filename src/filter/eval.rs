@@ -2,7 +2,7 @@
 //!
 //! Evaluation cannot fail: a value that cannot be computed is null. A comparison with null is true
 //! only for `null = null`, and for `!=` with a value that is not null. Only lists of records, and
-//! functions that make a new text, allocate.
+//! functions that fold, build or convert texts, allocate.
 //!
 //! Every loop and every pass over a text counts its steps in the [`Work`] of the record. Once the
 //! work has stopped, every further condition is false and every loop ends at its next element; the

@@ -75,7 +75,7 @@ fn misfit(error: arrow::error::ArrowError) -> Error {
 }
 
 fn defect() -> Error {
-    Error::corrupt("a row of an answer was not found; this is a defect")
+    Error::corrupt("internal error: a row of a decimated answer was not found; report it")
 }
 
 /// Returns these rows, which are distinct and in order of the index, with these columns.

@@ -69,7 +69,7 @@ pub(super) fn array_extremes(array: &dyn Array, from: usize, len: usize) -> Resu
     })
 }
 
-/// The number of the equal-width span that contains a value.
+/// The number of the equal-width span that contains a value. Every method cuts spans by this rule.
 pub(super) fn span_of(value: Level, least: Level, greatest: Level, count: u64) -> u64 {
     let span = match (value, least, greatest) {
         (Level::Int(value), Level::Int(least), Level::Int(greatest)) => {

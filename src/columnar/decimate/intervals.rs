@@ -84,7 +84,7 @@ impl Cuts {
         Ok(Self::Rows((1..count).rev().map(|number| kernels::interval(row_count, count, number).start).collect()))
     }
 
-    /// The least index value after the span that contains `key`.
+    /// The least index value after the span that contains `key`; the inverse of [`span_of`].
     fn span_end(least: i64, greatest: i64, count: u64, key: i64) -> i128 {
         let width = (i128::from(greatest) - i128::from(least)).cast_unsigned();
         let number = span_of(Level::Int(key), Level::Int(least), Level::Int(greatest), count) + 1;

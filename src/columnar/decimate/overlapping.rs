@@ -98,7 +98,11 @@ fn block_starts(view: &TableView) -> Result<Vec<Rank>> {
                 Some(ColumnSummary::Int(levels)) => {
                     starts.extend(levels.blocks().iter().map(|block| block.min).enumerate().map(rank));
                 }
-                _ => return Err(Error::corrupt("a segment has no summary of its index column; restore the table")),
+                _ => {
+                    return Err(Error::corrupt(
+                        "a segment has no summary of its index column; restore the table from a backup",
+                    ));
+                }
             },
         }
     }
@@ -181,7 +185,7 @@ fn read_ahead(
         }
     }
     let rows = looks.iter().map(|(_, rows)| rows.len()).sum();
-    let misfit = |error| Error::corrupt("a projection failed; this is a defect").with_source(error);
+    let misfit = |error| Error::corrupt("internal error: a projection of columns failed; report it").with_source(error);
     let run_of = |at: usize| cursors.get(at).map_or(usize::MAX, |cursor| cursor.run);
     let pieces = in_parallel(&looks, rows, control, |(at, rows)| {
         let run_at = run_of(*at);

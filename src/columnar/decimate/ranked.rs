@@ -147,7 +147,7 @@ fn part_of(parts: &[Part], rank: u64) -> usize {
 fn locate(parts: &[Part], rank: u64) -> Result<Locator> {
     let part = parts
         .get(part_of(parts, rank))
-        .ok_or_else(|| Error::corrupt("a rank outside the table was asked for; this is a defect"))?;
+        .ok_or_else(|| Error::corrupt("internal error: a rank outside of the table was requested; report it"))?;
     let row = part.rows.start + (rank - part.first_rank) as usize;
     Ok(Locator { run: part.run as u32, row: row as u32 })
 }
@@ -183,7 +183,8 @@ fn cut(
     let mut bounds = vec![0];
     for number in 1..count {
         control.check()?;
-        // The least value whose span is `number` or a later one.
+        // The least value whose span is `number` or a later one. It must agree with `span_of`, by
+        // which a scan cuts intervals, or the two ways would keep different rows.
         let offset = (u128::from(number) * width).div_ceil(u128::from(count));
         let value = (i128::from(least) + offset.cast_signed()) as i64;
         debug_assert!(
@@ -281,7 +282,9 @@ fn extremes_of(
                         rows,
                     };
                     let summary = segment.summary(column)?.ok_or_else(|| {
-                        Error::corrupt("a segment lacks the summary of a numeric column; restore the table")
+                        Error::corrupt(
+                            "a segment lacks the summary of a numeric column; restore the table from a backup",
+                        )
                     })?;
                     let (first_whole, last_whole) = (from.div_ceil(BLOCK_ROWS), to / BLOCK_ROWS);
                     let mut edge_ranges = Vec::with_capacity(2);

@@ -199,7 +199,10 @@ impl<'r> CsvReader<'r> {
                     ));
                 }
                 Some(b'"') => {
-                    return Err(at_line(Error::invalid("a quote inside of an unquoted value; quote the value, and double the quote"), self.line));
+                    return Err(at_line(
+                        Error::invalid("a quote inside of an unquoted value; quote the value, and double the quote"),
+                        self.line,
+                    ));
                 }
                 Some(byte) => {
                     self.at += 1;

@@ -196,7 +196,8 @@ impl ParquetImport {
     /// that is not nullable; otherwise the first column of the file, if it has such a type.
     ///
     /// # Errors
-    /// `Unsupported` for a column of a type that no table column has; `InvalidArgument` when no column can be the index.
+    /// `Unsupported` for a column of a type that no table column has; `InvalidArgument` when no
+    /// column can be the index.
     pub fn infer(&self, index: Option<&str>) -> Result<Vec<Column>> {
         let mut columns = Vec::with_capacity(self.schema.fields().len());
         for field in self.schema.fields() {

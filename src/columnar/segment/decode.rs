@@ -144,6 +144,8 @@ pub(super) fn hybrid(bytes: &[u8], width: usize, wanted: Range<usize>, out: &mut
                 let mut at = out.len();
                 // Grows once, so that the loop does not allocate.
                 out.resize(stop, 0);
+                // 32 numbers at a time. Whole groups are unpacked in place; a first group with
+                // numbers to skip, and a last group with less room, go through a buffer.
                 for part in bytes.get(skip / 32 * 4 * width..)?.chunks(4 * width) {
                     let room = out.get_mut(at..)?;
                     if let (Some(room), 0) = (room.first_chunk_mut::<32>(), skip) {
@@ -195,11 +197,11 @@ pub(super) fn validity(body: &[u8], rows: usize) -> Option<(Option<Vec<bool>>, &
 /// before them. Returns the position of the first appended number.
 ///
 /// The header has the first number. Blocks follow: the least delta of the block, the bit widths of
-/// its miniblocks, and the packed differences of the deltas from the least one. A number is the sum
-/// of all deltas before it, so decoding starts at the first number; groups of 32 before the wanted
-/// positions are only summed. What must hold: `last` is the number at position `at - 1`, and `out`
-/// grows once, to its full length, at the group with the first wanted position. Sums wrap around,
-/// as the format defines.
+/// its miniblocks, and the packed differences of the deltas from the least one. A number is the
+/// first number plus all deltas up to it, so decoding starts at the first number; groups of 32
+/// before the wanted positions are only summed. What must hold: `last` is the number at position
+/// `at - 1`, and `out` grows once, to its full length, at the group with the first wanted position.
+/// Sums wrap around, as the format defines.
 pub(super) fn deltas<T: Copy>(
     bytes: &[u8],
     wanted: Range<usize>,

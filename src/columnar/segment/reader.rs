@@ -216,7 +216,8 @@ impl Segment {
     /// # Errors
     /// `Corrupt`, also when the segment has no such rows; `Io`.
     pub fn read_extreme_rows(&self, column: usize, wanted: &[(usize, bool)], out: &mut Vec<u8>) -> Result<()> {
-        let missing = || Error::corrupt("a segment lacks the extreme rows that it should have; restore the table");
+        let missing =
+            || Error::corrupt("a segment lacks the extreme rows that it should have; restore the table from a backup");
         let layout = ExtremeRows::of(&self.schema).ok_or_else(missing)?;
         let place = |&(block, is_max): &(usize, bool)| -> Option<u64> {
             let row = block * BLOCK_ROWS;

@@ -252,7 +252,8 @@ pub(in crate::columnar) fn merge<T: Sample>(before: Extremes<T>, next: Extremes<
     out
 }
 
-/// The summary of one numeric column: 64-bit integers for INT32, INT64 and TIMESTAMP, floats for the others.
+/// The summary of one numeric column: 64-bit integers for INT32, INT64 and TIMESTAMP, floats for
+/// the others.
 #[derive(Clone, Debug)]
 pub enum ColumnSummary {
     /// Of an integer or timestamp column.
@@ -308,6 +309,9 @@ impl<T: Scale> BlockBuilder<T> {
         self.done.parts.push(parts);
     }
 
+    /// Takes the next values of the column, split at the boundaries of blocks and of their parts.
+    /// `min` and `max` of a block are meaningless until it has a usable value, so the first one
+    /// always replaces them. Of equal extremes the first position stays.
     fn push<N: Sample>(&mut self, values: &[N], array: &dyn Array, widen: impl Fn(N) -> T) {
         let mut from = 0;
         while from < values.len() {

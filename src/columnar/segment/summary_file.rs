@@ -57,7 +57,7 @@ pub(super) struct Rest<'a> {
     pub data_crcs: &'a [u32],
 }
 
-/// Appends columns and footer to a file whose ordinals are already written, and returns the footer's CRC-32.
+/// Appends columns and footer to a file that has the ordinals already; returns the footer's CRC-32.
 pub(super) fn write_rest(file: &mut HashingFile, rest: &Rest<'_>) -> std::io::Result<u32> {
     let Rest { has_ordinals, row_count, columns, extreme_rows, data_crcs } = *rest;
     let mut footer = Vec::new();

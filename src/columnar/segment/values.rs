@@ -206,5 +206,5 @@ impl Values for Texts {
 }
 
 fn outside() -> Error {
-    Error::corrupt("rows outside a page were asked for; this is a defect")
+    Error::corrupt("internal error: rows outside of a page were requested; report it")
 }
