@@ -1,8 +1,8 @@
 //! The one public error and its wire form.
 //!
-//! Every fallible call of the crate returns [`Error`]: opaque, cheap to move, told apart by [`ErrorKind`] and never
-//! by its text. [`ApiError`] is the record that the services put on the wire and into partial-success answers;
-//! every [`Error`] has one.
+//! Every fallible call of the crate returns [`Error`], which is opaque and cheap to move. Callers
+//! distinguish errors by [`ErrorKind`], never by text. [`ApiError`] is the record that the services
+//! put on the wire and into partial-success answers; every [`Error`] converts to one.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,47 +16,52 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A member, value, filter, token or option of the request is wrong; the request was not carried out.
+    /// A member, value, filter, token or option of the request is wrong; the request was not
+    /// carried out.
     InvalidArgument,
     /// No such resource.
     NotFound,
-    /// A revision or version does not match, an id or name is taken, or the resource is in a state that forbids the call.
+    /// A revision or version does not match, an id or name is taken, or the resource is in a state
+    /// that forbids the call.
     Conflict,
     /// More columns, rows, items, bytes or nesting than a stated limit allows.
     LimitExceeded,
-    /// The operation exists, but not here: a feature that is off, or a call that is refused inside a transaction.
+    /// The call is not available here: its feature is off, or it is not allowed inside a
+    /// transaction.
     Unsupported,
-    /// The access policy of the store refuses.
+    /// The access policy of the store denies the call.
     PermissionDenied,
-    /// Some items of a batch failed; the inner errors of [`Error::api_error`] tell which.
+    /// Some items of a batch failed; the inner errors of [`Error::api_error`] name them.
     PartialFailure,
     /// The deadline of the session or of the call passed.
     DeadlineExceeded,
     /// The caller cancelled.
     Cancelled,
-    /// Another process or handle holds the store.
+    /// Another process or handle has the store open.
     Locked,
-    /// The directory holds something that is not a store.
+    /// The directory contains something that is not a store.
     NotAStore,
     /// The store was written by a build with a newer format version.
     NewerFormat,
-    /// The store has a format that was never promised to be read later: only the build that wrote it opens it.
+    /// The store has an early format that later builds do not read; only the build that wrote it
+    /// opens it.
     OlderFormat,
-    /// Bytes on disk are not what was written.
+    /// Bytes on disk differ from what was written.
     Corrupt,
     /// The disk is too full to carry out the call.
     NoSpace,
-    /// An earlier write failed in a way that leaves the disk in doubt, or the files of the store were moved away or replaced
-    /// while it was open; reads go on, writes are refused until reopened.
+    /// An earlier write failed, and may or may not have reached the disk; or the files of the store
+    /// were moved away or replaced while it was open. Reads go on; writes are refused until the
+    /// store is reopened.
     Latched,
-    /// The commit had begun when the disk failed: the call may or may not have taken effect.
+    /// The disk failed after the commit had begun: the call may or may not have taken effect.
     OutcomeUnknown,
     /// The operating system refused an operation.
     Io,
 }
 
 impl ErrorKind {
-    /// The status-like number that a server which wraps the store answers with.
+    /// The HTTP status with which a server that wraps the store answers.
     #[must_use]
     pub fn status(self) -> u16 {
         match self {
@@ -101,7 +106,7 @@ impl ErrorKind {
     }
 }
 
-/// The wire form of an error: what a service answers, and what partial-success records carry.
+/// The wire form of an error, in the answers of services and in partial-success records.
 ///
 /// Accepts camelCase and snake_case members on input; writes camelCase.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -110,13 +115,13 @@ pub struct ApiError {
     /// Error code as text; always filled by this crate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Numeric error code, where one is published.
+    /// Numeric error code, if the service publishes one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<i64>,
     /// Complete message; always filled by this crate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// The values behind the message, in order.
+    /// The values in the message, in order.
     pub args: Vec<String>,
     /// Kind of the resource concerned.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,7 +134,7 @@ pub struct ApiError {
 }
 
 impl<'de> Deserialize<'de> for ApiError {
-    /// Of two spellings of a member the camelCase one wins, of equal keys the last.
+    /// If a member occurs in both spellings, camelCase wins; of equal keys the last wins.
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         fn take<T: serde::de::DeserializeOwned + Default, E: serde::de::Error>(
             members: &mut serde_json::Map<String, serde_json::Value>,
@@ -158,7 +163,8 @@ impl<'de> Deserialize<'de> for ApiError {
 }
 
 impl ApiError {
-    /// The umbrella of a partial failure: one inner error for each failed item, in request order.
+    /// The error of a partially failed batch: one inner error for each failed item, in request
+    /// order.
     pub(crate) fn umbrella(name: &str, code: i64, inner: Vec<ApiError>) -> Self {
         Self {
             name: Some(name.to_owned()),
@@ -170,7 +176,7 @@ impl ApiError {
     }
 }
 
-/// Where in a request or file the fault lies.
+/// Where the fault is in a request or file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Place {
@@ -185,14 +191,14 @@ pub enum Place {
         /// Column name.
         column: String,
     },
-    /// A line of a text that is imported, and where one is concerned, a column.
+    /// A line of an imported text, with the column if known.
     Line {
         /// Line, counted from 1.
         line: u64,
         /// Column name.
         column: Option<String>,
     },
-    /// A row group of a Parquet file that is imported, and where known, the column and the row in the file.
+    /// A row group of an imported Parquet file, with the column and the row in the file if known.
     RowGroup {
         /// Zero-based row group.
         row_group: u64,
@@ -271,7 +277,7 @@ impl Error {
         Self::new(ErrorKind::InvalidArgument, message)
     }
 
-    /// A resource that does not exist: `resource_type` is the wire's name of its kind.
+    /// A resource that does not exist; `resource_type` is the kind's name on the wire.
     pub fn not_found(resource_type: &'static str, id: &str) -> Self {
         Self::new(ErrorKind::NotFound, format!("there is no {resource_type} with the id {id:?}"))
             .with_resource(resource_type, id)
@@ -283,7 +289,7 @@ impl Error {
         Self::new(ErrorKind::Conflict, message)
     }
 
-    /// Shorthand for [`ErrorKind::LimitExceeded`]; `limit` is the name and value of the limit.
+    /// Shorthand for [`ErrorKind::LimitExceeded`]; `message` names the limit and its value.
     pub fn limit(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::LimitExceeded, message)
     }
@@ -298,7 +304,7 @@ impl Error {
         Self::new(ErrorKind::Corrupt, message)
     }
 
-    /// An operating system error: `attempt` names the operation and the file.
+    /// An operating system error; `attempt` names the operation and the file.
     pub fn io(attempt: impl fmt::Display, source: std::io::Error) -> Self {
         let kind = match source.kind() {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => ErrorKind::NoSpace,
@@ -315,7 +321,7 @@ impl Error {
         self
     }
 
-    /// Sets the values behind the message.
+    /// Sets the values in the message.
     #[must_use]
     pub fn with_args<S: Into<String>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
         self.0.args = args.into_iter().map(Into::into).collect();
@@ -381,19 +387,19 @@ impl Error {
         self.0.resource.as_ref().map(|(kind, id)| (*kind, id.as_str()))
     }
 
-    /// Where in the request or file the fault lies.
+    /// Where the fault is in the request or file.
     #[must_use]
     pub fn place(&self) -> Option<&Place> {
         self.0.place.as_ref()
     }
 
-    /// The values behind the message, in order.
+    /// The values in the message, in order.
     #[must_use]
     pub fn args(&self) -> &[String] {
         &self.0.args
     }
 
-    /// The wire form: name and message are always filled.
+    /// The wire form; name and message are always filled.
     #[must_use]
     pub fn api_error(&self) -> ApiError {
         let inner = &*self.0;
@@ -431,9 +437,9 @@ impl fmt::Debug for Error {
 }
 
 impl From<std::io::Error> for Error {
-    /// `NoSpace` when the disk is full, else `Io`. [`Error::io`] also says what was attempted.
+    /// `NoSpace` when the disk is full, otherwise `Io`. [`Error::io`] also names the operation.
     fn from(source: std::io::Error) -> Self {
-        Self::io("an operation of the operating system failed", source)
+        Self::io("an operating system call failed", source)
     }
 }
 

@@ -1,7 +1,7 @@
-//! Bodies of the fuzz targets: what must hold whatever the bytes.
+//! Bodies of the fuzz targets: what must hold for any input.
 //!
-//! Each takes any bytes and panics when a promise is broken. The binaries in `fuzz/` call them; an ordinary test replays
-//! the corpora that are kept there.
+//! Each takes any bytes and panics when a promise is broken. The binaries in `fuzz/` call them; an
+//! ordinary test replays the corpora in `fuzz/corpus`.
 
 use crate::columnar::{
     CsvImport, ParquetImport, TableSchema, coerce_batch, decode_batch, encode_batch, is_guarded, read_stream, unguarded,
@@ -17,7 +17,7 @@ use crate::value::stored::{Format, Payload};
 use crate::value::{FieldDecl, RecordKey, Val, key, stored, time, wire};
 use crate::work_items::WorkItem;
 
-/// Every target: its name, as the directory of its corpus has it, and its body.
+/// Every target: its name, which is also the name of its corpus directory, and its body.
 pub const TARGETS: &[(&str, fn(&[u8]))] = &[
     ("arrow_ipc_abort", fuzz_arrow_ipc_abort),
     ("arrow_ipc_in", fuzz_arrow_ipc_in),
@@ -36,14 +36,15 @@ pub const TARGETS: &[(&str, fn(&[u8]))] = &[
     ("wire_json", fuzz_wire_json),
 ];
 
-/// Runs the target `name`; nothing happens when there is none.
+/// Runs the target `name`; does nothing when there is none.
 pub fn run(name: &str, data: &[u8]) {
     if let Some((_, body)) = TARGETS.iter().find(|(known, _)| *known == name) {
         body(data);
     }
 }
 
-/// Any text is a filter or an error with a place; a filter prints as a filter that prints the same.
+/// Any text is a filter or an error. The canonical text of a filter compiles to a filter that
+/// prints the same text.
 pub fn fuzz_filter_parse(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let times = Times::new(time::from_millis(1_700_000_000_000), None);
@@ -83,7 +84,8 @@ fn every_type() -> Option<TableSchema> {
     TableSchema::with_default_limit(types.enumerate().map(column).collect()).ok()
 }
 
-/// Lets a fuzzer go on after a panic that the library catches: its own hook would end the process before.
+/// Lets a fuzzer continue after a panic that the library catches: the fuzzer's own hook would end
+/// the process first.
 fn expect_guarded_panics() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
@@ -96,7 +98,7 @@ fn expect_guarded_panics() {
     });
 }
 
-/// Any bytes are batches that fit a table, or an error.
+/// Any bytes decode to batches that fit a table, or to an error.
 pub fn fuzz_arrow_ipc_in(data: &[u8]) {
     expect_guarded_panics();
     let Some(schema) = every_type() else { return };
@@ -111,7 +113,7 @@ pub fn fuzz_arrow_ipc_in(data: &[u8]) {
     });
 }
 
-/// As [`fuzz_arrow_ipc_in`], in a process that a panic ends.
+/// As [`fuzz_arrow_ipc_in`], without catching panics, as in a host with `panic = "abort"`.
 pub fn fuzz_arrow_ipc_abort(data: &[u8]) {
     unguarded(|| fuzz_arrow_ipc_in(data));
 }
@@ -121,7 +123,7 @@ pub fn fuzz_parquet_import(data: &[u8]) {
     expect_guarded_panics();
     let input = || Box::new(std::io::Cursor::new(data.to_vec()));
     let control = crate::value::Control::default();
-    // By the columns of a table, and by those that the file has.
+    // With the columns of a table, and with those inferred from the file.
     let inferred = ParquetImport::new(input()).and_then(|import| TableSchema::with_default_limit(import.infer(None)?));
     for schema in every_type().into_iter().chain(inferred.ok()) {
         let Ok(mut import) = ParquetImport::new(input()) else { return };
@@ -129,7 +131,7 @@ pub fn fuzz_parquet_import(data: &[u8]) {
         while let Ok(Some(batch)) = import.next_batch(&schema, &control) {
             assert_eq!(batch.schema_ref(), schema.arrow());
             rows += batch.num_rows() as u64;
-            // A few bytes may stand for very many equal rows.
+            // A few bytes may encode very many equal rows.
             if rows > 100_000 {
                 break;
             }
@@ -156,12 +158,13 @@ pub fn fuzz_csv_import(data: &[u8]) {
     }
 }
 
-/// Any bytes are a buffered append or an error; what is read is written and read the same.
+/// Any bytes decode to a buffered append or to an error; a decoded batch is encoded and decoded to
+/// the same bytes.
 pub fn fuzz_table_batch(data: &[u8]) {
     let Some(schema) = every_type() else { return };
     let column_count = schema.len() as u32;
     let _ = decode_batch(&schema, data);
-    // With a header that fits, so that the columns are reached.
+    // With a valid header, so that the columns are reached.
     let Some((&row_count, body)) = data.split_first() else { return };
     let mut bytes = b"SDTB\x01\0\0\0".to_vec();
     bytes.extend_from_slice(&u32::from(row_count).to_le_bytes());
@@ -177,7 +180,8 @@ pub fn fuzz_table_batch(data: &[u8]) {
     assert_eq!(again.ok(), Some(encoded));
 }
 
-/// Any bytes are a record in its envelope or an error; a payload that is read is written and read the same.
+/// Any bytes are a record in its envelope or an error; a decoded payload is encoded and decoded to
+/// the same bytes.
 pub fn fuzz_record_envelope(data: &[u8]) {
     for registered in REGISTRY {
         let code = registered.kind.code;
@@ -199,13 +203,14 @@ pub fn fuzz_record_envelope(data: &[u8]) {
 
 fn fuzz_round_trip<T: stored::Stored>(data: &[u8]) {
     let Ok(value) = stored::from_bytes::<T>(data) else { return };
-    // Compared as bytes, since a NaN is not equal to itself.
+    // Compared as bytes, because a NaN is not equal to itself.
     let Ok(bytes) = stored::to_bytes(&value) else { return };
     let again = stored::from_bytes::<T>(&bytes).and_then(|value| stored::to_bytes(&value));
     assert_eq!(again.ok(), Some(bytes));
 }
 
-/// The order of keys is the order of values, and what is read of any bytes is what was written.
+/// Keys sort as their values do. A text decoded from any bytes encodes to the bytes that it was
+/// decoded from.
 pub fn fuzz_key_order(data: &[u8]) {
     let _ = key::encoded_len(data);
     let _ = key::split_i64(data);
@@ -237,7 +242,7 @@ pub fn fuzz_key_order(data: &[u8]) {
     }
 }
 
-/// Any JSON is a request or an error; what is read is written and read the same.
+/// Any JSON is a request or an error; a request is written and read back as the same JSON.
 pub fn fuzz_wire_json(data: &[u8]) {
     fuzz_wire::<Product>(data);
     fuzz_wire::<Specification>(data);
@@ -257,7 +262,8 @@ fn fuzz_wire<T: serde::Serialize + serde::de::DeserializeOwned>(data: &[u8]) {
     assert_eq!(again, Some(text));
 }
 
-/// No text but the store's own is a token, and a token's position comes back whole.
+/// Only tokens that the store sealed are accepted, and the position in a token is read back
+/// unchanged.
 pub fn fuzz_paging_token(data: &[u8]) {
     let secret = [7; 32];
     let query = || token::Fingerprint::new("fuzz");
@@ -265,7 +271,7 @@ pub fn fuzz_paging_token(data: &[u8]) {
     assert!(token::open(&secret, &query(), Some(&text)).ok().flatten().is_none());
     if let Ok(sealed) = token::seal(&secret, &query(), data) {
         let opened = token::open(&secret, &query(), Some(&sealed));
-        // Positions beyond the bound make a token that is refused, which is an error and no panic.
+        // A position beyond the bound makes a token that is refused with an error.
         if let Ok(position) = opened {
             assert_eq!(position.as_deref(), Some(data));
         }
@@ -283,7 +289,7 @@ mod tests {
     use super::*;
     use std::path::PathBuf;
 
-    /// What the fuzzers once found, and what they start from.
+    /// Replays the seeds of the fuzzers, and the inputs that they once found.
     #[test]
     fn the_corpora_break_no_promise() {
         let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fuzz");
@@ -294,7 +300,8 @@ mod tests {
             for input in inputs {
                 let data = std::fs::read(input.unwrap().path()).unwrap();
                 body(&data);
-                // Pieces and a flipped bit of what is well formed reach further than chance.
+                // Prefixes of valid inputs, and valid inputs with one flipped bit, reach further
+                // than random bytes.
                 for at in 0..data.len().min(64) {
                     body(&data[..data.len() * at / 64]);
                     let mut flipped = data.clone();
@@ -308,8 +315,8 @@ mod tests {
         }
     }
 
-    /// Mutates the corpora of what comes from outside, for machines without a fuzzer. `STATIONDB_FUZZ_SECONDS` sets how long
-    /// for each target.
+    /// Mutates the corpora of external input, for machines without a fuzzer.
+    /// `STATIONDB_FUZZ_SECONDS` sets the seconds for each target.
     #[test]
     fn mutations_of_the_corpora_break_no_promise() {
         let seconds = std::env::var("STATIONDB_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());

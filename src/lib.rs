@@ -1,5 +1,5 @@
-//! An embedded storage engine for test stations: products, assets, work items, test plans, feeds, measurement tables and
-//! files in one directory.
+//! An embedded storage engine for test stations: products, assets, work items, test plans, feeds,
+//! measurement tables and files in one directory.
 //!
 //! ```
 //! # fn main() -> stationdb::Result<()> {
@@ -20,19 +20,23 @@
 //! # }
 //! ```
 //!
-//! Start at [`Store`], which opens a directory, and [`Session`], which acts for somebody. Sessions and [`Transaction`]s
-//! implement the service traits of the [`prelude`]; each service has a module with its records, requests and answers
-//! ([`products`], [`tables`], …): plain structs whose serde form is the wire form of the service. [`Error`] tells by its [`ErrorKind`] what went wrong, and by its place where.
+//! Start at [`Store`], which opens a directory, and [`Session`], which acts for a user. [`Session`]
+//! and [`Transaction`] implement the service traits of the [`prelude`]. Each service has a module
+//! with its records, requests and answers ([`products`], [`tables`], …): plain structs whose serde
+//! form is the wire form of the service. [`Error`] has an [`ErrorKind`], which says what went
+//! wrong, and often a [`Place`], which says where.
 //!
-//! Calls block. Handles are cheap to clone and safe to share; a server runs them on its threads for blocking work.
+//! Calls block. Handles are cheap to clone and safe to share; a server runs the calls on its
+//! threads for blocking work.
 //!
-//! Features: `search` (default) for full-text search, `packages` (default) for reading package metadata, `faults` for a
-//! disk that fails as told and loses what power cuts lose.
+//! Features: `search` (default) for full-text search, `packages` (default) for reading package
+//! metadata, `faults` for a simulated disk that injects failures and loses what a power cut can
+//! lose.
 // docs.rs builds with a nightly compiler, and shows which feature an item needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![recursion_limit = "512"]
 #![deny(missing_docs)]
-// Nothing that a caller, a file or a disk can do panics; tests may.
+// No input, file content or disk fault may cause a panic in library code; tests may panic.
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 /// The README's examples, compiled and run.
@@ -40,7 +44,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// What tests share with those outside of the crate names it so.
+/// Code that unit tests share with tests outside of the crate imports the crate by this name.
 #[cfg(test)]
 extern crate self as stationdb;
 
@@ -58,7 +62,8 @@ mod store;
 mod text;
 mod value;
 
-/// Disks for tests: a simulator that loses what power cuts lose and fails where told, and the contract of every disk.
+/// Disks for tests: a simulator that loses what a power cut can lose and fails on request, and the
+/// contract tests that every disk must pass.
 #[cfg(any(test, feature = "faults"))]
 pub mod faults {
     pub use crate::disk::contract;
@@ -69,17 +74,18 @@ pub mod faults {
     pub use crate::value::limits;
 }
 
-/// Bodies of the fuzz targets, for the binaries in `fuzz/` alone.
+/// Bodies of the fuzz targets; only the binaries in `fuzz/` use them.
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzz;
 
-/// The Arrow that rows come and go in; callers who take it from here have the same version.
+/// The `arrow` crate whose batches this crate takes and returns. Callers who import it from here
+/// use the same version.
 pub use arrow;
 pub use blobs::ContentReader;
-/// Where the times of requests and records come from.
+/// The crate that the times of requests and records come from.
 pub use chrono;
-/// Where the values of substitutions and arguments come from.
+/// The crate that the values of substitutions and arguments come from.
 pub use serde_json;
 /// The service traits: what a session and a transaction can do.
 pub mod prelude {
@@ -159,7 +165,8 @@ pub mod test_plans {
     pub use crate::services::TestPlanService;
 }
 
-/// What work items and test plans share: states, actions and their execution, resources, times and dashboards.
+/// Types that work items and test plans share: states, actions and their execution, resources,
+/// times and dashboards.
 pub mod lab {
     pub use crate::model::lab::dashboard::{Dashboard, DashboardPatch};
     pub use crate::model::lab::execution::{
@@ -229,7 +236,8 @@ pub mod search {
     };
 }
 
-/// Bodies of requests on the wire that hold the arguments of a call: for servers, which read them by [`from_json`].
+/// Request bodies whose members are the arguments of one call. Servers read them with
+/// [`from_json`].
 pub mod bodies {
     pub use crate::model::assets::UpdateUtilizationRequest;
     pub use crate::model::lab::execution::ExecuteWorkItemRequest;

@@ -1,6 +1,7 @@
-//! The files of a table in the hands of other readers: pyarrow, Polars and DuckDB see the same rows.
+//! The files of a table as other readers see them: pyarrow, Polars and DuckDB read the same rows.
 //!
-//! `STATIONDB_PYTHON` names the interpreter; without it `python3` is tried. What is not installed is skipped, and said.
+//! `STATIONDB_PYTHON` names the interpreter; the default is `python3`. Readers that are not
+//! installed are skipped with a message.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,8 +14,8 @@ use stationdb::tables::{
 };
 use stationdb::{Control, Identity, Store};
 
-/// Prints for each reader that is there one line with its name and its rows: integers and times as numbers, floats as the
-/// bits of a double, NaN as `nan`.
+/// Prints one line for each installed reader, with its name and its rows: integers and times as
+/// numbers, floats as the bits of a double, NaN as `nan`.
 const SCRIPT: &str = r#"
 import json, struct, sys
 files = sys.argv[1:]
@@ -108,7 +109,7 @@ fn frame(rows: std::ops::Range<i64>) -> DataFrame {
     DataFrame { columns: None, data: rows.map(row).collect() }
 }
 
-/// A cell as the script prints it.
+/// A cell in the form that the script prints.
 fn expected(data_type: DataType, cell: Option<&String>) -> Value {
     let Some(text) = cell else { return Value::Null };
     let bits = |value: f64| match value.is_nan() {
@@ -184,7 +185,7 @@ fn other_readers_see_the_same_rows() {
     }
     assert_eq!(rows.len(), 12_100);
 
-    // Handed out one by one.
+    // Copied out one by one.
     let out = dir.path().join("out");
     std::fs::create_dir(&out).unwrap();
     let mut files = Vec::new();
@@ -198,7 +199,7 @@ fn other_readers_see_the_same_rows() {
     assert!(files.len() >= 2, "{files:?}");
     check(&python, &files, &rows, "segments");
 
-    // The files of the store themselves, once the table is closed and so one run.
+    // The files of the store itself, after the table was closed and is one run.
     session.append_table_data(&id, AppendTableDataRequest { frame: None, end_of_data: Some(true) }).unwrap();
     let mut own: Vec<_> = std::fs::read_dir(dir.path().join("store/tables").join(id.as_str()))
         .unwrap()

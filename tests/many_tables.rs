@@ -1,4 +1,5 @@
-//! Many tables, and one with many columns. `STATIONDB_TABLES` sets how many (10,000 for the figures of a report).
+//! Many tables, and one table with many columns. `STATIONDB_TABLES` sets the number of tables
+//! (10,000 for the figures of a report).
 
 use std::time::Instant;
 
@@ -13,7 +14,7 @@ fn column(name: String, data_type: DataType, column_type: ColumnType) -> Column 
     Column { name, data_type, column_type, ..Column::default() }
 }
 
-/// Memory of this process that is not the page cache of files, in MiB, where the system tells it.
+/// Memory of this process in MiB without the page cache of files, if the system reports it.
 fn resident_mib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("RssAnon:"))?;
@@ -68,7 +69,7 @@ fn many_tables_open_fast_and_read_right() {
             }
         }
     };
-    // Every second one is closed, and so a segment.
+    // Every second table is closed, so it has a segment.
     for table in tables(&session).iter().step_by(2) {
         let request = AppendTableDataRequest { frame: None, end_of_data: Some(true) };
         session.append_table_data(table.id.as_ref().unwrap(), request).unwrap();

@@ -1,4 +1,4 @@
-//! Bounds of what is appended and of the shape of a table: one below, at, and one above.
+//! Bounds of an append and of the shape of a table: one below, at, and one above.
 
 use std::sync::Arc;
 

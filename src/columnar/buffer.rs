@@ -1,9 +1,11 @@
-//! One append as bytes, for the table buffer: small, cheap to make for a hundred rows, checked when read back.
+//! Encodes one append for the table buffer: small, cheap to make for a hundred rows, and checked
+//! when it is read back.
 //!
-//! Layout, all little-endian: `SDTB`, version u8, three zero bytes, rows u32, columns u32, CRC-32 u32 of everything
-//! after it and of the 16 bytes before it; then each column: u8 1 when a validity bitmap follows, else 0; the bitmap
-//! (bit set = value, padded to whole bytes); the values: bits for BOOL, numbers of 4 or 8 bytes, for STRING rows + 1
-//! offsets of u32 and the bytes. Values under a null are written as they are.
+//! Layout, all little-endian: `SDTB`, version u8, three zero bytes, rows u32, columns u32, CRC-32
+//! u32 of the 16 bytes before it and of everything after it. Then each column: u8 1 if a validity
+//! bitmap follows, otherwise 0; the bitmap (bit set = value, padded to whole bytes); the values:
+//! bits for BOOL, numbers of 4 or 8 bytes, for STRING rows + 1 offsets of u32 and the bytes. Values
+//! under a null are written as they are.
 
 use std::sync::Arc;
 
@@ -23,21 +25,21 @@ const MAGIC: &[u8; 4] = b"SDTB";
 const VERSION: u8 = 1;
 const HEADER: usize = 20;
 
-/// Bytes in memory of the rows of a batch. The buffers of a slice are those of the whole, so the share of its rows is what
-/// counts.
+/// Bytes in memory of the rows of a batch. A slice shares the buffers of the whole batch, so only
+/// the part of its rows counts.
 #[must_use]
 pub fn batch_bytes(batch: &RecordBatch) -> usize {
     let bytes = |array: &ArrayRef| array.to_data().get_slice_memory_size().unwrap_or_default();
     batch.columns().iter().map(bytes).sum()
 }
 
-/// The bytes of a batch that has the schema of its table.
+/// Encodes a batch that has the schema of its table.
 ///
 /// # Errors
-/// `LimitExceeded` when they are more than one append may take.
+/// `LimitExceeded` when the encoding is larger than one append may be.
 pub fn encode_batch(schema: &TableSchema, batch: &RecordBatch) -> Result<Vec<u8>> {
-    let rows =
-        u32::try_from(batch.num_rows()).map_err(|_| Error::limit("an append has too many rows for one batch"))?;
+    let rows = u32::try_from(batch.num_rows())
+        .map_err(|_| Error::limit("an append has too many rows for one batch; split it"))?;
     let mut out = Vec::with_capacity(HEADER + batch_bytes(batch));
     out.extend_from_slice(MAGIC);
     out.extend_from_slice(&[VERSION, 0, 0, 0]);
@@ -146,13 +148,14 @@ pub fn check_batch(bytes: &[u8]) -> Result<()> {
     if bytes.starts_with(MAGIC) && stored == Some(checksum(bytes)) { Ok(()) } else { Err(damaged()) }
 }
 
-/// The rows that the bytes of a batch tell, which are not checked here; none for bytes that are no batch.
+/// The row count in the header of an encoded batch, which is not checked here; 0 for bytes that are
+/// not a batch.
 #[must_use]
 pub fn batch_row_count(bytes: &[u8]) -> u64 {
     bytes.get(8..12).and_then(|bytes| bytes.try_into().ok()).map_or(0, |rows| u64::from(u32::from_le_bytes(rows)))
 }
 
-/// Reads back what [`encode_batch`] wrote for a table with this schema.
+/// Decodes what [`encode_batch`] wrote for a table with this schema.
 ///
 /// # Errors
 /// `Corrupt` when the bytes are not what was written; `NewerFormat` for another version.
@@ -166,7 +169,7 @@ pub fn decode_batch(schema: &TableSchema, bytes: &[u8]) -> Result<RecordBatch> {
     if header.get(4) != Some(&VERSION) {
         return Err(Error::new(
             crate::error::ErrorKind::NewerFormat,
-            "a buffered append was written by another version of this library",
+            "a buffered append was written by a newer version of this library; open the store with that version",
         ));
     }
     let rows = word(8)? as usize;

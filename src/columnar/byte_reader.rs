@@ -1,4 +1,4 @@
-//! Reads the numbers of Parquet's encodings from a slice, and never beyond its end.
+//! Reads the numbers of Parquet encodings from a slice, never beyond its end.
 
 /// A slice and a position in it.
 pub(super) struct ByteReader<'a> {

@@ -1,4 +1,4 @@
-//! Cells as text: what is accepted, and the one canonical spelling that is written.
+//! Cells as text: the accepted spellings, and the canonical spelling that is written.
 
 use std::fmt::Write as _;
 
@@ -26,7 +26,7 @@ pub(crate) fn parse_i64(text: &str) -> Option<i64> {
 }
 
 fn is_decimal(text: &str) -> bool {
-    // The standard parser also knows `inf`, `nan` and `infinity`, which are no spellings of this service.
+    // The standard parser also accepts `inf`, `nan` and `infinity`, which the service does not.
     !text.is_empty() && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'))
 }
 

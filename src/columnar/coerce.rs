@@ -1,4 +1,6 @@
-//! Fits Arrow batches of callers to a table: columns by name, lossless type changes, no null where none may be.
+//! Converts Arrow batches of callers to the columns of a table: matches columns by name, changes
+//! types, and refuses nulls in columns that are not NULLABLE. Values keep their meaning; only
+//! FLOAT32 rounds, and times are truncated to milliseconds.
 
 use std::sync::Arc;
 
@@ -18,11 +20,12 @@ use crate::value::{limits, time};
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Fits a batch to the table. `first_row` is the position of its first row in the whole append, for error places.
+/// Converts a batch to the columns of the table. `first_row` is the position of its first row in
+/// the whole append, for the places of errors.
 ///
 /// # Errors
-/// `InvalidArgument` for an unknown, repeated or missing column, an Arrow type that does not fit, a value that does not
-/// fit, and a null in a column that is not NULLABLE; row and column are named.
+/// `InvalidArgument` for an unknown, repeated or missing column, an Arrow type that does not fit, a
+/// value that does not fit, and a null in a column that is not NULLABLE; row and column are named.
 pub fn coerce_batch(schema: &TableSchema, batch: &RecordBatch, first_row: u64) -> Result<RecordBatch> {
     if Arc::ptr_eq(schema.arrow(), batch.schema_ref()) {
         return Ok(batch.clone());
@@ -37,7 +40,8 @@ pub fn coerce_batch(schema: &TableSchema, batch: &RecordBatch, first_row: u64) -
                 .with_args([field.name().clone()]));
         }
     }
-    // The index first: it cannot be null, so a forged row count fails before null columns of that length are made.
+    // The index column first: it cannot be null, so a forged row count fails before null columns of
+    // that length are allocated.
     let mut order: Vec<usize> = (0..schema.len()).collect();
     order.swap(0, schema.index());
     let mut arrays: Vec<Option<ArrayRef>> = vec![None; schema.len()];
@@ -81,14 +85,14 @@ fn coerce_array(column: &Column, array: &ArrayRef, first_row: u64) -> Result<Arr
         && let Some(nulls) = out.logical_nulls().filter(|nulls| nulls.null_count() > 0)
     {
         let row = (0..nulls.len()).find(|&row| nulls.is_null(row)).unwrap_or_default();
-        return Err(
-            Error::invalid(format!("column {:?} is not NULLABLE, so it cannot hold null", column.name)).at(place(row))
-        );
+        return Err(Error::invalid(format!("column {:?} is not NULLABLE, so it cannot contain null", column.name))
+            .at(place(row)));
     }
     Ok(out)
 }
 
-/// The bytes that texts take once each row has its own: few values of a dictionary or of views may stand in many rows.
+/// Bytes of the texts when every row has its own copy. A dictionary or views may repeat a few
+/// values in many rows.
 fn unpacked_bytes(array: &dyn Array) -> u64 {
     fn lengths(array: &dyn Array) -> Vec<u64> {
         match array.data_type() {
@@ -116,7 +120,7 @@ fn change_type(column: &Column, array: &ArrayRef, misfit: &dyn Fn(usize) -> Erro
     let unpacked = unpacked_bytes(array);
     if unpacked > limits::IMPORT_MESSAGE_BYTES as u64 {
         return Err(Error::limit(format!(
-            "the texts of column {:?} take {unpacked} bytes when they are written out, more than the {} of one batch",
+            "the texts of column {:?} take {unpacked} bytes when each row has its own, more than the {} of one batch; use smaller batches",
             column.name,
             limits::IMPORT_MESSAGE_BYTES
         )));
@@ -208,7 +212,7 @@ fn timestamps<T: ArrowPrimitiveType>(
     for (row, &value) in source.values().iter().enumerate() {
         match in_range(value) {
             Some(ms) => out.push(ms),
-            // What stands under a null is no value.
+            // The value under a null is ignored.
             None if source.is_null(row) => out.push(0),
             None => return Err(misfit(row)),
         }

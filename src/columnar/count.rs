@@ -1,4 +1,4 @@
-//! Work on many units: on two threads where there is enough of it.
+//! Counts rows, and runs work over many units on two threads if there is enough of it.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -14,12 +14,13 @@ use crate::value::{Control, limits};
 /// Rows below which a second thread costs more than it saves.
 const PARALLEL_ROWS: usize = 256 * 1024;
 
-/// Every unit of every run.
+/// All units of all runs, each with the number of its run.
 pub(super) fn all_units(view: &TableView) -> Vec<(usize, Range<usize>)> {
     view.runs().iter().enumerate().flat_map(|(at, run)| run.units().into_iter().map(move |unit| (at, unit))).collect()
 }
 
-/// Applies `work` to every item, on several threads when there are at least `PARALLEL_ROWS` rows; answers in order.
+/// Applies `work` to every item, on several threads when there are at least `PARALLEL_ROWS` rows.
+/// Returns the results in the order of the items. After an error no further item is started.
 pub(super) fn in_parallel<I: Sync, T: Send>(
     items: &[I],
     rows: usize,
@@ -64,7 +65,7 @@ pub(super) fn in_parallel<I: Sync, T: Send>(
     Ok(done.into_iter().map(|(_, value)| value).collect())
 }
 
-/// The number of rows that pass.
+/// Counts the rows that satisfy the predicates.
 ///
 /// # Errors
 /// `Corrupt`, `Io`; `DeadlineExceeded` and `Cancelled` from the control.

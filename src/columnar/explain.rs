@@ -1,4 +1,4 @@
-//! What a query of rows has to look at: how much of a table its statistics rule out.
+//! Which part of a table a row query must read, and which part statistics exclude.
 
 use serde::Serialize;
 
@@ -9,31 +9,31 @@ use super::view::{Run, TableView};
 use crate::error::Result;
 use crate::value::Control;
 
-/// What a query of rows touches of a table.
+/// What a row query reads of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Touched {
     /// Sealed segments of the table.
     pub segments: u64,
-    /// Segments that statistics rule out whole.
+    /// Segments that statistics exclude entirely.
     pub segments_pruned: u64,
     /// Row groups of the table.
     pub row_groups: u64,
-    /// Row groups that statistics rule out whole.
+    /// Row groups that statistics exclude entirely.
     pub row_groups_pruned: u64,
     /// Pages of one column.
     pub pages: u64,
-    /// Pages of one column that statistics rule out whole.
+    /// Pages of one column that statistics exclude entirely.
     pub pages_pruned: u64,
-    /// Rows that are in memory and not sealed yet.
+    /// Rows in memory that are not sealed yet.
     pub buffered_rows: u64,
-    /// Rows whose values are looked at to find the ones that pass.
+    /// Rows whose values are read to test them.
     pub rows_touched: u64,
-    /// Rows that pass.
+    /// Rows that satisfy the predicates.
     pub rows_passed: u64,
 }
 
-/// Looks at the statistics for `predicates`, and counts the rows that pass.
+/// Evaluates the statistics for `predicates`, and counts the rows that satisfy them.
 ///
 /// # Errors
 /// `Corrupt`, `Io`; `DeadlineExceeded` and `Cancelled` from the control.
@@ -56,7 +56,7 @@ pub fn touched(view: &TableView, predicates: &Predicates, control: &Control) -> 
                 continue;
             }
             kept_groups += u64::from(kept > 0);
-            // Pages begin anew with each row group.
+            // Pages are counted from the start of each row group.
             let page_of = |row: usize| (row - rows.start) / PAGE_ROWS;
             let mut last = None;
             let mut kept_pages = 0;

@@ -1,4 +1,4 @@
-//! Rows out of the store: CSV in the service's form, Parquet, Arrow IPC.
+//! Exports rows: CSV in the form of the service, Parquet, Arrow IPC.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ use parquet::file::properties::WriterProperties;
 use super::frame::write_cells;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Encoded bytes of a row group of a Parquet export, about.
+/// Approximate encoded bytes of a row group of a Parquet export.
 const GROUP_BYTES: usize = 64 * 1024 * 1024;
 
 fn io(error: std::io::Error) -> Error {
@@ -51,8 +51,8 @@ pub fn csv_header(schema: &SchemaRef) -> String {
 
 /// Appends the lines of a batch.
 ///
-/// Null is nothing between the separators, the empty string is `""`. A null in a table of one column is an empty line,
-/// which readers that skip blank lines lose.
+/// Null is an empty field, the empty string is `""`. In a table of one column a null is an empty
+/// line, which readers that skip blank lines lose.
 pub fn csv_rows(batch: &RecordBatch, out: &mut String) {
     let mut cell = String::new();
     for row in 0..batch.num_rows() {
@@ -69,7 +69,7 @@ pub fn csv_rows(batch: &RecordBatch, out: &mut String) {
     }
 }
 
-/// Writes rows as CSV, and returns how many.
+/// Writes rows as CSV, and returns their number.
 ///
 /// # Errors
 /// `Io` and `NoSpace` of the writer, and the errors of the rows.
@@ -78,9 +78,9 @@ pub fn export_csv(
     rows: impl Iterator<Item = Result<RecordBatch>>,
     out: &mut dyn Write,
 ) -> Result<u64> {
-    /// Lines are handed to the writer in pieces of at least this size.
+    /// Minimum size of the pieces that are passed to the writer.
     const PIECE_BYTES: usize = 64 * 1024;
-    /// Rows turned into text at once.
+    /// Rows that are converted to text at a time.
     const PIECE_ROWS: usize = 1024;
     let mut text = csv_header(schema);
     let mut count = 0;
@@ -100,7 +100,7 @@ pub fn export_csv(
     Ok(count)
 }
 
-/// Writes rows as a Parquet file, and returns how many.
+/// Writes rows as a Parquet file, and returns their number.
 ///
 /// # Errors
 /// As [`export_csv`].
@@ -112,7 +112,7 @@ pub fn export_parquet(
     export_parquet_in(schema, rows, out, GROUP_BYTES)
 }
 
-/// [`export_parquet`] in row groups of about so many encoded bytes at most.
+/// [`export_parquet`] in row groups of at most about `group_bytes` encoded bytes.
 pub(super) fn export_parquet_in(
     schema: &SchemaRef,
     rows: impl Iterator<Item = Result<RecordBatch>>,
@@ -128,7 +128,8 @@ pub(super) fn export_parquet_in(
     for batch in rows {
         let batch = batch?;
         writer.write(&batch).map_err(failed)?;
-        // A row group is in memory until it is complete: of wide rows the usual million take more than there is.
+        // A row group is in memory until it is complete. With wide rows, the default of a million
+        // rows would not fit.
         if writer.in_progress_size() >= group_bytes {
             writer.flush().map_err(failed)?;
         }
@@ -138,7 +139,7 @@ pub(super) fn export_parquet_in(
     Ok(count)
 }
 
-/// Writes rows as an Arrow IPC stream, and returns how many.
+/// Writes rows as an Arrow IPC stream, and returns their number.
 ///
 /// # Errors
 /// As [`export_csv`].

@@ -1,4 +1,4 @@
-//! Rows by position, in any order.
+//! Reads rows by position, in any order.
 
 use std::ops::Range;
 
@@ -28,7 +28,7 @@ pub(super) fn to_ranges(rows: impl Iterator<Item = usize>) -> Vec<Range<usize>> 
     out
 }
 
-/// The rows at these positions, in this order, each position once.
+/// Returns the rows at these positions, in this order. No position may occur twice.
 ///
 /// # Errors
 /// `Corrupt`, `Io`; `DeadlineExceeded` and `Cancelled` from the control.
@@ -40,7 +40,7 @@ pub fn fetch_rows(view: &TableView, locators: &[Locator], columns: &[usize], con
     sorted.sort_unstable();
     let pieces: Vec<_> =
         sorted.chunk_by(|a, b| a.0.run == b.0.run).flat_map(|of_run| of_run.chunks(PIECE_ROWS)).collect();
-    // A row that stands alone costs a part of decoding its page.
+    // A single row costs a fraction of decoding its page.
     let work = sorted.len().saturating_mul(PAGE_ROWS / 8);
     let parts = in_parallel(&pieces, work, control, |piece| {
         let Some((first, _)) = piece.first() else { return Ok(RecordBatch::new_empty(schema.clone())) };

@@ -1,4 +1,4 @@
-//! Frames of cells to and from record batches.
+//! Converts frames of cells to record batches, and back.
 
 use std::sync::Arc;
 
@@ -16,8 +16,9 @@ use crate::model::tables::data::{Column, ColumnType, DataFrame, DataType};
 /// Reads a frame into one batch with every column of the table.
 ///
 /// # Errors
-/// `InvalidArgument` for an unknown or repeated column, a column that is left out but not NULLABLE, a row of another
-/// length than the columns, or a cell that is no value of its column; row and column are named.
+/// `InvalidArgument` for an unknown or repeated column, an absent column that is not NULLABLE, a
+/// row whose length differs from the number of columns, or a cell that is not a value of its
+/// column; row and column are named.
 pub fn frame_to_batch(schema: &TableSchema, frame: &DataFrame) -> Result<RecordBatch> {
     let positions = match frame.columns.as_deref() {
         None => (0..schema.len()).collect(),
@@ -45,7 +46,7 @@ pub fn frame_to_batch(schema: &TableSchema, frame: &DataFrame) -> Result<RecordB
                 Ok(arrow::array::new_null_array(&super::schema::arrow_type(column.data_type), frame.data.len()))
             }
             None => Err(Error::invalid(format!(
-                "column {:?} is not NULLABLE, so every append must hold its values",
+                "column {:?} is not NULLABLE, so every append must contain its values",
                 column.name
             ))
             .with_args([column.name.clone()])
@@ -65,7 +66,7 @@ fn column_of_cells(column: &Column, frame: &DataFrame, place: usize) -> Result<A
     )
 }
 
-/// One column out of the texts that `text` has for each row; `None` is null.
+/// Builds one column from the text of each row; `None` is null.
 pub(super) fn column_of_texts<'t>(
     column: &Column,
     rows: usize,
@@ -75,7 +76,7 @@ pub(super) fn column_of_texts<'t>(
     let bad = |row: usize, text: Option<&str>| {
         let what = match text {
             Some(text) => format!("{:?} is not a {} value", shortened(text), column.data_type),
-            None => format!("column {:?} is not NULLABLE, so it cannot hold null", column.name),
+            None => format!("column {:?} is not NULLABLE, so it cannot contain null", column.name),
         };
         Error::invalid(what).at(place(row))
     };
@@ -103,7 +104,7 @@ pub(super) fn column_of_texts<'t>(
         DataType::Int64 => build!(Int64Builder::with_capacity(rows), cells::parse_i64),
         DataType::String => {
             let bytes = (0..rows).filter_map(&text).fold(0, |bytes: usize, text| bytes.saturating_add(text.len()));
-            // An array counts them in 31 bits.
+            // A string array counts its bytes in 31 bits.
             if i32::try_from(bytes).is_err() {
                 return Err(Error::limit(format!(
                     "the texts of column {:?} take {bytes} bytes, more than one append may have in a column; split it",
@@ -118,7 +119,7 @@ pub(super) fn column_of_texts<'t>(
     }
 }
 
-/// The start of a text that is too long for a message.
+/// The start of a text, for messages.
 fn shortened(text: &str) -> String {
     const SHOWN: usize = 64;
     match text.char_indices().nth(SHOWN) {
@@ -127,9 +128,9 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// Appends the canonical text of one cell, and says whether there is a value.
+/// Appends the canonical text of one cell; returns whether there is a value.
 ///
-/// Values of types that no table column has count as null; batches of this room have none.
+/// Values of types that no table column has count as null; batches of `columnar` have none.
 pub fn write_cells(array: &dyn Array, row: usize, out: &mut String) -> bool {
     use arrow::datatypes::{DataType as Arrow, TimeUnit};
     if row >= array.len() || array.is_null(row) {

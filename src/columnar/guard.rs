@@ -1,4 +1,4 @@
-//! The one place where panics of the parsers below are caught: Arrow's and Parquet's, on bytes from outside.
+//! The only place that catches panics of Arrow's and Parquet's parsers on external bytes.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,7 +7,8 @@ thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
-/// What `parse` returns, or `None` when it panicked. The state that `parse` worked on must not be used after that.
+/// Returns the result of `parse`, or `None` if it panicked. After a panic the state that `parse`
+/// changed must not be used.
 pub(super) fn guarded<T>(parse: impl FnOnce() -> T) -> Option<T> {
     DEPTH.with(|depth| depth.set(depth.get() + 1));
     let outcome = catch(parse);
@@ -28,10 +29,10 @@ thread_local! {
     static IS_OFF: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `f` as a host with `panic = "abort"` does: nothing on this thread is caught here.
+/// Runs `f` without catching panics on this thread, as in a host with `panic = "abort"`.
 #[cfg(any(test, fuzzing))]
 pub fn unguarded<T>(f: impl FnOnce() -> T) -> T {
-    /// Ends it after a panic, too.
+    /// Catches panics again at the end, also after a panic.
     struct Guard;
     impl Drop for Guard {
         fn drop(&mut self) {
@@ -43,7 +44,8 @@ pub fn unguarded<T>(f: impl FnOnce() -> T) -> T {
     f()
 }
 
-/// Whether a panic on this thread would be caught here. A fuzzer's panic hook asks, since it sees panics first.
+/// Whether a panic on this thread would be caught here. The panic hook of a fuzzer needs to know,
+/// because it runs before the catch.
 #[cfg(any(test, fuzzing))]
 pub fn is_guarded() -> bool {
     DEPTH.with(Cell::get) > 0 && !IS_OFF.with(Cell::get)

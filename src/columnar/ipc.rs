@@ -1,8 +1,8 @@
-//! Reads Arrow IPC streams from callers, with every declared length checked before memory is taken
-//! for it.
+//! Reads Arrow IPC streams from callers. Every declared length is checked before memory is
+//! allocated for it.
 //!
 //! What must hold: no stream makes the Arrow library panic. The checks in `ipc_check` ensure that.
-//! The guard around the library is for a panic that the checks do not know.
+//! The guard around the library is for panics that the checks do not cover.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -22,15 +22,16 @@ use crate::error::{Error, Result};
 use crate::value::limits;
 
 const CONTINUATION: u32 = u32::MAX;
-/// Memory is taken in steps of this size, so that a forged length costs no more than what was
-/// really sent.
+/// Memory is allocated in steps of this size, so a forged length costs no more than the bytes that
+/// were sent.
 const READ_STEP: usize = 1024 * 1024;
 
-/// Hands every batch of the stream to `each`, and returns how many there were.
+/// Passes every batch of the stream to `each`, and returns their number.
 ///
 /// # Errors
-/// `InvalidArgument` for bytes that are no Arrow IPC stream or end too early, `LimitExceeded` for a
-/// message, metadata or batch beyond the import limits, and whatever `each` and the reader return.
+/// `InvalidArgument` for bytes that are not an Arrow IPC stream or end too early, `LimitExceeded`
+/// for a message, metadata or batch beyond the import limits, and the errors of `each` and of the
+/// reader.
 pub fn read_stream(input: &mut dyn Read, mut each: impl FnMut(RecordBatch) -> Result<()>) -> Result<usize> {
     let mut stream: Option<Stream> = None;
     let mut batch_count = 0;
@@ -51,7 +52,7 @@ pub fn read_stream(input: &mut dyn Read, mut each: impl FnMut(RecordBatch) -> Re
     Ok(batch_count)
 }
 
-/// What the messages so far told.
+/// The state after the messages read so far.
 struct Stream {
     schema: SchemaRef,
     columns: StreamColumns,
@@ -72,7 +73,7 @@ impl Stream {
         })
     }
 
-    /// The batch that a message holds; `None` for a dictionary, which is kept.
+    /// Decodes the batch of a message; returns `None` for a dictionary, which is kept.
     fn decode(&mut self, message: &Message<'_>, body: &Buffer) -> Result<Option<RecordBatch>> {
         let undecodable = |error: ArrowError| malformed("a message cannot be decoded").with_source(error);
         let version = message.version();
@@ -116,7 +117,7 @@ fn contradiction() -> Error {
     malformed("its metadata contradicts its contents")
 }
 
-/// Bytes of the dictionaries that a stream keeps in memory, by their ids.
+/// Bytes of the dictionaries that a stream keeps in memory, by dictionary id.
 #[derive(Debug, Default)]
 struct Dictionaries(HashMap<i64, u64>);
 
@@ -127,7 +128,7 @@ impl Dictionaries {
         let total = self.0.values().fold(0, |total: u64, bytes| total.saturating_add(*bytes));
         if total > limits::IMPORT_OPEN_BYTES {
             return Err(Error::limit(format!(
-                "the dictionaries of the Arrow stream take {total} bytes, more than the {} that they may",
+                "the dictionaries of the Arrow stream take {total} bytes, more than the {} that they may take in total",
                 limits::IMPORT_OPEN_BYTES
             )));
         }
@@ -166,8 +167,8 @@ fn read(input: &mut dyn Read, len: usize) -> Result<Vec<u8>> {
 
 /// The metadata of the next message, or `None` at the end of the stream.
 ///
-/// The marker at the end is asked for, although the format lets a stream just stop: a stream that
-/// was cut between two messages would lose rows unnoticed.
+/// The end-of-stream marker is required, although the format lets a stream just stop: otherwise a
+/// stream that was cut between two messages would lose rows unnoticed.
 fn read_metadata(input: &mut dyn Read, is_first: bool) -> Result<Option<Vec<u8>>> {
     let word = read_word(input)?.ok_or_else(|| malformed(if is_first { "it is empty" } else { "it has no end" }))?;
     let len = if word == CONTINUATION {

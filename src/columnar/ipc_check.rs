@@ -1,9 +1,9 @@
 //! Checks the metadata of an Arrow IPC stream before the Arrow library reads it.
 //!
-//! What must hold: the library decodes without a panic whatever passes here, so that a host that is
-//! built with `panic = "abort"` survives any stream. The library verifies the structure of the
-//! flatbuffers and trusts their meaning. The following makes arrow-ipc 59.3 panic or take memory
-//! without a bound, and is refused here:
+//! What must hold: the library decodes without a panic whatever passes here, so that a host with
+//! `panic = "abort"` survives any stream. The library verifies the structure of the flatbuffers and
+//! trusts their meaning. The following makes arrow-ipc 59.3 panic or allocate without a bound, and
+//! is refused here:
 //!
 //! - A schema without a list of fields, a type without its table, a width, unit or precision that
 //!   the library does not know, nested types, unions, run ends, decimals, intervals.
@@ -14,7 +14,7 @@
 //! - Offsets, views or keys whose length is no multiple of their width.
 //! - Counts of the buffers of views that are negative, too great or too many.
 //! - Misaligned buffers that share bytes: the library copies each. All buffers of a message
-//!   together   stay within the message limit.
+//!   together stay within the message limit.
 //! - An LZ4 frame that inflates to more than it declares, see [`lz4_bound`].
 //! - Names and metadata that share bytes: the library copies each. All texts of a schema together
 //!   stay within the metadata limit.
@@ -29,31 +29,31 @@ use arrow::ipc::{
 use crate::error::{Error, Result};
 use crate::value::limits;
 
-/// How the values of a column lie in the buffers of a batch. Of dictionaries it is the type of the
-/// values, too.
+/// How the values of a column, or of a dictionary, are stored in the buffers of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
     /// No buffer.
     Nulls,
     /// Validity, and one bit a row.
     Bits,
-    /// Validity, and so many bytes a row.
+    /// Validity, and this many bytes a row.
     Fixed(usize),
-    /// Validity, offsets of so many bytes, and the texts.
+    /// Validity, offsets of this many bytes, and the texts.
     Texts(usize),
     /// Validity, views, and any number of buffers of texts.
     Views,
 }
 
-/// The bytes of a view of a text.
+/// Bytes of the view of a text.
 const VIEW_BYTES: usize = 16;
 
 /// The columns of a stream.
 #[derive(Debug, Default)]
 pub(super) struct StreamColumns {
-    /// How each column lies in a batch; of a column with a dictionary, how its keys do.
+    /// The layout of each column in a batch; for a column with a dictionary, the layout of its
+    /// keys.
     pub columns: Vec<Layout>,
-    /// The values of each dictionary.
+    /// The layout of the values of each dictionary.
     pub dictionaries: HashMap<i64, Layout>,
 }
 
@@ -64,7 +64,7 @@ fn int_layout(int: Option<Int<'_>>) -> Option<Layout> {
     }
 }
 
-/// How the values of a field lie; `None` for a type that no table column takes.
+/// The layout of a field's values; `None` for a type that no table column takes.
 fn value_layout(field: &Field<'_>) -> Option<Layout> {
     match field.type_type() {
         Type::Null => Some(Layout::Nulls),
@@ -94,7 +94,7 @@ fn value_layout(field: &Field<'_>) -> Option<Layout> {
     }
 }
 
-/// Bytes of the texts that the library copies of a field.
+/// Bytes of the texts of a field that the library copies.
 fn text_bytes(field: &Field<'_>) -> usize {
     let name = field.name().map_or(0, str::len);
     let zone = field.type_as_timestamp().and_then(|timestamp| timestamp.timezone()).map_or(0, str::len);
@@ -156,7 +156,7 @@ impl StreamColumns {
             return Ok(());
         };
         if !matches!(values, Layout::Texts(_) | Layout::Views) {
-            return refused("has a dictionary of values that are no texts; write the values themselves".to_owned());
+            return refused("has a dictionary whose values are not texts; write the values themselves".to_owned());
         }
         let Some(keys) = int_layout(dictionary.indexType()) else {
             return refused("has a dictionary with keys of an unknown type".to_owned());
@@ -170,7 +170,7 @@ impl StreamColumns {
 }
 
 /// Checks the header of a batch against its columns and its body. Returns the bytes of its buffers
-/// once inflated.
+/// after decompression.
 ///
 /// # Errors
 /// `InvalidArgument` for a header that contradicts its columns or its body; `LimitExceeded` for too
@@ -179,7 +179,7 @@ pub(super) fn check_batch(batch: &IpcBatch<'_>, layouts: &[Layout], body: &[u8])
     let rows = count_of(batch.length(), "a batch has a negative length")?;
     if rows > limits::IMPORT_BATCH_ROWS as u64 {
         return Err(Error::limit(format!(
-            "an Arrow batch has {rows} rows, more than the {} that one may have",
+            "an Arrow batch has {rows} rows, more than the {} that one may have; use smaller batches",
             limits::IMPORT_BATCH_ROWS
         )));
     }
@@ -194,13 +194,13 @@ pub(super) fn check_batch(batch: &IpcBatch<'_>, layouts: &[Layout], body: &[u8])
     };
     let mut total = 0u64;
     let mut buffers = batch.buffers().into_iter().flatten();
-    // The bytes of the next buffer, once inflated.
+    // The bytes of the next buffer after decompression.
     let mut next = || -> Result<u64> {
         let buffer = buffers.next().ok_or_else(|| malformed("a batch has too few buffers"))?;
         let from = usize::try_from(buffer.offset()).ok();
         let to = from.zip(usize::try_from(buffer.length()).ok()).and_then(|(from, len)| from.checked_add(len));
         let bytes = from.zip(to).and_then(|(from, to)| body.get(from..to));
-        let bytes = bytes.ok_or_else(|| malformed("a buffer lies outside its message"))?;
+        let bytes = bytes.ok_or_else(|| malformed("a buffer extends beyond its message"))?;
         let len = match codec {
             Some(codec) if !bytes.is_empty() => inflated(bytes, codec)?,
             _ => bytes.len() as u64,
@@ -213,7 +213,7 @@ pub(super) fn check_batch(batch: &IpcBatch<'_>, layouts: &[Layout], body: &[u8])
     for layout in layouts {
         let node = nodes.next().ok_or_else(|| malformed("a batch has too few columns"))?;
         if node.length() != batch.length() {
-            return Err(malformed("a column has another length than its batch"));
+            return Err(malformed("a column and its batch have different lengths"));
         }
         let nulls = count_of(node.null_count(), "a column has a negative number of nulls")?;
         if nulls > rows {
@@ -233,7 +233,7 @@ pub(super) fn check_batch(batch: &IpcBatch<'_>, layouts: &[Layout], body: &[u8])
             Layout::Views => (rows * VIEW_BYTES as u64, VIEW_BYTES as u64),
         };
         let len = next()?;
-        // A column of texts without rows may do without offsets.
+        // A column of texts without rows may omit its offsets.
         let is_none = matches!(layout, Layout::Texts(_)) && rows == 0 && len == 0;
         if (len < needed && !is_none) || len % width != 0 {
             return Err(malformed("the values of a column are too short"));
@@ -270,7 +270,7 @@ pub(super) fn too_large(bytes: u64) -> Error {
 fn inflated(bytes: &[u8], codec: CompressionType) -> Result<u64> {
     let (declared, rest) = bytes.split_first_chunk().ok_or_else(|| malformed("a compressed buffer is too short"))?;
     match i64::from_le_bytes(*declared) {
-        // It was left uncompressed.
+        // The buffer is not compressed.
         -1 => Ok(rest.len() as u64),
         declared => {
             let declared = count_of(declared, "a compressed buffer has a negative length")?;
@@ -285,13 +285,13 @@ fn inflated(bytes: &[u8], codec: CompressionType) -> Result<u64> {
     }
 }
 
-/// The most bytes that an LZ4 frame can inflate to; `None` when it is none.
+/// An upper bound of the decompressed bytes of an LZ4 frame; `None` when `frame` is not one.
 ///
-/// The library inflates the whole frame before it compares the length with the declared one.
+/// The library decompresses the whole frame before it compares the length with the declared one.
 fn lz4_bound(frame: &[u8]) -> Option<u64> {
     const MAGIC: [u8; 4] = 0x184d_2204_u32.to_le_bytes();
     const UNCOMPRESSED: u32 = 1 << 31;
-    /// A byte of a block stands for at most so many.
+    /// A byte of a block decompresses to at most this many.
     const RATIO: u64 = 255;
     let rest = frame.strip_prefix(&MAGIC)?;
     let [flags, block, ..] = *rest else { return None };
@@ -300,7 +300,7 @@ fn lz4_bound(frame: &[u8]) -> Option<u64> {
         _ => return None,
     };
     let has = |bit: u8| usize::from(flags >> bit & 1 == 1);
-    // Flags, block size, length of the contents, dictionary, checksum of the header.
+    // Skips flags, block size, content length, dictionary id and header checksum.
     let mut rest = rest.get(2 + 8 * has(3) + 4 * has(0) + 1..)?;
     let mut bound = 0u64;
     while let Some((word, blocks)) = rest.split_first_chunk() {

@@ -1,4 +1,4 @@
-//! Arrow IPC streams that are cut, forged, nested or at odds with themselves.
+//! Arrow IPC streams that are cut, forged, nested or contradictory.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ fn dictionary(keys: Vec<i32>, values: Vec<&str>) -> ArrayRef {
     Arc::new(DictionaryArray::<Int32Type>::try_new(Int32Array::from(keys), values).unwrap())
 }
 
-/// Rows that would be stored.
+/// The number of rows that would be stored.
 fn read(bytes: &[u8]) -> Result<usize> {
     let schema = schema();
     let mut rows = 0;
@@ -83,7 +83,7 @@ fn is_refused(error: &crate::Error) -> bool {
 fn a_stream_that_is_cut_anywhere_is_refused() {
     for bytes in streams() {
         assert!(read(&bytes).unwrap() > 0);
-        // The end is marked by eight bytes, of which the last four say that nothing follows.
+        // Eight bytes mark the end; the last four of them are the length 0.
         for len in 0..bytes.len() {
             let error = read(&bytes[..len]).map(|rows| format!("{rows} rows, cut at {len} of {}", bytes.len()));
             assert!(is_refused(&error.unwrap_err()));
@@ -108,7 +108,7 @@ fn a_stream_with_a_changed_byte_is_rows_or_an_error() {
     assert!(good > 100 && bad > 100, "{good} {bad}");
 }
 
-/// Every length of the metadata, one after the other, becomes huge or negative.
+/// Every length in the metadata in turn becomes huge or negative.
 #[test]
 fn forged_lengths_are_refused() {
     let bytes = stream(&[batch(texts())], None);
@@ -142,12 +142,12 @@ fn a_dictionary_that_does_not_fit_is_refused() {
         changed[at..at + 4].copy_from_slice(&key.to_le_bytes());
         assert!(is_refused(&read(&changed).unwrap_err()), "{key}");
     }
-    // A dictionary of numbers where the table has texts.
+    // A dictionary of numbers for a column of texts.
     let numbers: ArrayRef = Arc::new(
         DictionaryArray::<Int32Type>::try_new(Int32Array::from(vec![0]), Arc::new(Int64Array::from(vec![7]))).unwrap(),
     );
     assert!(is_refused(&read(&stream(&[batch(numbers)], None)).unwrap_err()));
-    // A batch whose dictionary never came.
+    // A batch without its dictionary.
     let no_dictionary = {
         let whole = stream(&[batch(dictionary(vec![1, 0, 1], vec!["on", "off"]))], None);
         let message = |at: usize| {
@@ -181,7 +181,7 @@ fn nested_columns_and_too_many_columns_are_refused() {
     });
 }
 
-/// A stream whose every length that was `from` is `to`.
+/// A stream in which every length `from` is replaced by `to`.
 fn forged(from: i64, to: usize) -> Vec<u8> {
     let mut bytes = stream(&[batch(Arc::new(NullArray::new(77)))], None);
     let mut count = 0;
@@ -195,11 +195,12 @@ fn forged(from: i64, to: usize) -> Vec<u8> {
     bytes
 }
 
-/// What a stream says of itself is refused before memory is taken for it; one that only lies is refused otherwise.
+/// A declared length above a limit is refused before memory is allocated for it; a wrong length
+/// within the limits is refused, too.
 #[test]
 fn declared_sizes_hold_at_the_limit_and_not_above() {
     let above = ErrorKind::LimitExceeded;
-    // The values of the index column are all of the body.
+    // The values of the index column are the whole body.
     let body = (77_u64 * 8).next_multiple_of(64) as i64;
     limits::holds_at(limits::IMPORT_MESSAGE_BYTES, above, |bytes| read(&forged(body, bytes)));
     limits::holds_at(limits::IMPORT_BATCH_ROWS, above, |rows| read(&forged(77, rows)));
@@ -208,7 +209,7 @@ fn declared_sizes_hold_at_the_limit_and_not_above() {
     });
 }
 
-/// A few bytes that would unpack to very many are refused before memory is taken for them.
+/// A few bytes that would decompress to very many are refused before memory is allocated for them.
 #[test]
 fn texts_that_grow_too_large_are_refused() {
     let long = "x".repeat(1 << 20);
@@ -221,7 +222,7 @@ fn texts_that_grow_too_large_are_refused() {
     assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
 }
 
-/// A column of each type that a table takes, with nulls, in two batches.
+/// Two batches with a column of each type that a table takes, with nulls.
 fn every_type(compression: Option<CompressionType>) -> Vec<u8> {
     let text = |at: i64| (at % 3 != 0).then(|| format!("a text that no view holds inside, {at}"));
     let some = |at: i64| (at % 4 != 0).then_some(at);
@@ -274,7 +275,7 @@ fn wide_schema() -> TableSchema {
     TableSchema::with_default_limit(std::iter::once(index).chain(columns.map(nullable)).collect()).unwrap()
 }
 
-/// Reads as a host does that is built with `panic = "abort"`.
+/// Reads as a host with `panic = "abort"` does.
 fn read_unguarded(schema: &TableSchema, bytes: &[u8]) -> Result<usize> {
     let mut rows = 0;
     unguarded(|| {
@@ -286,7 +287,7 @@ fn read_unguarded(schema: &TableSchema, bytes: &[u8]) -> Result<usize> {
     Ok(rows)
 }
 
-/// Where the messages of a stream begin: of each its metadata, and its body.
+/// The positions of the messages of a stream: the metadata and the body of each.
 fn messages(bytes: &[u8]) -> Vec<(std::ops::Range<usize>, std::ops::Range<usize>)> {
     let mut out = Vec::new();
     let mut at = 0;
@@ -314,7 +315,7 @@ impl Random {
     }
 }
 
-/// No forged stream reaches a panic of the library: nothing is caught here.
+/// No forged stream makes the library panic: panics are not caught here.
 #[test]
 fn forged_metadata_panics_nowhere() {
     let count = if std::env::var_os("STATIONDB_NIGHT").is_some() { 1_000_000 } else { 5_000 };
@@ -332,7 +333,7 @@ fn forged_metadata_panics_nowhere() {
         let mut bytes = streams[which].clone();
         for _ in 0..=random.below(3) {
             let (metadata, body) = messages[which][random.below(messages[which].len())].clone();
-            // Mostly the metadata; of the body the lengths of compressed buffers, and whatever else.
+            // Mostly the metadata; sometimes the body, which has the lengths of compressed buffers.
             let range = if random.below(8) == 0 && !body.is_empty() { body } else { metadata };
             let at = range.start + random.below(range.len());
             let word = at / 4 * 4;
@@ -350,7 +351,7 @@ fn forged_metadata_panics_nowhere() {
                     bytes[word..word + 4].copy_from_slice(&changed.to_le_bytes());
                 }
                 6 => {
-                    // The same as elsewhere: an offset, a type, a count.
+                    // Copies another value of the message: an offset, a type, a count.
                     let from = range.start + random.below(range.len()) / 4 * 4;
                     let len = [1, 2, 4, 8, 16][random.below(5)].min(bytes.len() - word.max(from));
                     bytes.copy_within(from..from + len, word);
@@ -372,13 +373,14 @@ fn forged_metadata_panics_nowhere() {
     assert!(good > count / 50 && bad > count / 4, "{good} {bad}");
 }
 
-/// A few bytes of LZ4 that inflate to more than was declared, and to more than memory should hold.
+/// A few bytes of LZ4 that decompress to more than was declared, and to more than should be in
+/// memory.
 #[test]
 fn an_lz4_frame_that_inflates_beyond_its_length_is_refused() {
     let zeros: ArrayRef = Arc::new(Int64Array::from(vec![0; 1 << 20]));
     let bytes = stream(&[RecordBatch::try_from_iter([("i", zeros)]).unwrap()], Some(CompressionType::LZ4_FRAME));
     let (metadata, body) = messages(&bytes)[1].clone();
-    // The values are the last buffer: their length once inflated, the header of the frame, blocks.
+    // The values are the last buffer: their decompressed length, the header of the frame, blocks.
     let (offset, len) = last_buffer(&bytes[metadata.clone()]);
     let frame = &bytes[body.start + offset + 8..body.start + offset + len];
     let block_len = u32::from_le_bytes(frame[7..11].try_into().unwrap()) as usize;
@@ -401,7 +403,7 @@ fn an_lz4_frame_that_inflates_beyond_its_length_is_refused() {
     };
     let read = |bytes: &[u8]| read_stream(&mut &*bytes, |_| Ok(()));
     assert_eq!(read(&bytes).unwrap(), 1);
-    // As many blocks as there were: the same stream. One more: another length.
+    // As many blocks as there were give the same stream; one more gives another length.
     let blocks = (8 << 20) / (4 << 20);
     assert_eq!(read(&bomb(blocks)).unwrap(), 1);
     assert_eq!(read(&bomb(blocks + 1)).unwrap_err().kind(), ErrorKind::InvalidArgument);
@@ -409,14 +411,14 @@ fn an_lz4_frame_that_inflates_beyond_its_length_is_refused() {
     assert_eq!(read(&bomb(most + 1)).unwrap_err().kind(), ErrorKind::LimitExceeded);
 }
 
-/// Where the last buffer of a batch lies, and its length.
+/// Offset and length of the last buffer of a batch.
 fn last_buffer(metadata: &[u8]) -> (usize, usize) {
     let header = arrow::ipc::root_as_message(metadata).unwrap();
     let buffer = *header.header_as_record_batch().unwrap().buffers().unwrap().iter().next_back().unwrap();
     (buffer.offset() as usize, buffer.length() as usize)
 }
 
-/// The day of the least time of all begins before it.
+/// The day that contains the least time of all begins before it.
 #[test]
 fn a_date_before_all_dates_is_refused() {
     let index: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));

@@ -1,15 +1,15 @@
-//! Decimation kernels: free functions over slices, for the engine and for arrays of your own.
+//! Decimation kernels: free functions over slices, for the engine and for other arrays.
 //!
-//! They answer positions, never values, so the caller keeps whole rows. NaN is never an extreme; of equal extremes
-//! the first one counts; `-0` and `0` are equal.
+//! They return positions, never values, so the caller can keep whole rows. NaN is never an extreme;
+//! of equal extremes the first one counts; `-0` and `0` are equal.
 
 use std::ops::Range;
 
-/// A type that extremes are looked for in.
+/// A type whose extremes can be computed.
 pub trait Sample: Copy + PartialOrd {
-    /// No value is less.
+    /// No value is less than this one.
     const LEAST: Self;
-    /// No value is greater.
+    /// No value is greater than this one.
     const GREATEST: Self;
 }
 
@@ -29,7 +29,7 @@ sample! {
     f64, f64::NEG_INFINITY, f64::INFINITY;
 }
 
-/// The extremes of a slice and where they stand first.
+/// The extremes of a slice, with their first positions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extremes<T> {
     /// Smallest value.
@@ -44,10 +44,11 @@ pub struct Extremes<T> {
 
 const LANES: usize = 16;
 
-/// The extremes of `values`; `None` when there is no value but NaN.
+/// The extremes of `values`; `None` when there is no value other than NaN.
 ///
-/// One pass of lane-wise minimum and maximum, which the compiler turns into vector instructions, and one search for
-/// each extreme: about two reads of the slice, so blocks should fit the first cache.
+/// One pass computes minimum and maximum in lanes, which the compiler turns into vector
+/// instructions; then one search finds each extreme. That is about two reads of the slice, so
+/// blocks should fit the first-level cache.
 #[must_use]
 pub fn extremes<T: Sample>(values: &[T]) -> Option<Extremes<T>> {
     let mut low = [T::GREATEST; LANES];
@@ -71,9 +72,9 @@ pub fn extremes<T: Sample>(values: &[T]) -> Option<Extremes<T>> {
     Some(Extremes { min, min_at, max, max_at })
 }
 
-/// As [`extremes`], over the positions for which `is_valid` holds.
+/// As [`extremes`], over the positions for which `is_valid` returns true.
 ///
-/// One branch an element; for slices without nulls use [`extremes`].
+/// Costs one branch per element; for slices without nulls use [`extremes`].
 #[must_use]
 pub fn extremes_where<T: Sample>(values: &[T], is_valid: impl Fn(usize) -> bool) -> Option<Extremes<T>> {
     let mut found: Option<Extremes<T>> = None;
@@ -98,8 +99,9 @@ pub fn extremes_where<T: Sample>(values: &[T], is_valid: impl Fn(usize) -> bool)
     found
 }
 
-/// The interval `number` of `row_count` rows cut into `interval_count` intervals of equal row counts, sizes differing by
-/// at most one, larger ones first. `interval_count` must not exceed `row_count`.
+/// The range of rows of interval `number`, when `row_count` rows are divided into `interval_count`
+/// intervals. Their sizes differ by at most one, larger ones first. `interval_count` must not
+/// exceed `row_count`.
 #[must_use]
 pub fn interval(row_count: u64, interval_count: u64, number: u64) -> Range<u64> {
     let count = interval_count.max(1);
@@ -108,7 +110,8 @@ pub fn interval(row_count: u64, interval_count: u64, number: u64) -> Range<u64> 
     start(number)..start(number + 1)
 }
 
-/// The positions that LOSSY keeps of `row_count` rows: at most `interval_count`, spread evenly, first and last included.
+/// The positions that LOSSY keeps of `row_count` rows: at most `interval_count`, evenly spread from
+/// the first row to the last. One interval keeps the first row only.
 #[must_use]
 pub fn lossy(row_count: u64, interval_count: u64) -> Vec<u64> {
     let kept = interval_count.min(row_count);
@@ -119,7 +122,8 @@ pub fn lossy(row_count: u64, interval_count: u64) -> Vec<u64> {
     }
 }
 
-/// The positions that MAX_MIN keeps of `values` in order of x: in order, each once.
+/// The positions that MAX_MIN keeps of `values`, which are in order of x. They are ascending and
+/// distinct.
 ///
 /// Cost: two reads of the slice.
 ///
@@ -131,7 +135,8 @@ pub fn max_min<T: Sample>(values: &[T], interval_count: u64) -> Vec<u64> {
     keep(values, interval_count, false)
 }
 
-/// The positions that ENTRY_EXIT keeps: those of [`max_min`] and the first and last of each interval.
+/// The positions that ENTRY_EXIT keeps: those of [`max_min`], and the first and last of each
+/// interval.
 #[must_use]
 pub fn entry_exit<T: Sample>(values: &[T], interval_count: u64) -> Vec<u64> {
     keep(values, interval_count, true)

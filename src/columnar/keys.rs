@@ -18,6 +18,10 @@ pub fn index_values(array: &dyn Array) -> Result<Cow<'_, [i64]>> {
         }
         DataType::Int64 => Cow::Borrowed(array.as_primitive::<Int64Type>().values()),
         DataType::Timestamp(..) => Cow::Borrowed(array.as_primitive::<TimestampMillisecondType>().values()),
-        other => return Err(Error::corrupt(format!("an index column has the type {other}"))),
+        other => {
+            return Err(Error::corrupt(format!(
+                "an index column has the type {other}, which no index column can have"
+            )));
+        }
     })
 }

@@ -9,21 +9,24 @@ use super::keys::index_values;
 use super::schema::TableSchema;
 use crate::error::{Error, Result};
 
-/// Rows with consecutive append ordinals, sorted by the index column, equal values in append order.
+/// Rows with consecutive append ordinals, sorted by the index column; equal values are in append
+/// order.
 #[derive(Debug)]
 pub struct MemoryRun {
     batch: RecordBatch,
     index: Vec<i64>,
-    /// Offsets from the first ordinal; `None` when the rows stand in append order.
+    /// Offsets from the first ordinal; `None` when the rows are in append order.
     ordinals: Option<Vec<u32>>,
     first_ordinal: u64,
 }
 
 impl MemoryRun {
-    /// Sorts batches of whole rows; the first row has the append ordinal `first_ordinal`, the others follow.
+    /// Sorts batches of whole rows. The first row has the append ordinal `first_ordinal`, the
+    /// others follow.
     ///
     /// # Errors
-    /// `Corrupt` when a batch does not fit the table; `LimitExceeded` beyond the rows or text that one run holds.
+    /// `Corrupt` when a batch does not fit the table, or the texts of a column do not fit in one
+    /// array; `LimitExceeded` when there are more rows than 32 bits can count.
     pub fn new(schema: &TableSchema, batches: &[RecordBatch], first_ordinal: u64) -> Result<Self> {
         let misfit =
             |error| Error::corrupt("the buffered rows do not fit their table, or are too many").with_source(error);

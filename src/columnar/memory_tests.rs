@@ -1,4 +1,4 @@
-//! What reads, sorts and exports hold in memory: bounded by the query and not by the table.
+//! Memory of reads, sorts and exports: bounded by the query, not by the table.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::error::{ErrorKind, Place};
 use crate::model::tables::data::{ColumnType, DataType, column};
 use crate::value::Control;
 
-/// An index, and a text.
+/// An index column and a text column.
 fn schema() -> Arc<TableSchema> {
     let columns =
         vec![column("i", DataType::Int64, ColumnType::Index), column("s", DataType::String, ColumnType::Normal)];
     Arc::new(TableSchema::with_default_limit(columns).unwrap())
 }
 
-/// Rows `step` apart from `from` on, whose texts are in no order and of this length.
+/// Rows from `from` on with a distance of `step`, whose texts have this length and are in no order.
 fn rows(schema: &TableSchema, from: i64, step: i64, count: i64, text_bytes: usize) -> RecordBatch {
     let index: ArrayRef = Arc::new(Int64Array::from_iter_values((0..count).map(|at| from + at * step)));
     let text = |at: i64| format!("{:08}{}", at * 7919 % 10_007, "x".repeat(text_bytes - 8));
@@ -104,7 +104,7 @@ fn ordered_texts_are_fetched_in_parts_that_memory_holds() {
     }
     assert_eq!(seen.len(), 3000);
     assert!(seen.is_sorted_by(|a, b| a >= b));
-    // Keys as long as their texts: fewer than were asked for, and the rest behind them.
+    // Keys as long as their texts: fewer rows than requested, and the rest after them.
     let order = [OrderColumn { column: 1, descending: true }];
     let select =
         |after| select_rows(&view, &Predicates::default(), &order, after, (3000, MEMORY), &Control::default()).unwrap();

@@ -1,9 +1,11 @@
-//! Measured rows: schema, cells, the append buffer, sorted Parquet segments with summaries, scans, decimation, export.
+//! Measured rows: schema, cells, the append buffer, sorted Parquet segments with summaries, scans,
+//! decimation, import and export.
 //!
-//! This room knows rows and files, and nothing of records, services or filter text. What must hold: rows are immutable
-//! and have an append ordinal that never changes; a run (a segment, or the buffer) holds a contiguous range of
-//! ordinals, sorted by the index column, equal values in append order; and no byte of a segment reaches the Parquet
-//! parser before its checksum was verified.
+//! This module knows rows and files, but no records, services or filter text. What must hold: rows
+//! are immutable, and each has an append ordinal that never changes. A run (a segment, or the
+//! buffer) contains a contiguous range of ordinals, sorted by the index column; rows with equal
+//! index values are in append order. No byte of a segment reaches the Parquet parser before its
+//! checksum was verified.
 
 mod buffer;
 mod byte_reader;

@@ -1,6 +1,7 @@
-//! Rows in another order than the index's: the first `count` of them by a bounded heap, any number by repeating that.
+//! Rows in another order than that of the index. A bounded heap selects the first `count` rows;
+//! repeating that selects any number.
 //!
-//! Streams of more rows than memory holds are sorted by way of temporary files, in `spill`.
+//! Streams of more rows than fit in memory are sorted in temporary files, by `spill`.
 
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -23,9 +24,10 @@ use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
 use crate::value::{Control, limits};
 
-/// Rows that are looked at together: small, so that a summary rules out much.
+/// Rows that are processed together; few, so that a summary excludes many of them.
 const UNIT_ROWS: usize = 8 * BLOCK_ROWS;
-/// Rows that are selected together however long their keys are, up to [`BEYOND`] times the memory for keys.
+/// Minimum number of rows that are selected together, however long their keys are; but their keys
+/// take at most [`BEYOND`] times the memory for keys.
 const LEAST_ROWS: usize = 1024;
 const BEYOND: usize = 4;
 
@@ -38,13 +40,13 @@ pub struct OrderColumn {
     pub descending: bool,
 }
 
-/// A selected row: its order key, its append ordinal, and where it stands.
+/// A selected row: its order key, its append ordinal, and its position.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Selected {
     key: Box<[u8]>,
     /// Append ordinal; breaks ties of the key.
     pub ordinal: u64,
-    /// Where the row stands in the view.
+    /// Position of the row in the view.
     pub locator: Locator,
 }
 
@@ -60,10 +62,10 @@ pub(super) fn converter(schema: &TableSchema, order: &[OrderColumn]) -> Result<R
 }
 
 fn bad_key(error: arrow::error::ArrowError) -> Error {
-    Error::corrupt("the order does not fit its columns; this is a defect").with_source(error)
+    Error::corrupt("internal error: the order does not fit its columns; report it").with_source(error)
 }
 
-/// Zeros of either sign are one key, and so are all NaNs, which sort behind infinity.
+/// Makes zeros of either sign one key, and all NaNs one key, which sorts after infinity.
 pub(super) fn normalise(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
         arrow::datatypes::DataType::Float64 => {
@@ -80,8 +82,8 @@ pub(super) fn normalise(array: &ArrayRef) -> ArrayRef {
     }
 }
 
-/// Rows whose keys are made together where keys may take `bytes_max`: `rows_max`, and fewer of an order of many
-/// columns.
+/// The number of rows whose keys are computed together when keys may take `bytes_max`: `rows_max`,
+/// or fewer for an order of many columns.
 pub(super) fn key_rows(
     schema: &TableSchema,
     order: &[OrderColumn],
@@ -90,13 +92,14 @@ pub(super) fn key_rows(
 ) -> Result<usize> {
     let mut row_bytes = 0;
     for term in order {
-        // A value is there, and beside it its part of the key; a text takes about as much as a number at least.
+        // Both the value and its part of the key are in memory. A text counts as a number, which is
+        // the least that it takes.
         row_bytes += 2 * (1 + arrow_type(schema.column(term.column)?.data_type).primitive_width().unwrap_or(8));
     }
     Ok((bytes_max / limits::QUERY_THREADS / row_bytes.max(1)).clamp(BLOCK_ROWS, rows_max))
 }
 
-/// Every unit of every run, cut into pieces of at most `rows_max` rows.
+/// All units of all runs, cut into pieces of at most `rows_max` rows.
 pub(super) fn pieces(view: &TableView, rows_max: usize) -> Vec<(usize, Range<usize>)> {
     all_units(view)
         .into_iter()
@@ -107,7 +110,8 @@ pub(super) fn pieces(view: &TableView, rows_max: usize) -> Vec<(usize, Range<usi
         .collect()
 }
 
-/// The best keys that units can hold in their first order column, as prefixes of keys; none where unknown.
+/// The best value that each unit can have in the first order column, as the prefix of a key; `None`
+/// if unknown.
 fn best_of(view: &TableView, first: OrderColumn, units: &[(usize, Range<usize>)]) -> Result<Vec<Option<Vec<u8>>>> {
     let data_type = view.schema.column(first.column)?.data_type;
     let mut integers: Vec<Option<i64>> = Vec::with_capacity(units.len());
@@ -120,7 +124,7 @@ fn best_of(view: &TableView, first: OrderColumn, units: &[(usize, Range<usize>)]
                 integer = levels.extremes(blocks).map(|found| if first.descending { found.max } else { found.min });
             }
             Some(ColumnSummary::Float(levels)) => {
-                // NaN stands behind all numbers.
+                // NaN sorts after all numbers.
                 let has_nan = levels.blocks().get(blocks.clone()).is_none_or(|all| all.iter().any(|b| b.nans > 0));
                 if !(first.descending && has_nan) {
                     float = levels.extremes(blocks).map(|found| if first.descending { found.max } else { found.min });
@@ -151,7 +155,7 @@ fn best_of(view: &TableView, first: OrderColumn, units: &[(usize, Range<usize>)]
     Ok(rows.iter().zip(known).map(|(row, known)| known.then(|| row.as_ref().to_vec())).collect())
 }
 
-/// The key of one row.
+/// The key of the row with this ordinal.
 fn key_of(view: &TableView, order: &[OrderColumn], ordinal: u64) -> Result<Selected> {
     let locator = view.locate(ordinal)?.ok_or_else(|| {
         Error::invalid("the continuation token does not belong to this table").at_member("continuationToken")
@@ -175,17 +179,18 @@ struct Heap {
     rows: BinaryHeap<Selected>,
     /// Bytes of their keys.
     bytes: usize,
-    /// How many there may be.
+    /// The maximum number of rows.
     most: usize,
 }
 
 impl Heap {
-    /// The worst row, once there may be no more.
+    /// The worst row, if the heap is full.
     fn worst(&self) -> Option<&Selected> {
         if self.rows.len() < self.most { None } else { self.rows.peek() }
     }
 
-    /// Takes a row where it is among the best; once their keys have grown beyond `bytes_max` there may be fewer.
+    /// Adds a row if it is among the best. When the keys exceed `bytes_max`, drops the worst rows
+    /// and lowers the maximum number of rows.
     fn offer(&mut self, row: Selected, bytes_max: usize) {
         if self.rows.len() < self.most {
             self.bytes += row.key.len();
@@ -204,7 +209,7 @@ impl Heap {
     }
 }
 
-/// The rows that were asked for, in order.
+/// Selected rows, in order.
 pub struct Selection {
     /// The rows.
     pub rows: Vec<Selected>,
@@ -212,8 +217,9 @@ pub struct Selection {
     pub is_all: bool,
 }
 
-/// The first `count` rows that pass, by `order` and then by append order, behind the row with the ordinal `after`; fewer
-/// where their keys take more than `bytes_max`.
+/// Selects the first `count` rows that satisfy the predicates, by `order` and then by append
+/// ordinal, after the row with the ordinal `after`. Selects fewer if their keys take more than
+/// `bytes_max`.
 ///
 /// # Errors
 /// `Corrupt`, `Io`; `DeadlineExceeded` and `Cancelled` from the control.
@@ -227,11 +233,12 @@ pub fn select_rows(
 ) -> Result<Selection> {
     let after = after.map(|ordinal| key_of(view, order, ordinal)).transpose()?;
     let Some(&first) = order.first() else {
-        return Err(Error::invalid("an order without columns was asked for; this is a defect"));
+        return Err(Error::invalid("internal error: an order without columns was requested; report it"));
     };
     let pieces = pieces(view, key_rows(&view.schema, order, bytes_max, UNIT_ROWS)?);
     let mut units: Vec<_> = best_of(view, first, &pieces)?.into_iter().zip(pieces).collect();
-    // Most promising first: the sooner the heap is good, the more units are ruled out unread. Unknown ones lead.
+    // Most promising units first: the sooner the heap has good rows, the more units are skipped
+    // unread. Units whose best value is unknown come before them.
     units.sort_by(|a, b| a.0.cmp(&b.0));
     let mut columns: Vec<usize> = Vec::new();
     for term in order {
@@ -247,6 +254,11 @@ pub fn select_rows(
         let converter = converter(&view.schema, order)?;
         while let Some((best, (run_at, rows))) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
             control.check()?;
+            // A unit is skipped if even its best possible key sorts after the worst row of a full
+            // heap.
+            // A copy, so that the heap is not locked while the unit is read. Other threads may
+            // improve the heap meanwhile: then more rows than needed are offered, and `offer` drops
+            // them.
             let worst = heap().worst().cloned();
             if let (Some(best), Some(worst)) = (best, &worst)
                 && best[..] > *worst.key.get(..best.len()).unwrap_or(&worst.key)

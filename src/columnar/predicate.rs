@@ -1,4 +1,4 @@
-//! Column filters: checked against the schema once, then evaluated on arrays and on summaries.
+//! Column filters: validated against the schema once, then evaluated on arrays and on summaries.
 
 use std::collections::HashSet;
 
@@ -33,34 +33,34 @@ enum Test {
     Text { value: String, contains: bool, negate: bool },
 }
 
-/// What a summary says about a test over a block of rows.
+/// The result of a test over a block of rows, as far as its summary shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verdict {
     /// No row passes.
     None,
-    /// Rows have to be looked at.
+    /// The rows must be tested.
     Some,
     /// Every row passes.
     All,
 }
 
-/// One checked filter.
+/// One validated filter.
 #[derive(Clone, Debug)]
 pub(super) struct Predicate {
     pub column: usize,
     test: Test,
 }
 
-/// Checked filters; a row must pass all of them.
+/// Validated filters; a row must pass all of them.
 #[derive(Clone, Debug, Default)]
 pub struct Predicates(Vec<Predicate>);
 
 impl Predicates {
-    /// Checks filters against the columns of a table. A filter that is there twice is tested once.
+    /// Validates filters against the columns of a table. A repeated filter is tested once.
     ///
     /// # Errors
-    /// `InvalidArgument` for an unknown column, an operation that the column's type does not have, or a value that is
-    /// none of that type.
+    /// `InvalidArgument` for an unknown column, an operation that the column's type does not have,
+    /// or a value that is not of that type.
     pub fn new<'f>(schema: &TableSchema, filters: &'f [ColumnFilter]) -> Result<Self> {
         let mut seen = HashSet::new();
         let mut is_new = |filter: &'f ColumnFilter| {
@@ -77,7 +77,7 @@ impl Predicates {
                 Ok(Predicate { column, test })
             })
             .collect::<Result<Vec<_>>>()?;
-        // Cheap columns first: what they drop need not be decoded from the others.
+        // Cheap columns first: rows that they exclude need not be decoded in the other columns.
         predicates.sort_by_key(|predicate| match predicate.test {
             _ if predicate.column == schema.index() => 0,
             Test::Text { .. } => 2,
@@ -86,7 +86,7 @@ impl Predicates {
         Ok(Self(predicates))
     }
 
-    /// These filters, and that `column` is neither null nor NaN.
+    /// These filters, and the tests that `column` is neither null nor NaN.
     pub(super) fn with_usable(&self, schema: &TableSchema, column: usize) -> Result<Self> {
         let mut predicates = self.0.clone();
         let declared = schema.column(column)?;
@@ -105,7 +105,8 @@ impl Predicates {
         self.0.is_empty()
     }
 
-    /// The range of integer values that can pass, when each test is an order or equality of integers on `column`.
+    /// The range of integers in `column` that can pass, if every test is an ordering or equality of
+    /// integers in that column; `None` otherwise.
     pub(super) fn int_range(&self, column: usize) -> Option<(i64, i64)> {
         let (mut low, mut high) = (i64::MIN, i64::MAX);
         for predicate in &self.0 {
@@ -195,7 +196,7 @@ fn check(column: &Column, filter: &ColumnFilter, member: &dyn Fn(&str) -> String
 }
 
 fn compare_all<N: Copy + PartialOrd>(values: &[N], compare: Compare, value: N) -> BooleanBuffer {
-    // One loop for each comparison, so that each of them becomes vector instructions.
+    // One loop for each comparison, so that the compiler vectorises each of them.
     match compare {
         Compare::Equal => bits(values, |other| *other == value),
         Compare::NotEqual => bits(values, |other| *other != value),
@@ -207,7 +208,7 @@ fn compare_all<N: Copy + PartialOrd>(values: &[N], compare: Compare, value: N) -
 }
 
 impl Predicate {
-    /// Which values pass, of decoded ones that are not an array yet.
+    /// Which values pass, for decoded values that are not an array yet.
     pub(super) fn evaluate_part(&self, part: &Part<'_>) -> BooleanBuffer {
         let len = match part {
             Part::Array(array) => return self.evaluate(array),
@@ -224,7 +225,7 @@ impl Predicate {
             (Test::IsNotNan, Part::F32(values)) => bits(values, |value| !value.is_nan()),
             (Test::IsNotNan, Part::F64(values)) => bits(values, |value| !value.is_nan()),
             (Test::IsNotNull | Test::IsNotNan, _) => BooleanBuffer::new_set(len),
-            // Slices hold no null, and the other tests are checked to have values of their column's type.
+            // Slices have no nulls, and each test was validated for the type of its column.
             _ => BooleanBuffer::new_unset(len),
         }
     }
@@ -233,7 +234,7 @@ impl Predicate {
     pub(super) fn evaluate(&self, array: &ArrayRef) -> BooleanBuffer {
         let len = array.len();
         let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
-        // What a null cell answers: only the negative tests let it pass.
+        // Whether a null cell passes: only the negative tests let it pass.
         let (mask, null_passes) = match &self.test {
             Test::IsNull => {
                 return nulls.map_or_else(|| BooleanBuffer::new_unset(len), |nulls| !nulls.inner());
@@ -271,7 +272,7 @@ impl Predicate {
             Test::Int(compare, value) => {
                 let mask = match array.data_type() {
                     arrow::datatypes::DataType::Int32 => {
-                        // A value of an INT32 filter was read as a 32-bit integer.
+                        // The value of an INT32 filter was parsed as a 32-bit integer.
                         compare_all(array.as_primitive::<Int32Type>().values(), *compare, *value as i32)
                     }
                     arrow::datatypes::DataType::Int64 => {
@@ -310,7 +311,7 @@ impl Predicate {
         }
     }
 
-    /// What the summary of a block of integers says.
+    /// Tests the summary of a block of integers.
     pub(super) fn judge_int(&self, block: &Block<i64>) -> Verdict {
         match &self.test {
             Test::Int(compare, value) => judge(*compare, *value, block),
@@ -318,7 +319,7 @@ impl Predicate {
         }
     }
 
-    /// What the summary of a block of floats says.
+    /// Tests the summary of a block of floats.
     pub(super) fn judge_float(&self, block: &Block<f64>) -> Verdict {
         match &self.test {
             Test::Float(compare, value) => judge(*compare, *value, block),
@@ -344,6 +345,7 @@ fn judge_nulls<T>(test: &Test, block: &Block<T>) -> Verdict {
 fn judge<T: Copy + PartialOrd>(compare: Compare, value: T, block: &Block<T>) -> Verdict {
     let (min, max) = (block.min, block.max);
     let usable = block.is_usable();
+    // `any`: some usable value may satisfy the comparison. `every`: all usable values satisfy it.
     let (any, every) = match compare {
         Compare::Equal => (min <= value && value <= max, min == value && max == value),
         Compare::NotEqual => (min != value || max != value, value < min || value > max),
@@ -354,7 +356,7 @@ fn judge<T: Copy + PartialOrd>(compare: Compare, value: T, block: &Block<T>) -> 
     };
     let others = block.nulls + block.nans;
     if compare == Compare::NotEqual {
-        // Nulls and NaNs are not equal to any value.
+        // Nulls and NaNs are unequal to every value, so they pass.
         return match (usable && any, others > 0) {
             _ if !usable || every => Verdict::All,
             (false, false) => Verdict::None,

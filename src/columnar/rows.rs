@@ -1,4 +1,4 @@
-//! Pages and streams of rows, in the order of the index or in any other.
+//! Pages and streams of rows, in the order of the index or in any other order.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,7 +20,8 @@ use crate::value::{Control, guarded, limits};
 
 /// Rows of one batch of an ordered stream.
 const ORDERED_ROWS: usize = 64 * 1024;
-/// What a row with texts is thought to take before one was seen, and rows that are fetched together in any case.
+/// Assumed bytes of a row with texts before one was read, and the minimum number of rows that are
+/// fetched together.
 const TEXT_ROW_BYTES: usize = 4 * 1024;
 const LEAST_TOGETHER: usize = 64;
 
@@ -29,14 +30,15 @@ const LEAST_TOGETHER: usize = 64;
 pub struct RowPage {
     /// The rows.
     pub batch: RecordBatch,
-    /// Append ordinal of the last row, when more rows follow.
+    /// Append ordinal of the last row, if more rows follow.
     pub next_after: Option<u64>,
 }
 
-/// Reads the page behind the row with the append ordinal `after`.
+/// Reads the page after the row with the append ordinal `after`.
 ///
 /// # Errors
-/// `InvalidArgument` when no row has that ordinal; `Corrupt`, `Io`; `DeadlineExceeded` and `Cancelled`.
+/// `InvalidArgument` when no row has that ordinal; `Corrupt`, `Io`; `DeadlineExceeded` and
+/// `Cancelled`.
 pub fn read_page(view: &Arc<TableView>, query: &RowQuery, after: Option<u64>, control: &Control) -> Result<RowPage> {
     let schema = view.schema.project(&query.columns);
     let take = usize::try_from(query.take.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
@@ -45,7 +47,7 @@ pub fn read_page(view: &Arc<TableView>, query: &RowQuery, after: Option<u64>, co
     }
     if !query.is_index_order(view) {
         let count = take.saturating_add(1);
-        // Of keys that memory does not hold together, a part at a time.
+        // If the keys do not fit in memory together, a part is selected at a time.
         let mut rows: Vec<(Locator, u64)> = Vec::new();
         loop {
             let behind = rows.last().map(|(_, ordinal)| *ordinal).or(after);
@@ -96,7 +98,7 @@ pub fn read_page(view: &Arc<TableView>, query: &RowQuery, after: Option<u64>, co
     Ok(RowPage { batch, next_after })
 }
 
-/// Rows as a stream of batches over one consistent state.
+/// A stream of batches of rows over one consistent state.
 pub struct RowStream {
     view: Arc<TableView>,
     query: RowQuery,
@@ -109,19 +111,20 @@ pub struct RowStream {
 enum StreamSource {
     Index(Box<MergedScan>),
     Ordered(Box<Ordered>),
-    /// A sort of everything, made when the first batch is asked for.
+    /// A sort of all rows, created when the first batch is read.
     Sorted(Option<Box<SpillSort>>),
 }
 
-/// Rows that are selected by their keys, as many as memory holds, and fetched a part at a time.
+/// Rows that are selected by key, as many as fit in memory, and fetched a part at a time.
 struct Ordered {
-    /// Append ordinal of the last row that was selected, and whether none follows it.
+    /// Append ordinal of the last selected row, and whether no row follows it.
     after: Option<u64>,
     is_all: bool,
     /// Selected rows, and how many of them were fetched.
     selected: Vec<Locator>,
     fetched: usize,
-    /// Rows that are fetched together; of texts nobody knows beforehand how long they are.
+    /// The number of rows that are fetched together. It is adapted as rows are read, because the
+    /// length of texts is not known beforehand.
     together: usize,
     has_text: bool,
     ready: VecDeque<RecordBatch>,
@@ -166,7 +169,7 @@ impl Ordered {
             let rows = whole.num_rows();
             if self.has_text {
                 let fits = query.memory_bytes / SHARES / (batch_bytes(&whole) / rows.max(1)).max(1);
-                // Not much more than were seen: those that follow may be longer.
+                // Grows in steps, because the next rows may be longer.
                 self.together = fits.min(self.together.saturating_mul(8)).max(LEAST_TOGETHER);
             }
             self.ready.extend((0..rows).step_by(ORDERED_ROWS).map(|at| whole.slice(at, ORDERED_ROWS.min(rows - at))));
@@ -238,7 +241,7 @@ impl Iterator for RowStream {
         if self.failed {
             return None;
         }
-        // The view is not used again when this fails.
+        // After an error the view is not used again, as `guarded` requires.
         let next = guarded("reading rows", || self.next_batch());
         self.failed = next.is_err();
         next.transpose()

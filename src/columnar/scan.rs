@@ -1,4 +1,4 @@
-//! Rows in index order: a merge of sorted runs, opened one after the other as the order reaches them.
+//! Rows in index order: a merge of sorted runs, each of which is opened when the order reaches it.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -17,17 +17,18 @@ use super::view::TableView;
 use crate::error::{Error, Result};
 use crate::value::Control;
 
-/// Rows and bytes of a batch that was put together from several runs.
+/// Maximum rows and bytes of a batch that is merged from several runs.
 const MERGED_ROWS: usize = 8 * 1024;
 const MERGED_BYTES: usize = 32 * 1024 * 1024;
-/// Rows that the first look at a run takes; each later look takes twice as many, up to a unit.
+/// Rows of the first read of a run; each further read takes twice as many, up to a unit.
 const FIRST_ROWS: usize = 4 * 1024;
-/// Units that are decoded ahead, together: the least, and the most while few of their rows pass.
+/// Units that are decoded ahead, together: the minimum, and the maximum while few of their rows
+/// pass.
 const AHEAD: usize = 2;
 const AHEAD_MAX: usize = 16;
-/// Units of rows that all runs together may have waiting while they are merged.
+/// Units of rows that may wait in all runs together during a merge.
 const WAITING: usize = 2;
-/// The parts of a unit of which one is the least that a look takes: each look decodes pages anew.
+/// A read takes at least a unit divided by this, because each read decodes its pages anew.
 const LEAST_PART: usize = 64;
 
 /// A batch of the stream.
@@ -35,16 +36,16 @@ const LEAST_PART: usize = 64;
 pub struct ScanChunk {
     /// The rows.
     pub batch: RecordBatch,
-    /// Where they stand.
+    /// Their positions.
     pub locators: Vec<Locator>,
 }
 
 struct Piece {
     /// The wanted columns.
     batch: RecordBatch,
-    /// Bytes of a row, on average.
+    /// Average bytes of a row.
     row_bytes: usize,
-    /// Index values; empty when runs follow each other.
+    /// Index values; empty when runs do not overlap.
     keys: Vec<i64>,
     rows: Vec<u32>,
     at: usize,
@@ -56,14 +57,15 @@ struct Cursor {
     end_row: usize,
     step: usize,
     ahead: usize,
-    /// No row that is still to come has a smaller index value than this.
+    /// A lower bound of the index values of the rows still to come.
     least: i64,
-    /// Nor a greater one than this.
+    /// An upper bound of them.
     greatest: i64,
     pieces: VecDeque<Piece>,
 }
 
-/// The rows of a view that pass, in index order, equal index values in append order.
+/// The rows of a view that satisfy the predicates, in index order; rows with equal index values are
+/// in append order.
 pub struct MergedScan {
     view: Arc<TableView>,
     predicates: Arc<Predicates>,
@@ -76,7 +78,7 @@ pub struct MergedScan {
 }
 
 impl MergedScan {
-    /// A scan of all rows, or of those behind the row with the append ordinal `after`.
+    /// A scan of all rows, or of those after the row with the append ordinal `after`.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -102,7 +104,8 @@ impl MergedScan {
             let mut next_row = match position {
                 None => 0,
                 Some((here, _)) if here.run as usize == at => here.row as usize + 1,
-                // Rows of equal index value stand behind the position when they were appended later.
+                // Rows with the index value of the position are after it if they were appended
+                // later.
                 Some((here, value)) => run.rows_before(&view.schema, value, at < here.run as usize)?,
             };
             let mut end_row = run.row_count();
@@ -137,7 +140,7 @@ impl MergedScan {
         self
     }
 
-    /// Sizes the first look at each run for a caller that wants about this many rows.
+    /// Sizes the first read of each run for a caller that wants about this many rows.
     #[must_use]
     pub fn expecting(mut self, row_count: usize) -> Self {
         for cursor in &mut self.cursors {
@@ -175,13 +178,14 @@ impl MergedScan {
         Ok(None)
     }
 
-    /// Rows that were read and wait for their turn.
+    /// Rows that were read and not returned yet.
     #[cfg(test)]
     pub(super) fn waiting_rows(&self) -> usize {
         self.cursors.iter().flat_map(|cursor| &cursor.pieces).map(|piece| piece.batch.num_rows()).sum()
     }
 
-    /// The number of runs that rows of this one may have to be merged with, and this one; only known when it has to be read.
+    /// The number of runs that rows of this one may have to be merged with, itself included. It is
+    /// computed only if the run must be read; otherwise 1.
     fn overlapping(&self, at: usize) -> usize {
         match self.cursors.get(at) {
             Some(cursor) if cursor.pieces.iter().all(|piece| piece.at >= piece.batch.num_rows()) => {
@@ -192,11 +196,13 @@ impl MergedScan {
         }
     }
 
-    /// Makes the cursor have a piece with rows left; false when its run is at its end.
+    /// Ensures that the cursor has a piece with rows left; returns false at the end of its run.
     fn fill(&mut self, at: usize) -> Result<bool> {
-        // Rows of each run wait until their turn comes: the more runs, the fewer of each.
+        // Rows wait until the merge reaches them: the more runs overlap, the fewer rows of each are
+        // read.
         let together = if self.in_sequence { 1 } else { self.overlapping(at) };
-        // Of units of which few rows pass more are decoded ahead, so more of one, too.
+        // While few rows of a unit pass, more units are decoded ahead, so more rows of one may be
+        // read.
         let most =
             |unit: usize, ahead: usize| (unit * WAITING * ahead / AHEAD / together).max(unit / LEAST_PART).max(1);
         let Some(cursor) = self.cursors.get_mut(at) else { return Ok(false) };
@@ -249,7 +255,9 @@ impl MergedScan {
                 }
                 let whole = unit::materialise(run, schema, &picked, &wanted)?;
                 let keys = if with_keys { index_values(whole.column(key_at))?.into_owned() } else { Vec::new() };
-                let misfit = |error| Error::corrupt("a projection failed; this is a defect").with_source(error);
+                let misfit = |error| {
+                    Error::corrupt("internal error: a projection of columns failed; report it").with_source(error)
+                };
                 let batch = if wanted.len() == columns.len() {
                     whole
                 } else {
@@ -273,7 +281,8 @@ impl MergedScan {
         Ok(true)
     }
 
-    /// The cursors whose next rows come first and second, by index value, then by run.
+    /// The cursor whose next row comes first, and the index value and run of the one that comes
+    /// second.
     fn leaders(&self) -> (Option<usize>, Option<(i64, usize)>) {
         let mut best: Option<(i64, usize, usize)> = None;
         let mut second: Option<(i64, usize)> = None;
@@ -294,6 +303,14 @@ impl MergedScan {
         (best.map(|(_, _, at)| at), second)
     }
 
+    /// Merges rows of overlapping runs to the next batch.
+    ///
+    /// The `least` of a cursor is a lower bound until its run was read, and only the leading cursor
+    /// is read, so runs whose rows come later stay closed. What must hold: rows are taken from the
+    /// leader only while they come before the bound of the second cursor, and if reading the leader
+    /// raises its bound, the leaders are determined again. Otherwise a row of another run could be
+    /// skipped. Rows with equal index values are taken in order of the runs, which is the order of
+    /// append.
     fn next_merged(&mut self) -> Result<Option<ScanChunk>> {
         let mut sources: Vec<RecordBatch> = Vec::new();
         let mut source_ids: Vec<(usize, usize)> = Vec::new();
@@ -309,7 +326,7 @@ impl MergedScan {
             }
             let Some(cursor) = self.cursors.get_mut(at) else { break };
             if before != Some(cursor.least) {
-                // The bound was only a bound: another run may come first.
+                // `least` was only a lower bound: now another run may come first.
                 continue;
             }
             let run = cursor.run;
@@ -320,6 +337,7 @@ impl MergedScan {
                 Some((key, other)) => rest.partition_point(|&mine| mine < key || (mine == key && run < other)),
             };
             let count = free.max(1).min(rest.len());
+            // A long stretch of one run is returned as a slice, without copying.
             if picks.is_empty() && count >= MERGED_ROWS / 2 {
                 let batch = piece.batch.slice(piece.at, count);
                 let rows = piece.rows.get(piece.at..piece.at + count).unwrap_or_default();
@@ -359,7 +377,7 @@ impl MergedScan {
         Ok(Some(ScanChunk { batch, locators }))
     }
 
-    /// Moves the bound of a cursor on to its next row, where that is known.
+    /// Sets the bound of a cursor to its next row, if that is known.
     fn after(&mut self, at: usize, before: Option<i64>) {
         if let (Some(cursor), Some(before)) = (self.cursors.get_mut(at), before) {
             let next = cursor.pieces.front().and_then(|piece| piece.keys.get(piece.at));
@@ -368,7 +386,7 @@ impl MergedScan {
     }
 }
 
-/// Where the row with this ordinal stands, and its index value.
+/// The position and the index value of the row with this ordinal.
 fn position_of(view: &TableView, ordinal: u64) -> Result<(Locator, i64)> {
     let here = view.locate(ordinal)?.ok_or_else(|| {
         Error::invalid("the continuation token does not belong to this table").at_member("continuationToken")

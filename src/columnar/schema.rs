@@ -1,4 +1,4 @@
-//! The schema of a table, and the Arrow schema that its rows have in memory and in files.
+//! The schema of a table, and the Arrow schema of its rows in memory and in files.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::value::limits;
 /// The time zone of every timestamp column.
 pub(crate) const UTC: &str = "UTC";
 
-/// The columns of a table, checked: names unique, exactly one index.
+/// The validated columns of a table: unique names, exactly one index.
 #[derive(Clone, Debug)]
 pub struct TableSchema {
     columns: Vec<Column>,
@@ -25,8 +25,9 @@ impl TableSchema {
     /// Checks the columns of a new or stored table.
     ///
     /// # Errors
-    /// `InvalidArgument` for no columns, an empty or repeated name, no index or several, or an index of a type that
-    /// cannot be one; `LimitExceeded` for more than `max_columns`.
+    /// `InvalidArgument` for no columns, an empty or repeated name, no index or several, or an
+    /// index column of a type that cannot be the index; `LimitExceeded` for more than
+    /// `max_columns`.
     pub fn new(columns: Vec<Column>, max_columns: usize) -> Result<Self> {
         if columns.is_empty() {
             return Err(Error::invalid("a table needs columns, one of them its INDEX").at_member("columns"));
@@ -104,7 +105,7 @@ impl TableSchema {
         &self.arrow
     }
 
-    /// The column at a position that this schema gave.
+    /// The column at a position that came from this schema.
     ///
     /// # Errors
     /// `Corrupt` when there is none.
@@ -123,10 +124,11 @@ impl TableSchema {
             .ok_or_else(|| Error::invalid(format!("the table has no column {name:?}")).with_args([name]))
     }
 
-    /// Positions of the named columns; all of them, in order of creation, for no names.
+    /// Positions of the named columns; without names, of all columns in order of creation.
     ///
     /// # Errors
-    /// `InvalidArgument` for an unknown or repeated name; `member` is the path of the list in the request.
+    /// `InvalidArgument` for an unknown or repeated name; `member` is the path of the list in the
+    /// request.
     pub fn projection(&self, names: Option<&[String]>, member: &str) -> Result<Vec<usize>> {
         let names = match names {
             None | Some([]) => return Ok((0..self.columns.len()).collect()),

@@ -1,7 +1,7 @@
-//! A sort of more rows than memory may hold: sorted runs in temporary files, then one merge of them.
+//! Sorts more rows than fit in memory: writes sorted runs to temporary files, then merges them.
 //!
-//! The files are read by the process that wrote them and by nobody else: they are not synced, they are removed when the
-//! sort is dropped, and what a crash leaves is swept when the store is opened.
+//! Only the process that wrote the files reads them, so they are not synced. They are removed when
+//! the sort is dropped; files that a crash leaves are removed when the store is opened.
 
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::sync::Arc;
@@ -23,19 +23,19 @@ use crate::disk::{DiskFile, Mode, SharedDisk};
 use crate::error::{Error, Result};
 use crate::value::Control;
 
-/// Rows and bytes of one block of a run, of which each run has one in memory during the merge.
+/// Rows and bytes of one block of a run. During the merge one block of each run is in memory.
 const BLOCK_ROWS: usize = 4 * 1024;
 const BLOCK_BYTES: usize = 1024 * 1024;
-/// Rows and bytes of one batch of the answer.
+/// Rows and bytes of one batch of the result.
 const MERGED_ROWS: usize = 8 * 1024;
 const MERGED_BYTES: usize = 8 * 1024 * 1024;
-/// Rows that are read together, unless their keys take too much.
+/// Rows that are read together, unless their keys take too much memory.
 const ROWS_TOGETHER: usize = 256 * 1024;
 const FILE_BUFFER: usize = 256 * 1024;
-/// A sort holds rows, their copy in order, and their bytes for the file.
+/// A sort has three copies in memory: the rows, the sorted rows, and their encoding for the file.
 const COPIES: usize = 3;
 
-/// A file that is read or written front to back.
+/// A file that is read or written sequentially.
 struct Sequential {
     file: Arc<dyn DiskFile>,
     at: u64,
@@ -73,7 +73,7 @@ struct Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // What stays, the next open sweeps.
+        // If this fails, the next open removes the file.
         let _ = self.disk.remove_file(&self.path);
     }
 }
@@ -82,7 +82,7 @@ struct Run {
     reader: StreamReader<BufReader<Sequential>>,
     block: RecordBatch,
     at: usize,
-    // After the reader, whose file handle must be gone before the file is removed.
+    // Dropped after the reader, because the file must be closed before it is removed.
     _file: Option<Temporary>,
 }
 
@@ -94,7 +94,7 @@ impl Run {
         (self.at < self.block.num_rows()).then(|| (keys.value(self.at), ordinals.value(self.at)))
     }
 
-    /// Moves to the next block when this one is used up; false at the end of the run.
+    /// Moves to the next block when this one is used up; returns false at the end of the run.
     fn fill(&mut self) -> Result<bool> {
         while self.at >= self.block.num_rows() {
             match self.reader.next() {
@@ -108,8 +108,10 @@ impl Run {
 
 fn spill_error(error: ArrowError) -> Error {
     match error {
-        ArrowError::IoError(_, error) => Error::io("sorting by way of a temporary file", error),
-        other => Error::corrupt("a temporary file of a sort cannot be read back").with_source(other),
+        ArrowError::IoError(_, error) => Error::io("sorting in a temporary file", error),
+        other => {
+            Error::corrupt("a temporary file of a sort cannot be read back; run the query again").with_source(other)
+        }
     }
 }
 
@@ -117,16 +119,17 @@ fn misfit(error: ArrowError) -> Error {
     Error::corrupt("rows of one table have different columns").with_source(error)
 }
 
-/// The rows that pass, by the order of the query and then by order of append.
+/// The rows that satisfy the predicates, by the order of the query and then by append ordinal.
 pub(super) struct SpillSort {
     schema: SchemaRef,
-    /// Sorted, all of them, when memory held them.
+    /// All rows, sorted, and the position of the next one, if they fit in memory.
     in_memory: Option<(RecordBatch, usize)>,
     runs: Vec<Run>,
 }
 
 impl SpillSort {
-    /// Reads and sorts all rows that pass; runs beyond the memory of the query go to files in `place`.
+    /// Reads and sorts all rows that satisfy the predicates. Runs beyond the memory of the query
+    /// are written to files in `place`.
     pub(super) fn new(view: &TableView, query: &RowQuery, place: &SpillPlace, control: &Control) -> Result<Self> {
         let schema = view.schema.project(&query.columns);
         let mut fields: Vec<Field> = schema.fields().iter().map(|field| field.as_ref().clone()).collect();
@@ -182,7 +185,7 @@ impl SpillSort {
         Ok(Self { schema, in_memory: None, runs: sorter.runs })
     }
 
-    /// The next rows; `None` at the end.
+    /// Returns the next rows; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<RecordBatch>> {
         let whole = match &mut self.in_memory {
             Some((sorted, at)) => {
@@ -196,15 +199,17 @@ impl SpillSort {
         if whole.num_rows() == 0 {
             return Ok(None);
         }
-        // Without key and ordinal.
+        // Drops the key and the ordinal.
         let columns = whole.columns().iter().take(self.schema.fields().len()).cloned().collect();
         let options = RecordBatchOptions::new().with_row_count(Some(whole.num_rows()));
         RecordBatch::try_new_with_options(self.schema.clone(), columns, &options).map(Some).map_err(misfit)
     }
 
+    /// Merges the next batch. A block that is used up stays in memory until the batch is built, so
+    /// the bytes of such blocks bound the batch.
     fn merge(&mut self) -> Result<RecordBatch> {
         let mut sources: Vec<RecordBatch> = Vec::new();
-        // The place of each run's block among the sources.
+        // The position of each run's block among the sources.
         let mut places: Vec<Option<usize>> = vec![None; self.runs.len()];
         let mut picks: Vec<(usize, usize)> = Vec::with_capacity(MERGED_ROWS);
         let mut source_bytes = 0;
@@ -225,7 +230,7 @@ impl SpillSort {
             picks.push((source, run.at));
             run.at += 1;
             if run.at >= run.block.num_rows() {
-                // Blocks that are used up are what grows with the batch; each run has one more.
+                // Memory grows with the blocks that are used up; each run has one more.
                 source_bytes += batch_bytes(&run.block);
                 *place = None;
                 run.fill()?;
@@ -271,7 +276,7 @@ impl Sorter<'_> {
         take_record_batch(&whole, &UInt32Array::from(order)).map_err(misfit)
     }
 
-    /// Refuses a run that with those before takes more than a sort may.
+    /// Fails if a run, with those before it, takes more than a sort may.
     fn check_room(&self, run_bytes: u64) -> Result<()> {
         if self.spilled_bytes.saturating_add(run_bytes) > self.place.bytes_max {
             return Err(Error::limit(format!(
@@ -284,7 +289,7 @@ impl Sorter<'_> {
     }
 
     fn spill(&mut self, control: &Control) -> Result<()> {
-        let attempt = |error| Error::io("sorting by way of a temporary file", error);
+        let attempt = |error| Error::io("sorting in a temporary file", error);
         let sorted = self.sorted()?;
         let SpillPlace { disk, dir, numbers, .. } = self.place;
         disk.create_dir_all(dir).map_err(attempt)?;

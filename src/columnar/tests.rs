@@ -1,4 +1,4 @@
-//! Every read path against a naive model of the same rows in memory.
+//! Compares every read path with a naive model of the same rows in memory.
 
 mod overlap;
 mod shapes;
@@ -44,7 +44,7 @@ fn float_cell() -> impl Strategy<Value = String> {
     ]
 }
 
-/// `full` is the share of values that are not null, where there may be null.
+/// `full` is the share of values that are not null, in columns that may have nulls.
 fn row(index: DataType, spread: i64, full: f64) -> impl Strategy<Value = Cells> {
     let index = (0..spread).prop_map(move |v| match index {
         DataType::Timestamp => crate::value::time::format(crate::value::time::from_millis(v)),
@@ -71,7 +71,7 @@ fn frame(rows: &[Cells]) -> DataFrame {
     DataFrame { columns: None, data: rows.to_vec() }
 }
 
-/// A table in some state: appends, some of them sealed, neighbours of those merged.
+/// A table in some state: appends, of which some are sealed, and adjacent segments may be merged.
 struct Fixture {
     schema: Arc<TableSchema>,
     rows: Vec<Cells>,
@@ -91,7 +91,7 @@ fn seal(disk: &SharedDisk, schema: &Arc<TableSchema>, id: u64, run: &MemoryRun) 
     Arc::new(Segment::open(disk, "t", meta, schema.clone()).unwrap())
 }
 
-/// Neighbouring segments become one, as a merge of their table would have it.
+/// Merges adjacent segments, as a merge of their table would.
 fn merge(disk: &SharedDisk, schema: &Arc<TableSchema>, id: u64, group: Vec<Run>) -> Run {
     let first_ordinal = group.iter().map(Run::first_ordinal).min().unwrap();
     let view = Arc::new(TableView::new(schema.clone(), group));
@@ -107,7 +107,8 @@ fn merge(disk: &SharedDisk, schema: &Arc<TableSchema>, id: u64, group: Vec<Run>)
     Run::Segment(Arc::new(Segment::open(disk, "t", writer.finish().unwrap(), schema.clone()).unwrap()))
 }
 
-/// `sealed` tells of each append whether it is a segment, and its length whether neighbouring segments are merged.
+/// `sealed` says for each append whether it is a segment. If it has an even length, adjacent segments
+/// are merged.
 fn fixture(index: DataType, appends: &[Vec<Cells>], sealed: &[bool]) -> Fixture {
     let schema = Arc::new(TableSchema::with_default_limit(columns(index)).unwrap());
     let disk: SharedDisk = Arc::new(MemoryDisk::default());
@@ -155,7 +156,7 @@ fn fixture(index: DataType, appends: &[Vec<Cells>], sealed: &[bool]) -> Fixture 
     Fixture { schema, rows: appends.concat(), view }
 }
 
-/// A cell as something that orders: None is null.
+/// A cell as a value that can be ordered; `None` is null.
 #[derive(Clone, Debug, PartialEq)]
 enum Value {
     Int(i64),
@@ -302,7 +303,7 @@ impl Fixture {
         }
     }
 
-    /// The rows that decimation keeps, by the words of `docs/reference/tables.md`.
+    /// The rows that decimation keeps according to `docs/reference/tables.md`.
     fn decimated(&self, filters: &[ColumnFilter], d: &Decimation) -> Vec<Cells> {
         let by_x = [OrderColumn { column: d.x, descending: false }];
         let mut rows = self.expected(filters, &by_x);
@@ -455,7 +456,7 @@ proptest! {
         prop_assert_eq!(walked, fixture.expected(&filters, &order));
     }
 
-    /// With so little memory that every unit is a run of its own in a file, or with enough for all.
+    /// With so little memory that every unit is a run in a file, or with enough for all rows.
     #[test]
     fn sorts_by_way_of_files_equal_the_model(
         (index, appends, sealed) in small_table(),
@@ -478,7 +479,7 @@ proptest! {
             expected.into_iter().map(|row| columns.iter().map(|&column| row[column].clone()).collect()).collect();
         let stream = RowStream::new(fixture.view.clone(), query, Control::default()).unwrap();
         prop_assert_eq!(all_rows(stream), expected);
-        // Nothing stays behind.
+        // No file is left.
         let left = disk.list("tmp").map(|entries| entries.len()).unwrap_or_default();
         prop_assert_eq!(left, 0);
     }
@@ -516,7 +517,7 @@ proptest! {
     }
 }
 
-/// Rows whose values make a wave, so that blocks, pages and groups of a segment differ.
+/// Rows whose values form a wave, so that blocks, pages and row groups of a segment differ.
 fn wave(rows: Range<i64>, step: i64) -> Vec<Cells> {
     rows.map(|i| {
         let at = i * step;
@@ -544,7 +545,7 @@ fn a_sort_takes_just_the_bytes_that_it_may() {
         let place = SpillPlace { disk: disk.clone(), dir: "tmp", numbers: Arc::default(), bytes_max };
         let query = RowQuery { spill: Some(place), ..fixture.query(&[], &order) };
         let mut stream = RowStream::new(fixture.view.clone(), query, Control::default()).unwrap();
-        // The sort is done when its first rows are there.
+        // The sort is complete when its first rows are returned.
         let first = stream.next().unwrap();
         let files = disk.list("tmp").unwrap_or_default();
         let len = |name: &str| disk.open(&format!("tmp/{name}"), crate::disk::Mode::Read).unwrap().len().unwrap();
@@ -563,7 +564,8 @@ fn a_sort_takes_just_the_bytes_that_it_may() {
 
 #[test]
 fn large_segments_equal_the_model() {
-    // Two disjoint segments, a buffered tail; then the same rows with an overlapping late append.
+    // Two disjoint segments and a buffered tail; then the same rows with an overlapping late
+    // append.
     let disjoint = vec![wave(0..9000, 1), wave(9000..14_000, 1), wave(14_000..14_500, 1)];
     let overlapping = vec![wave(0..5000, 2), wave(100..3000, 3), wave(9000..9100, 1)];
     for appends in [disjoint, overlapping] {

@@ -1,8 +1,8 @@
-//! Walks Thrift's compact encoding, in which Parquet keeps its metadata.
+//! Walks Thrift's compact protocol, in which Parquet stores its metadata.
 //!
-//! A walk takes no memory for what the bytes declare. After it every declared length was there in
-//! full, and nesting and the number of structs are within bounds. So a parser that reserves room by
-//! declared lengths reserves no more than a small multiple of the bytes.
+//! A walk allocates nothing for the lengths that the bytes declare. After it, every declared length
+//! was there in full, and nesting and number of structs are within bounds. So a parser that
+//! reserves memory by declared lengths reserves at most a small multiple of the bytes.
 
 use super::byte_reader::{ByteReader, VARINT_BYTES_MAX};
 use crate::error::{Error, Result};
@@ -17,7 +17,7 @@ pub(super) enum Stop {
     /// The bytes end inside the message.
     #[error("it is cut off")]
     TooShort,
-    /// The bytes are no message within the bounds.
+    /// The bytes are not a message within the bounds.
     #[error("{0}")]
     Malformed(&'static str),
 }
@@ -39,7 +39,7 @@ pub(super) fn walk(bytes: &[u8], number: impl FnMut(&[i64], i64)) -> Walked<usiz
     Ok(walker.bytes.at)
 }
 
-/// [`walk`] of a message that must be whole.
+/// [`walk`] for a message that must be complete.
 pub(super) fn check(bytes: &[u8], what: &str) -> Result<()> {
     walk(bytes, |_, _| {}).map(|_| ()).map_err(|stop| stop.into_error(what))
 }
@@ -47,7 +47,7 @@ pub(super) fn check(bytes: &[u8], what: &str) -> Result<()> {
 struct Walker<'b, F> {
     bytes: ByteReader<'b>,
     structs: u32,
-    /// The ids of the fields that the walk is in; each struct adds one.
+    /// The ids of the fields that the walk is inside of; each struct adds one.
     path: [i64; DEPTH_MAX + 1],
     path_len: usize,
     number: F,
@@ -63,7 +63,7 @@ impl<F: FnMut(&[i64], i64)> Walker<'_, F> {
         count.and_then(|count| self.bytes.take(count)).map(|_| ()).ok_or(Stop::TooShort)
     }
 
-    /// A number that [`ByteReader`] reads.
+    /// Reads a number with [`ByteReader`].
     fn read<T>(&mut self, read: impl FnOnce(&mut ByteReader<'_>) -> Option<T>) -> Walked<T> {
         let from = self.bytes.at;
         read(&mut self.bytes).ok_or_else(|| match self.bytes.at - from {
@@ -103,7 +103,7 @@ impl<F: FnMut(&[i64], i64)> Walker<'_, F> {
             };
             *last = id;
             self.path_len += 1;
-            // A boolean field has its value in its type.
+            // The type of a boolean field contains its value.
             if !matches!(head & 0x0f, 1 | 2) {
                 self.value(head & 0x0f, depth)?;
             }
@@ -149,7 +149,7 @@ impl<F: FnMut(&[i64], i64)> Walker<'_, F> {
         if depth >= DEPTH_MAX {
             return Err(Stop::Malformed("it is nested too deeply"));
         }
-        // Every element takes a byte at least.
+        // Every element takes at least one byte.
         if count > self.bytes.left() as u64 {
             return Err(Stop::TooShort);
         }

@@ -1,4 +1,5 @@
-//! One unit of reading: prune by summaries, filter on the fewest columns, decode the rest for what is left.
+//! One read unit: prune by summaries, filter on the fewest columns, then decode the other columns
+//! for the rows that are left.
 
 use std::ops::Range;
 
@@ -13,7 +14,7 @@ use super::view::Run;
 use crate::error::{Error, Result};
 use crate::value::Control;
 
-/// Rows that passed, and the columns that were decoded on the way.
+/// Rows that passed, and the columns that were decoded for the tests.
 pub(super) struct Picked {
     /// Ascending, disjoint ranges of rows of the run.
     pub ranges: Vec<Range<usize>>,
@@ -24,7 +25,8 @@ pub(super) fn row_count(ranges: &[Range<usize>]) -> usize {
     ranges.iter().map(ExactSizeIterator::len).sum()
 }
 
-/// The ranges of `rows` that summaries do not rule out, and for each predicate whether it still has to be evaluated.
+/// The ranges of `rows` that summaries do not exclude, and for each predicate whether it must still
+/// be evaluated: not if every row of every remaining block passes.
 pub(super) fn prune(run: &Run, predicates: &Predicates, rows: Range<usize>) -> Result<(Vec<Range<usize>>, Vec<bool>)> {
     let first = rows.start / BLOCK_ROWS;
     let count = rows.end.div_ceil(BLOCK_ROWS) - first;
@@ -90,7 +92,7 @@ fn narrow(ranges: &[Range<usize>], mask: &BooleanBuffer) -> Vec<Range<usize>> {
     out
 }
 
-/// Which elements of `ranges` are in `narrower` ones, which they hold.
+/// Which elements of `ranges` are in `narrower`, whose ranges are inside of `ranges`.
 fn mask_of(ranges: &[Range<usize>], narrower: &[Range<usize>]) -> BooleanBuffer {
     let mut mask = BooleanBufferBuilder::new(row_count(ranges));
     let mut narrower = narrower.iter().peekable();
@@ -111,7 +113,7 @@ fn mask_of(ranges: &[Range<usize>], narrower: &[Range<usize>]) -> BooleanBuffer 
     mask.finish()
 }
 
-/// The tests of each column that still have to be made, cheap columns first.
+/// The tests that must still be evaluated, by column, cheap columns first.
 fn by_column(predicates: &Predicates, needed: Vec<bool>) -> Vec<(usize, Vec<&Predicate>)> {
     let mut out: Vec<(usize, Vec<&Predicate>)> = Vec::new();
     for (predicate, _) in predicates.iter().zip(needed).filter(|(_, needed)| *needed) {
@@ -123,8 +125,9 @@ fn by_column(predicates: &Predicates, needed: Vec<bool>) -> Vec<(usize, Vec<&Pre
     out
 }
 
-/// Makes tests on decoded values, and stops between two of them when the control says so: there may be thousands, of
-/// long texts. The mask of a test that was stopped means nothing, so whoever made it asks the control again.
+/// Evaluates tests on decoded values. Between two tests it stops if the control says so: there may
+/// be thousands of them, on long texts. The mask is then meaningless, so the caller must check the
+/// control again.
 fn passes(tests: &[&Predicate], part: &Part<'_>, control: &Control) -> BooleanBuffer {
     let mut all: Option<BooleanBuffer> = None;
     for test in tests {
@@ -140,7 +143,7 @@ fn passes(tests: &[&Predicate], part: &Part<'_>, control: &Control) -> BooleanBu
     all.unwrap_or_else(|| BooleanBuffer::new_set(0))
 }
 
-/// Makes the tests of one column on the rows of `ranges`.
+/// Evaluates the tests of one column on the rows of `ranges`.
 fn test_column(
     run: &Run,
     schema: &TableSchema,
@@ -173,10 +176,11 @@ fn test_column(
 }
 
 fn misfit(error: arrow::error::ArrowError) -> Error {
-    Error::corrupt("a filter does not fit its column; this is a defect").with_source(error)
+    Error::corrupt("internal error: a filter does not fit its column; report it").with_source(error)
 }
 
-/// The rows of `rows` that pass; the control is asked between tests. Values of the `wanted` columns that the tests decode are kept.
+/// Finds the rows of `rows` that pass, and keeps the values of the `wanted` columns that the tests
+/// decode. The control is checked between tests.
 pub(super) fn pick(
     run: &Run,
     schema: &TableSchema,
@@ -196,6 +200,7 @@ pub(super) fn pick(
         }
         let kept = if wanted.contains(&column) { Wanted::Values } else { Wanted::Rows };
         let found = test_column(run, schema, column, &tests, &ranges, kept, control)?;
+        // The columns kept so far are narrowed to the rows that pass this test, too.
         if !columns.is_empty() && found.count < row_count(&ranges) {
             let mask = BooleanArray::new(mask_of(&ranges, &found.ranges), None);
             for (_, array) in &mut columns {
@@ -208,7 +213,7 @@ pub(super) fn pick(
     Ok(Picked { ranges, columns })
 }
 
-/// The number of rows of `rows` that pass, without decoding more than the tests need.
+/// Counts the rows of `rows` that pass, and decodes no more than the tests need.
 pub(super) fn count(
     run: &Run,
     schema: &TableSchema,
@@ -228,7 +233,7 @@ pub(super) fn count(
     Ok(test_column(run, schema, last, &last_tests, &ranges, Wanted::Count, control)?.count)
 }
 
-/// Decodes the columns of picked rows that were not decoded yet.
+/// Returns these columns of the picked rows; decodes those that the tests did not decode.
 pub(super) fn materialise(run: &Run, schema: &TableSchema, picked: &Picked, columns: &[usize]) -> Result<RecordBatch> {
     let missing: Vec<usize> =
         columns.iter().copied().filter(|column| picked.columns.iter().all(|(known, _)| known != column)).collect();

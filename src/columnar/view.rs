@@ -54,7 +54,7 @@ impl Run {
         }
     }
 
-    /// Ranges of rows that are worked on one at a time.
+    /// Ranges of rows that are processed one at a time.
     pub(super) fn units(&self) -> Vec<Range<usize>> {
         match self {
             Self::Segment(segment) => segment.groups().collect(),
@@ -65,7 +65,7 @@ impl Run {
         }
     }
 
-    /// The summary of a column, where there is one.
+    /// The summary of a column, if it has one.
     pub(super) fn summary(&self, column: usize) -> Result<Option<&ColumnSummary>> {
         match self {
             Self::Segment(segment) => segment.summary(column),
@@ -87,7 +87,8 @@ impl Run {
         let mut out = Vec::with_capacity(ranges.iter().map(ExactSizeIterator::len).sum());
         match self {
             Self::Segment(segment) if !segment.is_append_ordered() => {
-                // Neighbouring ranges are read together: a scattered selection would read block by block otherwise.
+                // All ordinals between the first and the last range are read at once: a scattered
+                // selection would otherwise be read block by block.
                 let (Some(from), Some(to)) = (ranges.first(), ranges.last()) else { return Ok(out) };
                 let offsets = segment.ordinals(from.start..to.end)?;
                 for range in ranges {
@@ -107,7 +108,7 @@ impl Run {
         Ok(out)
     }
 
-    /// The row that has this append ordinal, if it is in this run.
+    /// The row with this append ordinal, if it is in this run.
     pub(super) fn row_of(&self, ordinal: u64) -> Result<Option<usize>> {
         let Some(offset) = ordinal.checked_sub(self.first_ordinal()).filter(|&at| at < self.row_count() as u64) else {
             return Ok(None);
@@ -129,19 +130,21 @@ impl Run {
         }
     }
 
-    /// The number of rows whose index value is less than `value`, or with `or_equal` not greater than it.
+    /// The number of rows whose index value is less than `value`, or, with `or_equal`, not greater.
     pub(super) fn rows_before(&self, schema: &TableSchema, value: i64, or_equal: bool) -> Result<usize> {
         let before = |other: i64| other < value || (or_equal && other == value);
         match self {
             Self::Memory(run) => Ok(run.index().partition_point(|&other| before(other))),
             Self::Segment(segment) => {
                 let Some(ColumnSummary::Int(levels)) = segment.summary(schema.index())? else {
-                    return Err(Error::corrupt("a segment has no summary of its index column"));
+                    return Err(Error::corrupt(
+                        "a segment has no summary of its index column; restore the table from a backup",
+                    ));
                 };
                 let block = levels.blocks().partition_point(|block| before(block.max));
                 let from = (block * BLOCK_ROWS).min(self.row_count());
                 let to = (from + BLOCK_ROWS).min(self.row_count());
-                // A block that starts behind the value needs no look inside.
+                // A block that starts after the value need not be read.
                 if from == to || levels.blocks().get(block).is_none_or(|block| !before(block.min)) {
                     return Ok(from);
                 }
@@ -153,7 +156,7 @@ impl Run {
     }
 }
 
-/// A position in a view: run and row in it.
+/// A position in a view: a run, and a row in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Locator {
     /// Position of the run in the view.
@@ -167,12 +170,12 @@ pub struct Locator {
 pub struct TableView {
     /// The columns.
     pub schema: Arc<TableSchema>,
-    /// Ascending by first ordinal; none is empty.
+    /// Ascending by first ordinal; no run is empty.
     runs: Vec<Run>,
 }
 
 impl TableView {
-    /// A view of these runs; the order of `runs` is free.
+    /// A view of these runs, which may be in any order.
     #[must_use]
     pub fn new(schema: Arc<TableSchema>, mut runs: Vec<Run>) -> Self {
         runs.retain(|run| run.row_count() > 0);
@@ -193,10 +196,14 @@ impl TableView {
     }
 
     pub(super) fn run(&self, at: usize) -> Result<&Run> {
-        self.runs.get(at).ok_or_else(|| Error::corrupt("a run outside the view was asked for; this is a defect"))
+        self.runs
+            .get(at)
+            .ok_or_else(|| Error::corrupt("internal error: a run outside of the view was requested; report it"))
     }
 
-    /// The runs in index order when they do not overlap, so that one after the other is the order of the whole.
+    /// The runs in index order if they do not overlap, so that reading one after the other gives
+    /// the order of the whole table. Runs may share an index value if the earlier one was appended
+    /// first.
     #[must_use]
     pub(super) fn sequence(&self) -> Option<Vec<usize>> {
         let mut order: Vec<usize> = (0..self.runs.len()).collect();
@@ -214,13 +221,13 @@ impl TableView {
         disjoint.then_some(order)
     }
 
-    /// The number of runs when they have to be merged; 0 when they follow each other.
+    /// The number of runs if they must be merged; 0 if they do not overlap.
     #[must_use]
     pub fn overlapping_runs(&self) -> usize {
         if self.sequence().is_some() { 0 } else { self.runs.len() }
     }
 
-    /// Append ordinals of rows, in the order of their positions here.
+    /// Append ordinals of the rows at these positions, in the same order.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.

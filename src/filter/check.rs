@@ -1,7 +1,8 @@
-//! Tree to typed tree: every rule about which types go together, checked before any record is read.
+//! Converts the syntax tree to the typed tree. Every type rule is checked here, before any record
+//! is read.
 //!
-//! Here is what a filter is checked against and which rule a node falls under; the rules are in `compare`, `membership`,
-//! `scalars`, `methods`, `functions` and `names`.
+//! This file has the state of the check and selects the rule for each node. The rules are in
+//! `compare`, `membership`, `scalars`, `methods`, `functions` and `names`.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use super::tree::{Place, RECORD, Scalar, Test};
 use super::types::{Of, Type, Typed, Value};
 use crate::value::limits;
 
-/// What a name may refer to, from the record inwards.
+/// A scope in which names are looked up: the record, or an element inside of it.
 #[derive(Debug)]
 pub(super) struct Scope<'c> {
     pub number: u32,
@@ -22,7 +23,7 @@ pub(super) struct Scope<'c> {
     pub parameter: Option<&'c str>,
 }
 
-/// Types one filter.
+/// Checks one filter and types its expressions.
 pub(super) struct Checker<'c> {
     pub source: &'c str,
     pub schema: &'c Schema<'c>,
@@ -30,16 +31,16 @@ pub(super) struct Checker<'c> {
     pub times: &'c Times,
     pub scopes: Vec<Scope<'c>>,
     pub next_scope: u32,
-    /// Substitutions that occur.
+    /// Substitutions that the filter uses.
     pub substitutions: BTreeMap<usize, Constant>,
-    /// Bytes of the texts among them, each counted as often as it occurs.
+    /// Total bytes of their texts; each occurrence counts.
     pub substituted_bytes: usize,
-    /// Fields of the record that occur, and where first.
+    /// Fields of the record that the filter uses, each with its first occurrence.
     pub fields: BTreeMap<usize, Span>,
     pub searches: Vec<TextSearch>,
 }
 
-/// The span of a whole expression, for faults that are about all of it.
+/// The span of a whole expression, for faults that concern all of it.
 fn whole(ast: &Ast) -> Span {
     Span::new(ast.start.from, ast.span.to.max(ast.start.to))
 }
@@ -65,14 +66,14 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// A scope number that no other scope of the filter has.
+    /// Returns a scope number that is unique in the filter.
     pub(super) fn new_scope(&mut self) -> u32 {
         let number = self.next_scope;
         self.next_scope += 1;
         number
     }
 
-    /// A condition; anything that is not Boolean is a type mismatch.
+    /// Types a condition; an expression that is not Boolean is a type mismatch.
     pub(super) fn test(&mut self, ast: &'c Ast) -> Checked<Test> {
         let typed = self.typed(ast)?;
         self.condition_of(typed, whole(ast))
@@ -144,7 +145,8 @@ impl<'c> Checker<'c> {
             serde_json::Value::Null => (Constant::Null, Type::Text),
             serde_json::Value::Bool(value) => (Constant::Bool(*value), Type::Bool),
             serde_json::Value::String(text) => {
-                // Texts of the filter are bounded by its length; these come on top, and a condition may copy each.
+                // The length of the filter bounds its own texts. Substituted texts need their own
+                // bound, because a condition may copy each.
                 self.substituted_bytes = self.substituted_bytes.saturating_add(text.len());
                 if self.substituted_bytes > limits::FILTER_SUBSTITUTED_BYTES {
                     let what = "bytes of substituted text (FILTER_SUBSTITUTED_BYTES)";
@@ -156,7 +158,7 @@ impl<'c> Checker<'c> {
             serde_json::Value::Number(value) => match (value.as_i64(), value.as_f64()) {
                 (Some(value), _) => (Constant::Int(value), Type::Int),
                 (None, Some(value)) if value.is_finite() => (Constant::Double(value), Type::Double),
-                _ => return fault(format!("{value} is no number that 64 bits hold")),
+                _ => return fault(format!("{value} does not fit in 64 bits")),
             },
             serde_json::Value::Array(_) => return fault("a substitution must not be a list".to_owned()),
             serde_json::Value::Object(_) => return fault("a substitution must not be an object".to_owned()),
@@ -181,7 +183,7 @@ impl<'c> Checker<'c> {
         Ok(Typed::Test(not(self.condition_of(typed, ast.span)?)))
     }
 
-    /// An expression that must be one scalar.
+    /// Types an expression that must be one scalar.
     pub(super) fn scalar(&mut self, ast: &'c Ast, span: Span) -> Checked<Value> {
         match self.typed(ast)? {
             Typed::Scalar(value) => Ok(value),
@@ -193,7 +195,7 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// Types a predicate over the elements of a list, in a scope of its own.
+    /// Types a predicate over the elements of a list, in a new scope.
     pub(super) fn predicate(&mut self, of: Of, arg: &'c Arg) -> Checked<(u32, Test)> {
         let number = self.new_scope();
         self.scopes.push(Scope { number, of: Some(of), parameter: arg.parameter.as_deref() });

@@ -1,4 +1,5 @@
-//! Comparisons: which two sides may meet, and how a literal becomes the type of the other side.
+//! Comparisons: which types can be compared, and how a literal converts to the type of the other
+//! side.
 
 use super::check::Checker;
 use super::constant::{Constant, enum_member, parse_bool, parse_number, parse_span, parse_time};
@@ -55,7 +56,7 @@ impl<'c> Checker<'c> {
             }
             (left, right) => {
                 let (left, right) = (self.describe(&left), self.describe(&right));
-                let message = format!("`{}` does not compare {left} with {right}", comparison.sign());
+                let message = format!("`{}` cannot compare {left} with {right}", comparison.sign());
                 Err(Fault::new(FaultKind::TypeMismatch, span, message))
             }
         }
@@ -84,7 +85,7 @@ impl<'c> Checker<'c> {
         Ok(if comparison == Comparison::Eq { is_null } else { not(is_null) })
     }
 
-    /// Some value of the path compares; for `!=`, none is equal.
+    /// Tests whether some value of the path compares so; for `!=`, whether none is equal.
     fn compare_many(
         &mut self,
         comparison: Comparison,
@@ -158,12 +159,13 @@ impl<'c> Checker<'c> {
         let has_empty_text = is_empty_text(&left) || is_empty_text(&right);
         let (left, right) = self.unify((left, left_ast), (right, right_ast), span)?;
         if comparison.is_ordering() && matches!(left.ty, Type::Bool | Type::Enum(_)) {
-            let message = format!("`{}` does not order {}", comparison.sign(), left.ty);
+            let message = format!("`{}` cannot order {}", comparison.sign(), left.ty);
             return Err(Fault::new(FaultKind::TypeMismatch, span, message));
         }
         for (constant, constant_ast, other) in [(&left, left_ast, &right), (&right, right_ast, &left)] {
             if matches!(constant.scalar, Scalar::Const(Constant::Null)) {
-                // Empty text beside a time; what was computed and has no value is null as in a record.
+                // An ordering with empty text, where a time is expected, is a fault. Any other null
+                // constant was computed, and compares like a null in a record.
                 if comparison.is_ordering() && has_empty_text {
                     return Err(self.bad_value(constant_ast, "", "a date and time"));
                 }
@@ -173,7 +175,7 @@ impl<'c> Checker<'c> {
         Ok(comparison_test(left.scalar, comparison, right.scalar))
     }
 
-    /// Brings two scalars to types that compare; converts the literal of the two.
+    /// Converts two scalars to types that can be compared. Only a literal is converted.
     pub(super) fn unify(
         &self,
         (mut left, left_ast): (Value, &Ast),
@@ -198,7 +200,7 @@ impl<'c> Checker<'c> {
         Err(Fault::new(FaultKind::TypeMismatch, span, message))
     }
 
-    /// Converts a literal to the type that it meets; empty text becomes null beside a time.
+    /// Converts a literal to the type of the other side; empty text becomes null if that is a time.
     pub(super) fn fit(&self, value: Value, ty: Type, ast: &Ast, span: Span) -> Checked<Value> {
         let Scalar::Const(Constant::Text(text)) = &value.scalar else {
             if value.ty.fits(ty) {
@@ -211,7 +213,7 @@ impl<'c> Checker<'c> {
         let constant = match ty {
             Type::Text | Type::Reference => return Ok(value),
             Type::Object => {
-                let message = format!("{ty} is compared with null alone, not with {}", value.ty);
+                let message = format!("{ty} can only be compared with null, not with {}", value.ty);
                 return Err(Fault::new(FaultKind::TypeMismatch, span, message));
             }
             Type::Id => {
@@ -248,7 +250,8 @@ impl<'c> Checker<'c> {
     }
 }
 
-/// An integer literal beside an id of this type as its decimal text; every other value as it is.
+/// Converts an integer literal that is compared with an id of this type to its decimal text;
+/// returns other values unchanged.
 fn decimal_text(value: Value, ty: Type) -> Value {
     match &value.scalar {
         Scalar::Const(Constant::Int(number)) if value.literal => Value::literal(Constant::text(number.to_string()), ty),

@@ -1,7 +1,9 @@
-//! What a planner can use of a filter: conditions that every match satisfies, in terms of fields and constants.
+//! Conditions that a query planner can use: every match of the filter satisfies them, and they
+//! consist of fields and constants.
 //!
-//! A condition means exactly what the part of the filter that it came from means, and its constants are in the
-//! representation of the field, so index keys made from them select neither more nor fewer records.
+//! A condition is equivalent to the part of the filter that it was derived from. Its constants have
+//! the representation of the field, so index keys made from them select neither more nor fewer
+//! records.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -23,15 +25,17 @@ pub enum Condition {
         /// The value.
         value: Constant,
     },
-    /// The field equals one of the values, ascending and distinct; null first where it is listed.
+    /// The field equals one of the values, which are ascending and distinct; null comes first if it
+    /// is listed.
     In {
         /// Position of the field.
         field: usize,
         /// The values.
         values: Vec<Constant>,
     },
-    /// The field lies between the bounds. Null and NaN are outside: an open side is bounded by the least or
-    /// greatest value of the type.
+    /// The field is between the bounds. Null and NaN are outside: an open side is bounded by the
+    /// least or greatest value of the type. Only text has no greatest value, so its upper side
+    /// stays open.
     Range {
         /// Position of the field.
         field: usize,
@@ -53,7 +57,7 @@ pub enum Condition {
         field: usize,
         /// The part.
         text: Arc<str>,
-        /// How the letter case of the field is folded first.
+        /// How the letter case of the field is folded before the search.
         fold: Fold,
     },
     /// The map has the key with this value.
@@ -81,7 +85,7 @@ pub enum Condition {
         /// The key.
         key: Arc<str>,
     },
-    /// The list of strings has one of these elements.
+    /// The list of strings has at least one of these elements.
     ListHas {
         /// Position of the field.
         field: usize,
@@ -107,17 +111,17 @@ pub enum Condition {
         /// Position of the field.
         field: usize,
     },
-    /// The n-th text search of the filter finds the record.
+    /// The text search with this number in the filter matches the record.
     Search(usize),
-    /// At least one of these groups holds; a group holds when each of its conditions does.
+    /// At least one of these groups is true; a group is true when each of its conditions is.
     AnyOf(Vec<Vec<Condition>>),
-    /// Nothing matches.
+    /// No record matches.
     Never,
-    /// Something that only evaluation decides.
+    /// Only evaluation can decide.
     Other,
 }
 
-/// What happens to the letter case of a text before it is searched.
+/// How the letter case of a text is folded before it is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fold {
     /// It stays.
@@ -129,7 +133,7 @@ pub enum Fold {
 }
 
 impl Condition {
-    /// Whether the condition says all that the part of the filter says from which it came.
+    /// Whether the condition is equivalent to the part of the filter that it was derived from.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         match self {
@@ -140,7 +144,7 @@ impl Condition {
     }
 }
 
-/// The conditions that are joined by `and` at the top of a filter.
+/// The conditions that are joined by `and` at the top level of a filter.
 pub(super) fn conjuncts(test: &Test, schema: &Schema<'_>) -> Vec<Condition> {
     let mut conditions = Vec::new();
     collect(test, schema, &mut conditions);
@@ -207,7 +211,9 @@ fn contained(text: &Scalar, needle: &[u8], fold: Fold) -> Option<Condition> {
     Some(Condition::Contains { field: text_field, text, fold })
 }
 
-/// Alternatives, as one membership where they are about one field.
+/// Derives a condition from alternatives: a membership if all are about one field. If one
+/// alternative has nothing that a planner can use, neither has the whole, since its matches may be
+/// anywhere.
 fn union(tests: &[Test], schema: &Schema<'_>) -> Condition {
     let mut groups = Vec::with_capacity(tests.len());
     for test in tests {
@@ -245,7 +251,7 @@ fn one_membership(groups: &[Vec<Condition>]) -> Option<Condition> {
     Some(Condition::In { field: of?, values })
 }
 
-/// Null first, then the order of the values.
+/// Orders null first, then by value.
 fn by_key(left: &Constant, right: &Constant) -> std::cmp::Ordering {
     let (left_val, right_val) = (left.val(), right.val());
     order(&left_val, &right_val).unwrap_or_else(|| right_val.is_null().cmp(&left_val.is_null()))
@@ -279,8 +285,8 @@ fn member(value: &Scalar, set: &Set) -> Option<Condition> {
 fn compared(left: &Scalar, comparison: Comparison, value: &Constant, schema: &Schema<'_>) -> Option<Condition> {
     match (left, value) {
         (Scalar::Field(place), value) => range(record_field(*place)?, comparison, value, schema),
-        // The reference minus a time compares with a span as the time compares, mirrored, with the reference minus
-        // the span.
+        // `reference - time` compared with a span is equivalent to `time` compared, with the
+        // mirrored operator, with `reference - span`.
         (Scalar::Within { time: place, reference_ms }, Constant::Span(span)) => {
             let field = timestamp_field(record_field(*place)?, schema)?;
             let bound = Constant::Time(reference_ms.checked_sub(*span)?);
@@ -296,7 +302,7 @@ fn compared(left: &Scalar, comparison: Comparison, value: &Constant, schema: &Sc
     }
 }
 
-/// The time that a `...Within` field is about: `createdWithin` and `createdAt`.
+/// The time field that a `...Within` field is computed from: `createdAt` for `createdWithin`.
 fn timestamp_field(within: usize, schema: &Schema<'_>) -> Option<usize> {
     let path = schema.fields.get(within)?.path;
     let stem = path.strip_suffix("Within")?;
@@ -313,7 +319,8 @@ fn range(field: usize, comparison: Comparison, value: &Constant, schema: &Schema
             (Some(int), _) => (comparison, Constant::Int(int)),
             (None, Comparison::Eq) => return Some(Condition::Never),
             (None, Comparison::Ne) => return None,
-            // No integer equals it, so the integer below separates the same values.
+            // No integer equals the double, so a comparison with the integer below selects the same
+            // values.
             (None, Comparison::Lt | Comparison::Le) => (Comparison::Le, Constant::Int(integer_below(*double)?)),
             (None, Comparison::Gt | Comparison::Ge) => (Comparison::Gt, Constant::Int(integer_below(*double)?)),
         },
@@ -346,7 +353,7 @@ fn integer_below(double: f64) -> Option<i64> {
     exact_int(&Constant::Double(floor))
 }
 
-/// A condition about some element of a list or map.
+/// Derives a condition from a test of some element of a list or map.
 fn element(field: usize, scope: u32, test: &Test) -> Option<Condition> {
     let texts = |values: Vec<Constant>| -> Option<Vec<Arc<str>>> {
         values.into_iter().map(|value| if let Constant::Text(text) = value { Some(text) } else { None }).collect()
@@ -383,7 +390,7 @@ fn element(field: usize, scope: u32, test: &Test) -> Option<Condition> {
     }
 }
 
-/// What of an element a test is about.
+/// The part of an element that a test is about.
 enum Subject {
     Element,
     Key,
@@ -391,7 +398,7 @@ enum Subject {
     Member(usize),
 }
 
-/// The part of the element that must equal one of the constants.
+/// The part of the element that the test requires to equal one of the constants.
 fn subject(test: &Test, scope: u32) -> Option<(Subject, Vec<Constant>)> {
     let (value, constants) = match test {
         Test::Compare { left, comparison: Comparison::Eq, right: Scalar::Const(value) } => (left, vec![value.clone()]),
@@ -408,7 +415,7 @@ fn subject(test: &Test, scope: u32) -> Option<(Subject, Vec<Constant>)> {
     Some((subject, constants))
 }
 
-/// Ranges over one field become one.
+/// Merges the ranges over one field to one range.
 fn merge_ranges(conditions: &mut Vec<Condition>) {
     let mut merged: Vec<Condition> = Vec::with_capacity(conditions.len());
     for condition in conditions.drain(..) {
@@ -431,6 +438,8 @@ fn merge_ranges(conditions: &mut Vec<Condition>) {
     *conditions = merged;
 }
 
+/// Replaces `known` with `other` if that is the narrower bound. The constants of one field have one
+/// type, so their order is known.
 fn tighten(known: &mut Bound<Constant>, other: Bound<Constant>, lower: bool) {
     let value = |bound: &Bound<Constant>| match bound {
         Bound::Included(value) => Some((value.clone(), false)),

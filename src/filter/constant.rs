@@ -1,4 +1,5 @@
-//! Constants of filters: what literals and substitutions become, and how text converts to other types.
+//! Constants of filters: the values of literals and substitutions, and how text converts to other
+//! types.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -19,8 +20,9 @@ pub enum Constant {
     Int(i64),
     /// A double.
     Double(f64),
-    /// Text, an id, or the canonical text of an enumeration. Shared: a filter may copy a constant for each element of
-    /// a list, and a text of 200 KB for each of 10,000 would end the process.
+    /// Text, an id, or the canonical text of an enumeration. Shared, because a filter may copy a
+    /// constant for each element of a list: 10,000 copies of a text of 200 KB would exhaust the
+    /// memory.
     Text(Arc<str>),
     /// Milliseconds since 1970 UTC.
     Time(i64),
@@ -29,7 +31,7 @@ pub enum Constant {
 }
 
 impl Constant {
-    /// The same value, as records hold it.
+    /// The same value in the representation of records.
     #[must_use]
     pub fn val(&self) -> Val<'_> {
         match self {
@@ -48,7 +50,8 @@ impl Constant {
     }
 }
 
-/// The order of two scalars of kinds that may be compared; `None` when one is null or NaN, or the kinds differ.
+/// The order of two scalars; `None` when one is null or NaN, or when their kinds cannot be
+/// compared.
 pub(super) fn order(left: &Val<'_>, right: &Val<'_>) -> Option<Ordering> {
     match (left, right) {
         (Val::Str(left), Val::Str(right)) => Some(left.as_bytes().cmp(right.as_bytes())),
@@ -63,7 +66,7 @@ pub(super) fn order(left: &Val<'_>, right: &Val<'_>) -> Option<Ordering> {
     }
 }
 
-/// Exact, also beyond 2^53, where neither type holds every value of the other.
+/// Compares exactly, also beyond 2^53, where a double cannot represent every integer.
 pub(super) fn order_mixed(int: i64, double: f64) -> Option<Ordering> {
     const BEYOND: f64 = 9_223_372_036_854_775_808.0;
     if double.is_nan() {
@@ -80,7 +83,7 @@ pub(super) fn order_mixed(int: i64, double: f64) -> Option<Ordering> {
     Some(order.then(whole.partial_cmp(&double).unwrap_or(Ordering::Equal)))
 }
 
-/// A number written as text: an integer where it is one.
+/// A number written as text; an integer if it has only digits and a sign.
 pub(super) fn parse_number(text: &str) -> Option<Constant> {
     let text = text.trim();
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -134,7 +137,7 @@ pub(super) fn parse_span(text: &str) -> Option<i64> {
         let fits = (1..=longest).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
         fits.then(|| text.parse().ok()).flatten().filter(|value| *value < limit)
     };
-    // As many days as a time span of the public services holds.
+    // The days that a time span of the public services can represent.
     const DAYS: i64 = 10_675_200;
     let days = |text| part(text, 8, DAYS);
     let mut parts = text.split(':');
@@ -164,10 +167,10 @@ pub(super) fn parse_span(text: &str) -> Option<i64> {
 
 pub(super) const DAY_MS: i64 = 86_400_000;
 
-/// A table of canonical texts, each with the further spellings that stand for it.
+/// A table of canonical texts, each with its alternative spellings.
 pub(super) type Members = &'static [(&'static str, &'static [&'static str])];
 
-/// The canonical text of an enumeration's member; letter case, `_`, `-` and spaces do not count.
+/// The canonical text of an enumeration value; letter case, `_`, `-` and spaces are ignored.
 pub(super) fn enum_member(members: Members, text: &str) -> Option<&'static str> {
     let folded = |text: &str| -> String {
         text.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
@@ -179,7 +182,8 @@ pub(super) fn enum_member(members: Members, text: &str) -> Option<&'static str> 
         .map(|(canonical, _)| *canonical)
 }
 
-/// Invariant lower or upper case, character by character; a character whose counterpart is several stays as it is.
+/// Invariant lower or upper case, character by character. A character that maps to several
+/// characters stays as it is.
 pub(super) fn fold_case(text: &str, upper: bool) -> String {
     let one = |c: char| {
         let mapped = if upper { only(c.to_uppercase()) } else { only(c.to_lowercase()) };
@@ -193,7 +197,7 @@ fn only(mut mapped: impl Iterator<Item = char>) -> Option<char> {
     if mapped.next().is_some() { None } else { first }
 }
 
-/// The moment that relative times refer to, in the zone whose days, weeks, months and years count.
+/// The reference of relative times, in the time zone in which days, weeks, months and years begin.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
     reference: DateTime<FixedOffset>,

@@ -1,10 +1,12 @@
-//! Two-valued evaluation of a typed tree over one record.
+//! Evaluates a typed tree over one record, with two truth values.
 //!
-//! Nothing fails here: what cannot be computed is null, and null satisfies nothing but `= null`. Only case folding
-//! of longer texts, concatenation and lists of records allocate.
+//! Evaluation cannot fail: a value that cannot be computed is null. A comparison with null is true
+//! only for `null = null`, and for `!=` with a value that is not null. Only lists of records, and
+//! functions that fold, build or convert texts, allocate.
 //!
-//! Whatever loops or looks at a text counts its steps in the [`Work`] of the record. Once the work is stopped, every
-//! condition is false and every loop ends at its next element; the caller drops the answer.
+//! Every loop and every pass over a text counts its steps in the [`Work`] of the record. Once the
+//! work has stopped, every further condition is false and every loop ends at its next element; the
+//! caller discards the result.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -15,7 +17,7 @@ use super::syntax::{Arithmetic, Comparison};
 use super::tree::{How, List, Members, Place, Scalar, Set, Test};
 use crate::value::{Row, Val, Work, limits, time};
 
-/// What a scope's number stands for during evaluation.
+/// The value of a scope during evaluation.
 #[derive(Clone, Debug)]
 pub(super) enum Element<'a> {
     Row(&'a dyn Row),
@@ -23,7 +25,7 @@ pub(super) enum Element<'a> {
     Scalar(Val<'a>),
 }
 
-/// The scopes around a node, innermost first, and who answers text searches.
+/// The scopes around a node, innermost first, and the callback that answers text searches.
 pub(super) struct Scopes<'a, 's> {
     pub number: u32,
     pub element: Element<'a>,
@@ -46,7 +48,7 @@ impl<'a> Scopes<'a, '_> {
             Some(Element::Row(row)) => {
                 let value = row.val(place.index);
                 if let Val::Rows(rows) = &value {
-                    // The list is made anew each time that it is asked for.
+                    // The row makes this list anew at each access.
                     self.work.spend(rows.len() as u64);
                 }
                 value
@@ -71,7 +73,8 @@ impl<'a> Scopes<'a, '_> {
 pub(super) fn holds(comparison: Comparison, order: Option<Ordering>, either_null: bool) -> bool {
     match (comparison, order) {
         (Comparison::Eq, order) => order == Some(Ordering::Equal),
-        // Unequal to null is what every value is; NaN is unequal to everything, itself included, but matches nothing.
+        // Every value is unequal to null. NaN is unequal to every value, also to itself, but
+        // satisfies no comparison, not even `!=`.
         (Comparison::Ne, Some(order)) => order != Ordering::Equal,
         (Comparison::Ne, None) => either_null,
         (Comparison::Lt, order) => order == Some(Ordering::Less),
@@ -90,6 +93,8 @@ pub(super) fn compare(left: &Val<'_>, comparison: Comparison, right: &Val<'_>) -
 }
 
 impl Test {
+    /// Whether the test is true for the current elements of its scopes. False once the work has
+    /// stopped.
     pub(super) fn holds<'a>(&'a self, at: &Scopes<'a, '_>) -> bool {
         if !at.work.spend(1) {
             return false;
@@ -117,7 +122,7 @@ impl Test {
             Self::In { value, set } => {
                 let value = value.get(at);
                 if let Val::Str(text) = &value {
-                    // Looked up by its hash.
+                    // The lookup hashes the whole text.
                     at.work.scan(text.len());
                 }
                 set.has(&value)
@@ -168,7 +173,7 @@ impl Test {
     }
 }
 
-/// Folds short ASCII texts on the stack, which most texts are.
+/// Folds the text and searches it. Short ASCII texts, the common case, are folded on the stack.
 fn contains_folded(text: &str, upper: bool, find: &memchr::memmem::Finder<'_>) -> bool {
     const STACK: usize = 256;
     let mut folded = [0u8; STACK];
@@ -198,7 +203,7 @@ impl Set {
             (Val::Int(value) | Val::Time(value) | Val::Span(value), Members::Ints(sorted, None)) => {
                 sorted.contains(value)
             }
-            // Numbers that are computed are integers where they can be.
+            // A computed number may be an integer or a double.
             (Val::Double(_) | Val::Int(_), Members::Doubles(sorted)) => {
                 sorted.binary_search_by(|member| order(&Val::Double(*member), value).unwrap_or(Ordering::Less)).is_ok()
             }
@@ -269,7 +274,8 @@ impl Scalar {
                 let mut whole = String::new();
                 for part in parts {
                     if let Val::Str(part) = part.get(at) {
-                        // Texts that are put together within one another would double without an end.
+                        // Without this bound, nested concatenations could double the text at each
+                        // level.
                         if whole.len() + part.len() > limits::FILTER_TEXT_BYTES || !at.work.scan(part.len()) {
                             return Val::Null;
                         }
@@ -327,7 +333,7 @@ impl Scalar {
         }
     }
 
-    /// Casts; what does not convert is null.
+    /// Evaluates a cast; a value that does not convert is null.
     fn converted<'a>(&'a self, at: &Scopes<'a, '_>) -> Val<'a> {
         let (Self::ToTime(value)
         | Self::ToSpan(value)
@@ -420,7 +426,7 @@ fn substring<'a>(text: &'a Scalar, from: &'a Scalar, len: Option<&'a Scalar>, at
     Val::Str(Cow::Owned(text.chars().skip(from).take(len).collect()))
 }
 
-/// Numbers, times and spans; overflow, division by zero and NaN are null.
+/// Calculates with numbers, times and spans; overflow, division by zero and NaN are null.
 fn calculate<'a>(left: &Val<'_>, operator: Arithmetic, right: &Val<'_>) -> Val<'a> {
     use Arithmetic::{Add, Divide, Multiply, Remainder, Subtract};
     let or_null = |value: Option<i64>, make: fn(i64) -> Val<'static>| value.map_or(Val::Null, make);
@@ -478,7 +484,7 @@ fn list_element<'a>(list: &'a List, index: &'a Scalar, member: Option<usize>, at
         }
         found = match (element, member) {
             (Element::Row(row), Some(member)) => row.val(member),
-            // A record has no value of its own; whether it is there is all that can be asked.
+            // A record has no scalar value; a filter can only test whether the element exists.
             (Element::Row(_) | Element::Pair(..), None) => Val::Bool(true),
             (Element::Scalar(value), _) => value,
             (Element::Pair(..), Some(_)) => Val::Null,
@@ -489,7 +495,8 @@ fn list_element<'a>(list: &'a List, index: &'a Scalar, member: Option<usize>, at
 }
 
 impl List {
-    /// Calls `visit` for each element until it returns false or the work is stopped; `None` when the list is null.
+    /// Calls `visit` for each element until it returns false or the work stops; `None` when the
+    /// list is null.
     fn each<'a>(&'a self, at: &Scopes<'a, '_>, visit: &mut dyn FnMut(Element<'a>) -> bool) -> Option<()> {
         let mut visit = |element: Element<'a>| at.work.spend(1) && visit(element);
         match self {

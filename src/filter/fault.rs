@@ -1,8 +1,8 @@
-//! What can be wrong with a filter, where, and how it is told.
+//! The faults of a filter: their kinds, their positions, and the errors made from them.
 
 use crate::error::{Error, Place};
 
-/// The kinds of fault of a filter; each is an invalid-argument error with a name of its own.
+/// The kinds of fault of a filter; each is an invalid-argument error with its own name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FaultKind {
     Syntax,
@@ -45,7 +45,7 @@ impl FaultKind {
     }
 }
 
-/// Bytes of the filter text: where something stands.
+/// A range of bytes in the filter text.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Span {
     pub from: usize,
@@ -62,14 +62,15 @@ impl Span {
     }
 }
 
-/// Two trees are equal when they mean the same, wherever they were read; so spans never differ.
+/// Spans always compare equal, so two trees are equal when they mean the same, wherever they were
+/// read.
 impl PartialEq for Span {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-/// One fault, boxed so that the results of the recursive functions stay small on the stack.
+/// One fault; boxed, so that the results of the recursive functions stay small on the stack.
 #[derive(Debug)]
 pub(super) struct Fault(Box<Inner>);
 
@@ -91,7 +92,7 @@ impl Fault {
         Self::new(FaultKind::TooComplex, span, format!("the filter has more than {limit} {what}"))
     }
 
-    /// The public error; offsets become counts of Unicode scalars.
+    /// The public error; byte offsets become counts of Unicode scalar values.
     pub(super) fn into_error(self, source: &str) -> Error {
         const SHOWN: usize = 80;
         let Inner { kind, span, message } = *self.0;
@@ -105,7 +106,7 @@ impl Fault {
     }
 }
 
-/// The candidate closest to `name`, when it is close enough to be what was meant.
+/// The candidate closest to `name`, if it is close enough to be the intended one.
 pub(super) fn closest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     const LONGEST: usize = 100;
     if name.len() > LONGEST {
@@ -121,7 +122,8 @@ pub(super) fn closest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c s
         .map(|(_, candidate)| candidate)
 }
 
-/// Insertions, removals, replacements and swaps of neighbours that lead from one text to the other.
+/// The number of insertions, removals, replacements and swaps of adjacent characters between two
+/// texts.
 fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().collect();
     let b: Vec<char> = b.chars().collect();

@@ -1,4 +1,4 @@
-//! Functions and the methods of type names.
+//! Functions, and the static methods of type names.
 
 use super::TextSearch;
 use super::check::Checker;
@@ -171,7 +171,7 @@ impl<'c> Checker<'c> {
             return self.coalesce(first, second, ast.span);
         }
         if is("np") {
-            // Paths are safe against null by themselves.
+            // Paths are null-safe anyway.
             let [path] = self.exactly(ast, name, args)?;
             return self.typed(path);
         }

@@ -1,17 +1,18 @@
-//! Characters to tokens, one at a time: a fault behind the first syntax error is never looked for.
+//! Splits the text into tokens, one at a time, so faults after the first syntax error are not
+//! looked for.
 
 use super::fault::{Checked, Fault, FaultKind, Span};
 
-/// One token; words are told apart by the parser, because after a dot every word is a name.
+/// One token. The parser tells keywords from names, because after a dot every word is a name.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
     /// Letter or `_`, then letters, digits, `_`.
     Word,
     Text(String),
-    /// Up to 2^63, which only a minus sign in front makes representable.
+    /// At most 2^63; that value is valid only after a minus sign.
     Int(u64),
     Real(f64),
-    /// `@n`; `None` when the number is too large for any list.
+    /// `@n`; `None` when the number does not fit in `usize`.
     Substitution(Option<usize>),
     /// An operator or bracket.
     Sign(&'static str),
@@ -25,7 +26,7 @@ pub(super) struct Lexer<'t> {
     at: usize,
 }
 
-/// Longer signs first: the first that fits is taken.
+/// Longer signs come before their prefixes, because the first match is taken.
 const SIGNS: &[&str] = &[
     "&&", "||", "??", "=>", "==", "!=", "<>", "<=", ">=", "=", "!", "<", ">", "&", "|", "?", ":", "+", "-", "*", "/",
     "%", "(", ")", "[", "]", "{", "}", ",", ".", "$", "^", "~",
@@ -51,7 +52,7 @@ impl<'t> Lexer<'t> {
         len
     }
 
-    /// The next token and where it stands; at the end of the text, `End` as often as asked.
+    /// Returns the next token and its span. At the end of the text every call returns `End`.
     pub(super) fn next(&mut self) -> Checked<(Token, Span)> {
         self.skip_while(char::is_whitespace);
         let from = self.at;
@@ -70,7 +71,7 @@ impl<'t> Lexer<'t> {
                 let rest = self.rest();
                 let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(**sign)) else {
                     let span = Span::new(from, from + first.len_utf8());
-                    return Err(Fault::new(FaultKind::BadCharacter, span, format!("{first:?} starts no token")));
+                    return Err(Fault::new(FaultKind::BadCharacter, span, format!("no token starts with {first:?}")));
                 };
                 self.at += sign.len();
                 Token::Sign(sign)
@@ -120,7 +121,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// What follows a backslash.
+    /// Decodes the escape after a backslash.
     fn escape(&mut self, string_from: usize, out: &mut String) -> Checked<()> {
         let from = self.at - 1;
         let Some(letter) = self.peek() else {
@@ -143,7 +144,7 @@ impl<'t> Lexer<'t> {
             _ => {
                 let text = Span::new(from, self.at).text(self.text);
                 let span = Span::new(string_from, self.at);
-                return Err(Fault::new(FaultKind::BadEscape, span, format!("`{text}` is no escape")));
+                return Err(Fault::new(FaultKind::BadEscape, span, format!("`{text}` is not an escape sequence")));
             }
         };
         out.push(decoded);
@@ -159,7 +160,7 @@ impl<'t> Lexer<'t> {
         u32::from_str_radix(digits, 16).ok()
     }
 
-    /// `\xHH` or `\uHHHH`; two `\u` in a row may be the halves of one character, as clients of UTF-16 write it.
+    /// `\xHH` or `\uHHHH`; two `\u` in a row may be a surrogate pair, as UTF-16 clients write it.
     fn code(&mut self, string_from: usize, len: usize, out: &mut String) -> Checked<()> {
         let first = self.hex(len);
         let decoded = match first {
@@ -247,7 +248,7 @@ impl<'t> Lexer<'t> {
 
     fn bad_number(&self, from: usize) -> Fault {
         let span = Span::new(from, self.at);
-        let message = format!("`{}` is no number that 64 bits hold", clip(span.text(self.text)));
+        let message = format!("`{}` is not a number that fits in 64 bits", clip(span.text(self.text)));
         Fault::new(FaultKind::BadNumber, span, message)
     }
 }

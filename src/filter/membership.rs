@@ -30,7 +30,7 @@ impl<'c> Checker<'c> {
         Ok(Typed::Test(if negated { not(test) } else { test }))
     }
 
-    /// Whether the value equals one of the items.
+    /// Tests whether the value equals one of the items.
     pub(super) fn membership(
         &mut self,
         (value, value_ast): (Typed<'c>, &'c Ast),
@@ -49,8 +49,9 @@ impl<'c> Checker<'c> {
             if items.len() < 2 || is_short(&whole.scalar) {
                 return self.one_of((Typed::Scalar(whole), value_ast), items, span);
             }
-            // Every item is compared with a value of its own. One that takes computing is computed once and stands for
-            // an element: copies of it would double with each membership of a chain.
+            // Every item is compared with the value. A computed value is evaluated once and bound
+            // as an element: if each comparison had a copy of it, the tree would double with each
+            // membership of a chain.
             let scope = self.new_scope();
             let element = Value { scalar: Scalar::Element(scope), ..whole };
             let test = Box::new(self.one_of((Typed::Scalar(element), value_ast), items, span)?);
@@ -59,7 +60,7 @@ impl<'c> Checker<'c> {
         self.one_of((value, value_ast), items, span)
     }
 
-    /// Whether the value, of which copies are cheap, equals one of the items.
+    /// Tests whether the value equals one of the items; copies the value for each comparison.
     fn one_of(&mut self, (value, value_ast): (Typed<'c>, &'c Ast), items: &'c [Ast], span: Span) -> Checked<Test> {
         let mut has_null = false;
         let mut constants = Vec::new();
@@ -93,7 +94,7 @@ impl<'c> Checker<'c> {
         Ok(any(others))
     }
 
-    /// Whether the list has an element that equals the value.
+    /// Tests whether the list has an element that equals the value.
     pub(super) fn list_holds(
         &mut self,
         list: Typed<'c>,
@@ -160,7 +161,7 @@ impl<'c> Checker<'c> {
     }
 }
 
-/// Membership in constants that were converted to the type of the value.
+/// Membership in constants that already have the type of the value.
 fn in_set(value: Value, mut constants: Vec<Constant>, has_null: bool) -> Test {
     if constants.len() == 1 && !has_null {
         if let Some(constant) = constants.pop() {
@@ -187,7 +188,7 @@ fn in_set(value: Value, mut constants: Vec<Constant>, has_null: bool) -> Test {
         Type::Double => {
             let (exact, between): (Vec<_>, Vec<_>) =
                 constants.into_iter().partition(|constant| exact_double(constant).is_some());
-            // What is computed may be an integer that no double equals.
+            // A computed value may be an integer that no double equals.
             if !between.is_empty() && !matches!(value.scalar, Scalar::Field(_)) {
                 let set = Set::ints(between.iter().filter_map(exact_int).collect(), false, Constant::Int);
                 others.push(Test::In { value: value.scalar.clone(), set });
@@ -209,7 +210,7 @@ fn in_set(value: Value, mut constants: Vec<Constant>, has_null: bool) -> Test {
     any(others)
 }
 
-/// Whether a value is read and not computed, so that any number of copies costs little.
+/// Whether a value is read rather than computed, so that copies of it are cheap.
 fn is_short(scalar: &Scalar) -> bool {
     match scalar {
         Scalar::Const(_)

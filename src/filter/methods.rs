@@ -33,7 +33,7 @@ impl<'c> Checker<'c> {
         self.invoke(ast, receiver, left, name, args)
     }
 
-    /// A method of a value that is typed already.
+    /// Types a method of a value that is already typed.
     pub(super) fn invoke(
         &mut self,
         ast: &'c Ast,
@@ -69,7 +69,7 @@ impl<'c> Checker<'c> {
         Fault::new(FaultKind::WrongArguments, ast.span, message)
     }
 
-    /// Exactly so many arguments, none of them with a parameter.
+    /// Exactly `N` arguments, none of them with a parameter.
     pub(super) fn exactly<const N: usize>(&self, ast: &Ast, name: &str, args: &'c [Arg]) -> Checked<[&'c Ast; N]> {
         let plain = args.iter().all(|arg| arg.parameter.is_none());
         let bodies: Vec<&Ast> = args.iter().map(|arg| &arg.body).collect();
@@ -112,7 +112,8 @@ impl<'c> Checker<'c> {
         if is("equals") {
             let [other] = self.exactly(ast, name, args)?;
             let other_typed = self.typed(other)?;
-            // A missing value has no method to call, so it equals nothing, null included.
+            // A missing value has no method to call, so `Equals` is false for it, also with a null
+            // argument.
             if matches!(other_typed, Typed::Null) {
                 return Ok(Typed::Test(Test::Const(false)));
             }
@@ -172,7 +173,7 @@ impl<'c> Checker<'c> {
         Ok(Typed::Scalar(folded(Value { scalar, ty, literal, equality_only: false })))
     }
 
-    /// Methods of lists apply to the values of a path; methods of text apply to each of them.
+    /// Types a method of a path: list methods apply to all values, text methods to each of them.
     fn many_method(
         &mut self,
         ast: &'c Ast,
@@ -262,7 +263,7 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// `x` is null or has nothing in it.
+    /// Tests whether `x` is null or empty.
     pub(super) fn null_or_empty(&mut self, ast: &'c Ast, arg: &'c Ast) -> Checked<Test> {
         match self.typed(arg)? {
             Typed::Null => Ok(Test::Const(true)),

@@ -1,12 +1,15 @@
-//! The one filter language: expression text to a typed condition that is evaluated over records.
+//! The filter language: compiles expression text to a typed condition, and evaluates it over
+//! records.
 //!
-//! [`compile`] reads the text, checks every name, type and value against a [`Schema`], and answers faults with their
-//! kind and position. A [`Filter`] evaluates with two truth values, within the work that a [`Work`] allows, prints
-//! itself in canonical form, and tells a planner the [`Condition`]s that every match satisfies. Nothing here reads records or knows a
-//! resource; whoever has them hands in rows.
+//! [`compile`] parses the text, checks every name, type and value against a [`Schema`], and reports
+//! faults with their kind and position. A [`Filter`] evaluates with two truth values, within the
+//! work that a [`Work`] allows. It prints itself in canonical form, and gives a query planner the
+//! [`Condition`]s that every match satisfies. This module reads no records and knows no resource;
+//! its callers pass rows.
 //!
-//! What must hold: a filter's answer depends on the row, the constants and the reference time alone; conditions are
-//! exact; recursion is bounded by [`limits::FILTER_DEPTH`] whatever the text.
+//! What must hold: the result of a filter depends only on the row, the constants, the reference
+//! time and the answers to its text searches; conditions are exact; recursion is bounded by
+//! [`limits::FILTER_DEPTH`] whatever the text.
 
 mod check;
 mod compare;
@@ -55,11 +58,11 @@ pub struct Filter {
     searches: Vec<TextSearch>,
 }
 
-/// Compiles a filter; `None` when it is absent or blank and so matches everything.
+/// Compiles a filter. Returns `None` for an absent or blank text, which matches everything.
 ///
 /// # Errors
-/// `InvalidArgument`, with the name `StationDb.Filter.<Kind>`, the offset in characters, and the kind and the
-/// offending text as arguments; at `substitutions` for too many of them.
+/// `InvalidArgument`, with the name `StationDb.Filter.<Kind>`, the offset in characters, and the
+/// kind and the offending text as arguments; at `substitutions` when there are too many of them.
 pub fn compile(
     text: Option<&str>,
     substitutions: &[serde_json::Value],
@@ -73,7 +76,7 @@ pub fn compile(
     build(text, substitutions, schema, times).map(Some).map_err(|fault| fault.into_error(text))
 }
 
-/// Refuses more substitutions than a filter may have.
+/// Fails when there are more substitutions than a filter may have.
 ///
 /// # Errors
 /// `InvalidArgument` at `substitutions`.
@@ -104,16 +107,17 @@ fn build(text: &str, values: &[serde_json::Value], schema: &Schema<'_>, times: &
 }
 
 impl Filter {
-    /// Whether the filter matches a row; `search` tells whether the n-th of [`Filter::searches`] finds it. The answer
-    /// counts only when `work` finishes without an error.
+    /// Whether the filter matches a row. `search` returns whether the text search with this index
+    /// in [`Filter::searches`] matches the row. The result is valid only when `work` finishes
+    /// without an error.
     #[must_use]
     pub fn matches_with(&self, row: &dyn Row, search: &dyn Fn(usize) -> bool, work: &Work<'_>) -> bool {
         let record = Element::Row(row);
         self.test.holds(&Scopes { number: tree::RECORD, element: record, around: None, search, work })
     }
 
-    /// Whether the filter matches a row that no text search finds, for tests: no deadline, and no match where the work
-    /// is too much.
+    /// For tests: whether the filter matches a row that no text search matches. There is no
+    /// deadline, and no match when the work exceeds its bound.
     #[cfg(any(test, fuzzing))]
     #[must_use]
     pub fn matches(&self, row: &dyn Row) -> bool {
@@ -134,7 +138,7 @@ impl Filter {
         &self.fields
     }
 
-    /// The text searches, by the number that [`Filter::matches_with`] asks for.
+    /// The text searches; [`Filter::matches_with`] refers to them by index.
     #[must_use]
     pub fn searches(&self) -> &[TextSearch] {
         &self.searches

@@ -1,4 +1,5 @@
-//! What a name means: a member of an element, a property of the record, an entry of a map, a lambda parameter.
+//! Resolves names: a member of an element, a property of the record, an entry of a map, or a lambda
+//! parameter.
 
 use super::check::Checker;
 use super::constant::Constant;
@@ -8,14 +9,14 @@ use super::tree::{List, Place, RECORD, Scalar};
 use super::types::{Of, Type, Typed, Value};
 use crate::value::{FieldDecl, FieldType, Ops};
 
-/// A name of a dotted path and where it stands.
+/// A name of a dotted path, and its span.
 type Segment<'c> = (&'c str, Span);
 
-/// Names of fields are dotted; no path of a resource has more parts.
+/// Maximum number of dotted parts of a field name; no path of a resource has more.
 const PARTS: usize = 8;
 
 impl<'c> Checker<'c> {
-    /// A name, or names joined by dots behind any expression.
+    /// Types a name, or names joined by dots after any expression.
     pub(super) fn path(&mut self, ast: &'c Ast) -> Checked<Typed<'c>> {
         let mut segments: Vec<Segment<'c>> = Vec::new();
         let mut base = ast;
@@ -69,12 +70,13 @@ impl<'c> Checker<'c> {
         Err(self.unknown(Span::new(span.from, end)))
     }
 
-    /// Finds the longest path that a scope knows; returns it and how many names it takes.
+    /// Finds the longest path that a scope knows; returns its type and the number of names in it.
     fn lookup(&mut self, scope: usize, segments: &[Segment<'c>]) -> Option<(Typed<'c>, usize)> {
         match self.scopes.get(scope)?.of {
             None => {
                 let (index, decl, used) = find_in(self.schema.fields, self.schema.renames, segments)?;
-                // The members of an object are fields with longer paths, so this is none of them.
+                // The members of an object are fields with longer paths, so this is not one of
+                // them.
                 if matches!(decl.ty, FieldType::Object) && used < segments.len() {
                     return None;
                 }
@@ -128,10 +130,10 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// Members of a value, one after the other.
+    /// Resolves members of a value, one after the other.
     pub(super) fn members(&mut self, typed: Typed<'c>, segments: &[Segment<'c>]) -> Checked<Typed<'c>> {
         let mut typed = match typed {
-            // The element itself, where it is a value.
+            // The element itself, if it is a scalar.
             Typed::Scope(scope) => match self.scopes.get(scope) {
                 Some(found) => match found.of {
                     Some(Of::Scalar(ty)) => Typed::Scalar(Value::new(Scalar::Element(found.number), ty)),
@@ -195,7 +197,7 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// An unknown name, with the known one that is closest.
+    /// The fault of an unknown name, with the closest known name.
     fn unknown(&self, span: Span) -> Fault {
         let name = span.text(self.source);
         let mut known: Vec<&str> = Vec::new();
@@ -211,7 +213,7 @@ impl<'c> Checker<'c> {
         Fault::new(FaultKind::UnknownProperty, span, message)
     }
 
-    /// `list[n]`, `map["key"]`.
+    /// Types `list[n]` and `map["key"]`.
     pub(super) fn index(&mut self, ast: &'c Ast, left: &'c Ast, index: &'c Ast) -> Checked<Typed<'c>> {
         let base = self.typed(left)?;
         let value = self.scalar(index, ast.span)?;
@@ -251,7 +253,7 @@ fn usable(fields: &[FieldDecl]) -> impl Iterator<Item = &FieldDecl> {
     fields.iter().filter(|decl| decl.ops != Ops::None)
 }
 
-/// The field whose path or alias is the longest run of the first segments.
+/// The field whose path or alias is equal to the longest run of the first segments.
 fn find_in(
     fields: &[FieldDecl],
     renames: &[(String, &'static str)],

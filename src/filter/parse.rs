@@ -1,11 +1,12 @@
-//! Tokens to tree. Recursion is bounded by [`limits::FILTER_DEPTH`]; flat chains of operators do not recurse.
+//! Parses tokens to a tree. Recursion is bounded by [`limits::FILTER_DEPTH`]; flat chains of
+//! operators do not recurse.
 
 use super::fault::{Checked, Fault, FaultKind, Span};
 use super::lex::{Lexer, Token, clip};
 use super::syntax::{Arg, Arithmetic, Ast, Comparison, Items, Junction, Node};
 use crate::value::limits;
 
-/// Parses a filter. `brackets` admits the bracket lists of asset filters.
+/// Parses a filter. `brackets` allows the bracket lists of asset filters.
 pub(super) fn parse(text: &str, brackets: bool) -> Checked<Box<Ast>> {
     if text.len() > limits::FILTER_BYTES {
         let cut = (0..=limits::FILTER_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
@@ -28,7 +29,7 @@ struct Parser<'t> {
     brackets: bool,
 }
 
-/// Binary operators by how tightly they bind.
+/// Binary operators with their precedence.
 #[derive(Clone, Copy, PartialEq)]
 enum Operator {
     Junction(Junction),
@@ -123,7 +124,8 @@ impl Parser<'_> {
         Ok(span)
     }
 
-    /// The token behind the current one; `End` when it is faulty, because that fault is not due yet.
+    /// The token after the current one; `End` when it is faulty, because that fault is reported
+    /// only when the token is reached.
     fn peek(&self) -> (Token, Span) {
         let mut ahead = self.lexer;
         ahead.next().unwrap_or((Token::End, self.span))
@@ -162,20 +164,22 @@ impl Parser<'_> {
         if self.nodes > limits::FILTER_NODES {
             return Err(Fault::limit(span, "nodes", limits::FILTER_NODES));
         }
-        // Parentheses leave no node, and a chain of methods needs no parentheses: both count towards the depth.
+        // `enter` bounds the nesting of the text, this check the depth of the tree: a chain of
+        // methods is deep without any nesting in the text.
         if below >= 2 * limits::FILTER_DEPTH {
             return Err(Fault::limit(span, "levels of nesting", limits::FILTER_DEPTH));
         }
         Ok(Box::new(Ast { node, span, start, depth: below + 1 }))
     }
 
-    /// `??` and `? :`, the loosest of all.
+    /// Parses `??` and `? :`, which bind loosest.
     fn expression(&mut self) -> Checked<Box<Ast>> {
         let first = self.binary(LOOSEST)?;
         if self.is_sign("??") || self.is_sign("?") { self.optional_tail(first) } else { Ok(first) }
     }
 
-    /// Kept apart, so that the frame of [`Self::expression`], of which nesting makes many, stays small.
+    /// A function of its own, so that the stack frame of [`Self::expression`], which nesting
+    /// repeats, stays small.
     fn optional_tail(&mut self, first: Box<Ast>) -> Checked<Box<Ast>> {
         let mut first = first;
         if self.is_sign("??") {
@@ -219,7 +223,8 @@ impl Parser<'_> {
         (token == Token::Word && is_word(span.text(self.text), "in")).then_some((Operator::In { negated: true }, 2))
     }
 
-    /// Operators that bind at least as tightly as `level`, by precedence climbing.
+    /// Parses operators of precedence `level` or higher, by precedence climbing. The right operand
+    /// is parsed at the next higher level, so operators of one level associate to the left.
     fn binary(&mut self, level: u8) -> Checked<Box<Ast>> {
         let mut left = self.unary()?;
         while let Some((operator, tokens)) = self.operator() {
@@ -241,11 +246,11 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// Joins two operands; terms of one flat chain go into one node.
+    /// Joins two operands; the terms of one flat chain go into one node.
     fn join(&mut self, operator: Operator, mut left: Box<Ast>, right: Box<Ast>, span: Span) -> Checked<Box<Ast>> {
         let flat_from = left.span;
         match (&mut left.node, operator) {
-            // A parenthesised chain is one operand, told apart by where it starts.
+            // A parenthesised chain is one operand; it starts before its first term.
             (Node::Junction(kind, terms), Operator::Junction(found))
                 if *kind == found && terms.first().is_some_and(|term| term.start.from == left.start.from) =>
             {
@@ -304,7 +309,7 @@ impl Parser<'_> {
         self.make(Node::In { value, negated, items }, span, start, below)
     }
 
-    /// Elements up to and with the closing bracket.
+    /// Reads elements up to and including the closing bracket.
     fn elements<T>(&mut self, close: &'static str, read: impl Fn(&mut Self) -> Checked<T>) -> Checked<Vec<T>> {
         let mut elements = Vec::new();
         if self.is_sign(close) {
@@ -434,7 +439,7 @@ impl Parser<'_> {
             Token::Int(value) => match i64::try_from(*value) {
                 Ok(value) => Node::Int(value),
                 Err(_) => {
-                    let message = format!("`{}` is larger than 64 bits hold", span.text(self.text));
+                    let message = format!("`{}` does not fit in 64 bits", span.text(self.text));
                     return Err(Fault::new(FaultKind::BadNumber, span, message));
                 }
             },
@@ -453,7 +458,7 @@ impl Parser<'_> {
         self.make(node, span, span, 0)
     }
 
-    /// String literals that follow one another are one string.
+    /// Concatenates adjacent string literals.
     fn adjacent(&mut self, mut text: String) -> Checked<Node> {
         while let Token::Text(more) = &self.token {
             text.push_str(more);

@@ -1,4 +1,5 @@
-//! Tree to canonical text: one spelling for each operator, double quotes, no parentheses that are not needed.
+//! Prints a tree as canonical text: one spelling for each operator, double quotes, only the
+//! parentheses that are needed.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Formatter, Write as _};
@@ -18,7 +19,7 @@ impl fmt::Display for Printed<'_> {
     }
 }
 
-/// How tightly a node binds; the levels of the grammar, loosest first.
+/// The precedence of a node; the levels are those of the grammar, loosest first.
 fn level(node: &Node) -> u8 {
     match node {
         Node::Conditional(..) => 0,
@@ -31,7 +32,7 @@ fn level(node: &Node) -> u8 {
         Node::Chain(_, rest) if rest.first().is_some_and(|(operator, _)| operator.is_sum()) => 7,
         Node::Chain(..) => 8,
         Node::Not(_) | Node::Negate(_) => 9,
-        // `-1.Foo` would negate the call, so a negative number binds like a minus.
+        // `-1.Foo` would negate the call, so a negative number has the precedence of a minus.
         Node::Int(value) if *value < 0 => 9,
         Node::Real(value) if value.is_sign_negative() => 9,
         _ => 10,
@@ -39,7 +40,7 @@ fn level(node: &Node) -> u8 {
 }
 
 impl Printed<'_> {
-    /// A node in a place that takes nothing looser than `tightest`.
+    /// Prints a node, in parentheses if it binds looser than `tightest`.
     fn operand(&self, f: &mut Formatter<'_>, tree: &Ast, tightest: u8) -> fmt::Result {
         if level(&tree.node) >= tightest {
             return self.node(f, tree);
@@ -78,7 +79,8 @@ impl Printed<'_> {
             if index > 0 {
                 write!(f, " {sign} ")?;
             }
-            // The first term may be a chain of the other operator of the same level, which is how it was grouped.
+            // A chain of the other operator of the same level (`&` and `|`) is printed in
+            // parentheses.
             self.operand(f, term, above)?;
         }
         Ok(())
@@ -115,7 +117,7 @@ impl Printed<'_> {
                 self.operand(f, operand, 9)
             }
             Node::Negate(operand) => {
-                // A negated constant is a constant, as it is when read back.
+                // A negated constant is printed as a constant, which is how it is parsed.
                 if let Some(negated) = self.number(&operand.node).and_then(|number| match number {
                     Constant::Int(value) => value.checked_neg().map(Constant::Int),
                     Constant::Double(value) => Some(Constant::Double(-value)),
@@ -124,7 +126,7 @@ impl Printed<'_> {
                     return constant(f, &negated);
                 }
                 f.write_char('-')?;
-                // Without the parentheses the minus would become part of the number.
+                // Without the parentheses the minus would be parsed as part of the number.
                 let is_number = matches!(operand.node, Node::Int(_) | Node::Real(_));
                 self.operand(f, operand, if is_number { 11 } else { 9 })
             }
@@ -173,12 +175,13 @@ impl Printed<'_> {
         }
     }
 
-    /// What a dot or bracket follows; a number needs parentheses, or the dot would belong to it.
+    /// Prints the operand of a dot or bracket. A number needs parentheses, or the dot would be
+    /// parsed as part of it.
     fn receiver(&self, f: &mut Formatter<'_>, tree: &Ast) -> fmt::Result {
         self.operand(f, tree, if self.number(&tree.node).is_some() { 11 } else { 10 })
     }
 
-    /// The number that a literal or substitution is.
+    /// The number that a literal or substitution stands for.
     fn number(&self, node: &Node) -> Option<Constant> {
         let constant = match node {
             Node::Int(value) => Constant::Int(*value),

@@ -1,4 +1,4 @@
-//! Expressions whose value is one scalar, made from others: sums, products, and choices between two.
+//! Expressions that compute one scalar from others: sums, products, and choices between two.
 
 use super::check::Checker;
 use super::constant::{Constant, parse_span, parse_time};
@@ -28,7 +28,7 @@ impl<'c> Checker<'c> {
         let mut ty = left.ty;
         for (operator, operand) in rest {
             let mut right = self.scalar(operand, ast.span)?;
-            // Text beside a time is a time span, or a time to subtract.
+            // Text combined with a time or a span is a time span, or a time to subtract.
             if right.literal && right.ty.is_text() && matches!(ty, Type::Time | Type::Span) {
                 if let Scalar::Const(Constant::Text(text)) = &right.scalar {
                     right = match (parse_span(text), parse_time(text)) {
@@ -99,7 +99,7 @@ impl<'c> Checker<'c> {
         Ok(Typed::Scalar(Value::new(Scalar::If(Box::new(test), Box::new(yes), Box::new(no)), ty)))
     }
 
-    /// Two scalars of one type.
+    /// Converts two expressions to scalars of one type.
     fn both(
         &self,
         (left, left_ast): (Typed<'c>, &'c Ast),

@@ -1,15 +1,15 @@
-//! What a filter may name, and what it asks of others.
+//! What a filter may name, and the text searches that its caller must run.
 
 use crate::value::FieldDecl;
 
-/// What the filters of a resource may name and use.
+/// The fields and constructs that the filters of a resource may use.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Schema<'s> {
-    /// The fields; rows hand out values by position in this list.
+    /// The fields; rows return values by position in this list.
     pub fields: &'s [FieldDecl],
-    /// Further names of fields, decided at run time: name and path.
+    /// Alternative names of fields, known at run time: name and path.
     pub renames: &'s [(String, &'static str)],
-    /// Fields that may be used only in filters that also use another: path and path of the other.
+    /// Fields that may be used only together with another: path and path of the other.
     pub requires: &'s [(&'static str, &'static str)],
     /// Whether `@n` is accepted.
     pub accept_substitutions: bool,
@@ -24,6 +24,6 @@ pub struct Schema<'s> {
 pub struct TextSearch {
     /// The text query.
     pub text: String,
-    /// Where its literal stands in the filter, in characters.
+    /// Offset of its literal in the filter, in characters.
     pub offset: usize,
 }

@@ -1,4 +1,4 @@
-//! Making tests and scalars in their simplest form, with constants computed.
+//! Builds tests and scalars in their simplest form, with constants folded.
 
 use memchr::memmem::Finder;
 
@@ -62,7 +62,7 @@ pub(super) fn comparison_test(left: Scalar, comparison: Comparison, right: Scala
         (Scalar::Test(test), Scalar::Const(Constant::Bool(value))) if !comparison.is_ordering() => {
             if value == (comparison == Comparison::Eq) { *test } else { not(*test) }
         }
-        // A null list has no elements where equality asks for their number.
+        // In an equality with a count, a null list counts as empty.
         (Scalar::Count { list, filter, .. }, right) if !comparison.is_ordering() => {
             Test::Compare { left: Scalar::Count { list, filter, null_is_zero: true }, comparison, right }
         }
@@ -94,7 +94,7 @@ pub(super) fn exact_double(constant: &Constant) -> Option<f64> {
     }
 }
 
-/// Computes what has constants only.
+/// Evaluates a scalar that consists of constants only.
 pub(super) fn folded(value: Value) -> Value {
     let is_const = |scalar: &Scalar| matches!(scalar, Scalar::Const(_));
     let constant = match &value.scalar {
@@ -112,7 +112,7 @@ pub(super) fn folded(value: Value) -> Value {
     if !constant {
         return value;
     }
-    // Constants are as long as the filter and its substitutions at most.
+    // The filter and its substitutions bound the length of constants, so the work needs no bound.
     let work = Work::with_limit(u64::MAX, &|| Ok(()));
     let element = Element::Scalar(Val::Null);
     let scopes = Scopes { number: RECORD, element, around: None, search: &|_| false, work: &work };
@@ -128,7 +128,7 @@ pub(super) fn folded(value: Value) -> Value {
     Value { scalar: Scalar::Const(constant), ..value }
 }
 
-/// A test for a part of a text, with what a constant part allows to prepare.
+/// A test for a part of a text; a constant part is prepared for searching.
 pub(super) fn match_test(text: Scalar, how: How, part: Scalar) -> Test {
     let finder = |part: &str| Box::new(Finder::new(part.as_bytes()).into_owned());
     match (text, how, part) {

@@ -1,16 +1,17 @@
-//! The tree that the parser builds and the printer writes: names and operators, no types yet.
+//! The syntax tree, which the parser builds and the printer writes: names and operators without
+//! types.
 
 use super::fault::Span;
 
-/// A node and where it stands.
+/// A node and its position.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ast {
     pub node: Node,
-    /// The token that stands for the node: operator, name or literal.
+    /// The token that names the node: operator, name or literal.
     pub span: Span,
     /// Where the expression begins.
     pub start: Span,
-    /// Levels below; bounded, so that every walk may recurse.
+    /// Levels of nodes below; bounded, so that every walk may recurse.
     pub depth: usize,
 }
 
@@ -25,7 +26,7 @@ pub(super) enum Node {
     Substitution(Option<usize>),
     /// The current element; outside collection methods the record.
     It,
-    /// The element or record around the current one.
+    /// The element or record that encloses the current one.
     Parent,
     /// The record.
     Root,
@@ -45,7 +46,7 @@ pub(super) enum Node {
     Compare(Comparison, Box<Ast>, Box<Ast>),
     /// `&` or `|`.
     Bits(Junction, Vec<Ast>),
-    /// `and` or `or`; flat, however many terms.
+    /// `and` or `or`; flat, whatever the number of terms.
     Junction(Junction, Vec<Ast>),
     In {
         value: Box<Ast>,
@@ -56,7 +57,7 @@ pub(super) enum Node {
     Conditional(Box<Ast>, Box<Ast>, Box<Ast>),
 }
 
-/// An argument; with a parameter name when written `x => ...`.
+/// An argument; it has a parameter name when written `x => ...`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Arg {
     pub parameter: Option<String>,
@@ -89,7 +90,7 @@ pub(super) enum Comparison {
 }
 
 impl Comparison {
-    /// The operator that means the same with the operands exchanged.
+    /// The operator that means the same with swapped operands.
     pub(super) fn mirrored(self) -> Self {
         match self {
             Self::Lt => Self::Gt,
@@ -100,7 +101,7 @@ impl Comparison {
         }
     }
 
-    /// Whether it asks for an order and not only for equality.
+    /// Whether it needs an order, and not only equality.
     pub(super) fn is_ordering(self) -> bool {
         !matches!(self, Self::Eq | Self::Ne)
     }

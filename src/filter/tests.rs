@@ -1,5 +1,5 @@
-//! Rules of the language one by one; the corpus of `tests/corpus/filters` runs over plain rows in [`corpus`], and through the
-//! services in `services::corpus_tests`.
+//! Tests of single rules of the language. The corpus of `tests/corpus/filters` runs over plain rows
+//! in [`corpus`], and through the services in `services::corpus_tests`.
 
 mod bounds;
 mod conditions;
@@ -63,7 +63,7 @@ fn faults_carry_name_kind_offset_and_offending_text() {
 fn parentheses_beyond_the_limit_fail_fast_on_a_small_stack() {
     let run = || {
         let open = "(".repeat(256 * 1024);
-        // The best of a few, since others may hold the processor.
+        // The best of several runs, since other processes may use the processor.
         let bound_ms = if cfg!(debug_assertions) { 200 } else { 10 };
         let took = (0..5).map(|_| {
             let started = std::time::Instant::now();
@@ -116,7 +116,7 @@ fn what_a_filter_computes_does_not_double_with_each_level() {
                 assert!(filter.matches(&row), "{item} {levels}");
             }
         }
-        // Each element is the text of the level around it, twice.
+        // Each element is the text of the enclosing level, twice.
         let mut text = "it.Length = 8".to_owned();
         for level in (0..3).rev() {
             let inner = if level == 0 { "name".to_owned() } else { format!("x{level}") };

@@ -1,7 +1,7 @@
-//! The typed tree: what is left of a filter once every name is a field number and every constant has its type.
+//! The typed tree of a filter: every name is a field position, and every constant has its type.
 //!
-//! A scope is the record (0) or the element of a collection method; scopes have numbers of their own, so a
-//! subtree means the same wherever it is moved.
+//! A scope is the record (0) or the element of a collection method. Every scope has its own number,
+//! so a subtree keeps its meaning wherever it is moved.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -42,12 +42,13 @@ pub(super) enum Test {
         value: Scalar,
         set: Set,
     },
-    /// Contains, with a constant.
+    /// Contains with a constant part.
     Contains {
         text: Scalar,
         find: Box<Finder<'static>>,
     },
-    /// Contains after folding the letter case of the text; the constant is folded already.
+    /// Contains after folding the letter case of the text; the constant part is used as it is
+    /// written.
     ContainsFolded {
         text: Scalar,
         upper: bool,
@@ -82,7 +83,7 @@ pub(super) enum Test {
     Search(usize),
 }
 
-/// Where a part must stand in a text.
+/// Where the part must be in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     Contains,
@@ -100,7 +101,7 @@ pub(super) enum Scalar {
         time: Place,
         reference_ms: i64,
     },
-    /// The element of a scope, where it is a scalar.
+    /// The element of a scope, if it is a scalar.
     Element(u32),
     Key(u32),
     Value(u32),
@@ -108,7 +109,7 @@ pub(super) enum Scalar {
         map: Place,
         key: Box<Scalar>,
     },
-    /// The n-th element; of a list of records, a member of it.
+    /// The n-th element; for a list of records, a member of it.
     At {
         list: Box<List>,
         index: Box<Scalar>,
@@ -135,14 +136,14 @@ pub(super) enum Scalar {
     ToNumber(Box<Scalar>),
     ToInteger(Box<Scalar>),
     ToBool(Box<Scalar>),
-    /// A number of units of so many milliseconds.
+    /// A number of units of this many milliseconds.
     Units(Box<Scalar>, i64),
     Test(Box<Test>),
     If(Box<Test>, Box<Scalar>, Box<Scalar>),
     Coalesce(Box<Scalar>, Box<Scalar>),
 }
 
-/// Something that has elements.
+/// A value that has elements.
 #[derive(Clone, Debug)]
 pub(super) enum List {
     /// A list of strings, a map (its pairs) or a list of records.
@@ -163,7 +164,7 @@ pub(super) enum List {
 pub(super) struct Set {
     pub has_null: bool,
     pub members: Members,
-    /// What its integers are: integers, times or spans.
+    /// The kind of its integers: integers, times or spans.
     pub ints_are: fn(i64) -> Constant,
 }
 

@@ -12,14 +12,14 @@ pub(super) enum Type {
     Text,
     /// A decimal number written as text.
     Id,
-    /// Text that holds the id of a record.
+    /// The id of a record as text.
     Reference,
     Int,
     Double,
     Time,
     Span,
     Enum(Members),
-    /// Compares with null alone.
+    /// Can only be compared with null.
     Object,
 }
 
@@ -32,12 +32,12 @@ impl Type {
         matches!(self, Self::Text | Self::Id | Self::Reference)
     }
 
-    /// Whether an integer literal beside it means its decimal text.
+    /// Whether an integer literal that is compared with it stands for its decimal text.
     pub(super) fn is_id(self) -> bool {
         matches!(self, Self::Id | Self::Reference)
     }
 
-    /// Whether two values that are no literals may be compared.
+    /// Whether two values that are not literals can be compared.
     pub(super) fn fits(self, other: Self) -> bool {
         match (self, other) {
             (Self::Enum(left), Self::Enum(right)) => std::ptr::eq(left, right),
@@ -63,7 +63,7 @@ impl std::fmt::Display for Type {
     }
 }
 
-/// What the elements of a list are.
+/// The type of the elements of a list.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Of {
     Scalar(Type),
@@ -71,12 +71,12 @@ pub(super) enum Of {
     Rows(&'static [FieldDecl]),
 }
 
-/// A scalar with what the rules need to know of it.
+/// A scalar with the properties that the type rules need.
 #[derive(Clone, Debug)]
 pub(super) struct Value {
     pub scalar: Scalar,
     pub ty: Type,
-    /// A literal or substitution, whose text converts to the type that it meets.
+    /// A literal or substitution; its text converts to the type of the other side.
     pub literal: bool,
     pub equality_only: bool,
 }
@@ -97,7 +97,7 @@ pub(super) enum Typed<'c> {
     Null,
     Test(Test),
     Scalar(Value),
-    /// A path that runs through a list of records: a value for each.
+    /// A path through a list of records: one value for each record.
     Many {
         list: List,
         scope: u32,

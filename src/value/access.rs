@@ -1,10 +1,10 @@
-//! The names that the access policy is asked with.
+//! Services and actions: what the access policy is asked about.
 
 use std::fmt;
 
 /// A service of the store, as the access policy sees it.
 ///
-/// A name and not an enumeration, so that a new resource type needs no change here.
+/// A name rather than an enumeration, so that a new resource type needs no change here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Service(pub &'static str);
 
@@ -25,10 +25,10 @@ impl Service {
     pub const TABLES: Self = Self("tables");
     /// Files.
     pub const FILES: Self = Self("files");
-    /// Subscribers of the change feed. The policy is asked whether the caller may create, update, delete or
-    /// list its own; they stand in no workspace, so anything but
-    /// [`Visibility::All`](crate::Visibility::All) refuses. A caller that may also read every service in
-    /// all workspaces may use those of others.
+    /// Subscribers of the change feed. The policy is asked whether the caller may create, update,
+    /// delete or list its own subscribers. Subscribers have no workspace, so any answer other than
+    /// [`Visibility::All`](crate::Visibility::All) refuses the call. A caller that may also read
+    /// every service in all workspaces may use the subscribers of others.
     pub const CHANGES: Self = Self("changes");
 }
 
@@ -44,11 +44,11 @@ impl fmt::Display for Service {
 pub enum Action {
     /// Get, query, search, download, read the change feed.
     Read,
-    /// Create, also the target end of a move between workspaces.
+    /// Create; also asked for the target of a move between workspaces.
     Create,
     /// Change what exists.
     Update,
-    /// Remove, also the source end of a move between workspaces.
+    /// Remove; also asked for the source of a move between workspaces.
     Delete,
     /// Execute an action of a work item.
     Execute,

@@ -1,8 +1,8 @@
-//! Caches with a bound on the sum of their entries' weights, mostly bytes.
+//! Caches bounded by the total weight of their entries, which is mostly their bytes.
 //!
-//! What to evict is `quick_cache`'s choice: an entry that was not used since it came goes first, so
-//! one long scan does not push out what is read again and again. An entry heavier than the bound is
-//! not kept.
+//! `quick_cache` chooses the entries to evict: entries not used since they were inserted go first,
+//! so one long scan does not evict entries that are read repeatedly. An entry heavier than the
+//! bound is not kept.
 
 use std::hash::Hash;
 
@@ -10,10 +10,10 @@ use quick_cache::OptionsBuilder;
 use quick_cache::sync::{Cache as Shared, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, Weighter};
 
-/// A cache that many threads use.
+/// A cache that threads share.
 pub(crate) type Cache<K, V> = Shared<K, V, Weight<K, V>>;
 
-/// What an entry counts of the bound.
+/// Computes the weight of an entry.
 pub(crate) struct Weight<K, V>(fn(&K, &V) -> usize);
 
 impl<K, V> Clone for Weight<K, V> {
@@ -24,22 +24,22 @@ impl<K, V> Clone for Weight<K, V> {
 
 impl<K, V> Weighter<K, V> for Weight<K, V> {
     fn weight(&self, key: &K, value: &V) -> u64 {
-        // An entry without weight would never be evicted.
+        // `quick_cache` never evicts an entry of weight 0.
         (self.0)(key, value).max(1) as u64
     }
 }
 
-/// An empty cache of at most `weight_max`. `expected_count` is about how many entries that is.
+/// Makes an empty cache of at most `weight_max`. `expected_count` estimates how many entries fit.
 pub(crate) fn bounded<K: Eq + Hash, V: Clone>(
     expected_count: usize,
     weight_max: usize,
     weight: fn(&K, &V) -> usize,
 ) -> Cache<K, V> {
     let options = OptionsBuilder::new()
-        // Each shard has its part of the bound and keeps nothing heavier: one shard keeps what fits
-        // the bound, whatever the number of processors.
+        // Each shard has an equal part of the bound and keeps no entry heavier than its part. With
+        // one shard, every entry within the bound is kept, whatever the number of processors.
         .shards(1)
-        // All of the bound is for entries that were used, so one may take all of it.
+        // Hot (used) entries may take the whole bound, so that one hot entry may be that large.
         .hot_allocation(1.0)
         .estimated_items_capacity(expected_count)
         .weight_capacity(weight_max as u64)
@@ -48,7 +48,7 @@ pub(crate) fn bounded<K: Eq + Hash, V: Clone>(
         Ok(options) => {
             Shared::with_options(options, Weight(weight), DefaultHashBuilder::default(), DefaultLifecycle::default())
         }
-        // Only for options that are missing.
+        // `build` fails only when an option is missing.
         Err(_) => Shared::with_weighter(expected_count, weight_max as u64, Weight(weight)),
     }
 }

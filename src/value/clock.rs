@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use chrono::{DateTime, Utc};
 
-/// Where the store takes its time from.
+/// The source of the store's time.
 ///
-/// The store never lets a stored timestamp go backwards, whatever the clock answers.
+/// Stored timestamps never go backwards, whatever the clock returns.
 pub trait Clock: Send + Sync + fmt::Debug + 'static {
-    /// The present moment; the store truncates it to milliseconds.
+    /// The current time; the store truncates it to milliseconds.
     fn now(&self) -> DateTime<Utc>;
 }
 
@@ -28,7 +28,7 @@ impl Clock for SystemClock {
 pub struct ManualClock(AtomicI64);
 
 impl ManualClock {
-    /// A clock that shows `start`.
+    /// A clock set to `start`.
     #[must_use]
     pub fn new(start: DateTime<Utc>) -> Self {
         Self(AtomicI64::new(start.timestamp_millis()))

@@ -7,12 +7,12 @@ use std::time::Instant;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// How far a long operation is.
+/// The progress of a long operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Units done.
     pub done: u64,
-    /// Units in all, where known.
+    /// Total number of units, if known.
     pub total: Option<u64>,
     /// What is counted: `bytes`, `rows`, `files`.
     pub unit: &'static str,
@@ -35,7 +35,7 @@ type Callback = Arc<dyn Fn(Progress) + Send + Sync>;
 pub struct Control {
     deadline: Option<Instant>,
     cancelled: Arc<AtomicBool>,
-    /// The flag of the work that this is a part of.
+    /// The cancel flag of the operation that this one is a part of.
     outer: Option<Arc<AtomicBool>>,
     progress: Option<Callback>,
 }
@@ -55,13 +55,15 @@ impl Control {
         self
     }
 
-    /// The same deadline and cancel flag without the callback, for a part whose whole reports by itself.
+    /// A copy with the same deadline and cancel flag but without the callback, for one part of an
+    /// operation that reports progress as a whole.
     #[must_use]
     pub fn without_progress(&self) -> Self {
         Self { progress: None, ..self.clone() }
     }
 
-    /// A part of the work that `outer` controls: it ends when either says so. Its own deadline wins, if it has one.
+    /// Makes this the control of a part of the work that `outer` controls: cancelling either stops
+    /// the part. Its own deadline, if it has one, replaces that of `outer`.
     #[must_use]
     pub(crate) fn within(&self, outer: &Self) -> Self {
         let deadline = self.deadline.or(outer.deadline);
@@ -79,13 +81,13 @@ impl Control {
         self.cancelled.load(Ordering::Relaxed) || self.outer.as_ref().is_some_and(|outer| outer.load(Ordering::Relaxed))
     }
 
-    /// The moment after which the work fails.
+    /// The time after which the work fails.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
 
-    /// Fails when the work should stop. Called once for every block of work.
+    /// Fails when the work should stop. Long work calls it once for each block of work.
     pub fn check(&self) -> Result<()> {
         if self.is_cancelled() {
             return Err(Error::new(ErrorKind::Cancelled, "the operation was cancelled by its caller"));

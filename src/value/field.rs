@@ -1,13 +1,14 @@
-//! How a resource declares a field: its name on the wire, its type, what may be asked of it.
+//! How a resource declares a field: its name on the wire, its type, and the operators that filters
+//! may use on it.
 
-/// What may be asked of a field in a filter.
+/// The operators that a filter may use on a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ops {
-    /// Every operator that its type has.
+    /// Every operator of the field's type.
     All,
-    /// `=` and `!=` (and membership, which is made of them).
+    /// `=` and `!=`, and membership, which is equality with one of several values.
     Equality,
-    /// Not in filters at all: the field is there for order, projection or text search.
+    /// None: the field is declared for order, projection or text search only.
     None,
 }
 
@@ -18,9 +19,9 @@ pub enum FieldType {
     Bool,
     /// Text.
     String,
-    /// An id that is a decimal number written as text: text that is no number is a bad value.
+    /// An id that is a decimal number written as text. Text that is not a number is a bad value.
     DecimalId,
-    /// Text that holds the id of another record: an integer beside it means its decimal text.
+    /// The id of another record as text. An integer compared with it stands for its decimal text.
     Reference,
     /// 64-bit integer.
     Int,
@@ -30,8 +31,8 @@ pub enum FieldType {
     Time,
     /// Reference time minus the time that the getter returns.
     Within,
-    /// One of these canonical texts; compared without letter case, `_`, `-` and spaces.
-    /// Each entry is the canonical text and the further spellings that stand for it.
+    /// One of these canonical texts, compared ignoring letter case, `_`, `-` and spaces. Each entry
+    /// is a canonical text and its alternative spellings.
     Enum(&'static [(&'static str, &'static [&'static str])]),
     /// List of strings.
     Strings,
@@ -39,8 +40,8 @@ pub enum FieldType {
     Map,
     /// List of records with these fields.
     Rows(&'static [FieldDecl]),
-    /// An object whose members are fields of their own: filters ask whether it is null. Its getter
-    /// returns any value that is not null for an object that is there.
+    /// An object whose members are declared as fields of their own; filters can only compare it
+    /// with null. For an object that is present, its getter returns any value other than null.
     Object,
 }
 
@@ -49,29 +50,29 @@ pub enum FieldType {
 pub struct FieldDecl {
     /// Wire name, dotted where nested: `timeline.dueDateTime`.
     pub path: &'static str,
-    /// Further names that filters accept.
+    /// Alternative names that filters accept.
     pub aliases: &'static [&'static str],
     /// Its type.
     pub ty: FieldType,
-    /// What may be asked of it.
+    /// The operators that filters may use on it.
     pub ops: Ops,
 }
 
 impl FieldDecl {
-    /// A field on which every operator of its type may be used.
+    /// A field on which filters may use every operator of its type.
     #[must_use]
     pub const fn new(path: &'static str, ty: FieldType) -> Self {
         Self { path, aliases: &[], ty, ops: Ops::All }
     }
 
-    /// Adds names that filters accept.
+    /// Adds alternative names that filters accept.
     #[must_use]
     pub const fn alias(mut self, aliases: &'static [&'static str]) -> Self {
         self.aliases = aliases;
         self
     }
 
-    /// Restricts what may be asked.
+    /// Restricts the operators.
     #[must_use]
     pub const fn ops(mut self, ops: Ops) -> Self {
         self.ops = ops;
@@ -79,10 +80,10 @@ impl FieldDecl {
     }
 }
 
-/// What fields that are computed at read time depend on.
+/// Inputs of fields that are computed when a record is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Env {
-    /// The store's clock, in milliseconds since 1970 UTC.
+    /// The current time of the store's clock, in milliseconds since 1970 UTC.
     pub now_ms: i64,
     /// How long before its due date a calibration counts as approaching, in days.
     pub calibration_warning_days: u32,

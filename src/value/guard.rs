@@ -1,13 +1,15 @@
 //! The one place where a panic of an engine becomes an error.
 //!
-//! redb, tantivy and Arrow panic on damaged bytes. What must hold: code of the host (the closure of a transaction, its
-//! readers, writers and iterators) is not run inside a guard where that can be helped, so that its panic stays its own.
+//! redb, tantivy and Arrow panic on damaged bytes. What must hold: where possible, code of the host
+//! (the closure of a transaction, its readers, writers and iterators) does not run inside a guard,
+//! so that a panic of the host is not reported as damage of the store.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::error::{Error, Result};
 
-/// Runs `f`; a panic inside becomes a `Corrupt` error. What `f` worked on must not be used afterwards, except to drop it.
+/// Runs `f`; a panic inside becomes a `Corrupt` error. After an error, the state that `f` changed
+/// must be dropped without further use.
 pub(crate) fn guarded<T>(attempt: &str, f: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| {
         let text = panic
@@ -15,13 +17,14 @@ pub(crate) fn guarded<T>(attempt: &str, f: impl FnOnce() -> Result<T>) -> Result
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied())
             .unwrap_or("no message");
-        Err(Error::corrupt(format!("{attempt}: an engine below met a state that it holds impossible: {text}")))
+        Err(Error::corrupt(format!("{attempt}: internal error in the storage engine: {text}")))
     })
 }
 
 /// Drops `value`; a panic of its `drop` becomes a `Corrupt` error.
 ///
-/// Called from a `drop`, it keeps a second panic from ending the process while a first one unwinds.
+/// When called from a `drop`, it prevents a second panic from aborting the process while a first
+/// one unwinds.
 pub(crate) fn drop_guarded<T>(attempt: &str, value: T) -> Result<()> {
     guarded(attempt, || {
         drop(value);

@@ -1,7 +1,8 @@
-//! Ids on the wire, their binary keys, and how they are made.
+//! Ids on the wire, their binary keys, and how they are generated.
 //!
-//! A generated id is a counter first and a hash of store and counter after it, so ids are never reused, differ
-//! between stores, and their order is the order of creation whatever the clock does.
+//! A generated id starts with a counter, so ids are never reused, and they sort in order of
+//! creation whatever the clock says. Except in decimal ids, a hash of store seed and counter
+//! follows, so ids of different stores differ.
 
 use std::fmt;
 
@@ -10,35 +11,36 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 use super::access::Service;
 use super::field::FieldType;
 
-/// What the ids of a kind of resource look like.
+/// The form of the ids of a kind of resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdForm {
     /// A decimal number written as text.
     Decimal,
     /// 24 lowercase hexadecimal digits.
     Hex24,
-    /// 24 hexadecimal digits that callers may choose: read in any letter case, written in lower case.
+    /// 24 hexadecimal digits, which callers may choose: read in any letter case, written in lower
+    /// case.
     Hex24AnyCase,
     /// A GUID in lowercase with hyphens.
     Guid,
 }
 
-/// A kind of resource: one constant beside each resource type.
+/// A kind of resource; each resource type declares one constant.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     /// Stable number of the kind in keys and in the change log.
     pub code: u8,
-    /// The wire's name of the kind in `resourceType` of errors: `work item`.
+    /// Name of the kind in `resourceType` of errors, for example `work item`.
     pub name: &'static str,
-    /// The service that it belongs to.
+    /// The service it belongs to.
     pub service: Service,
-    /// What its ids look like.
+    /// The form of its ids.
     pub id: IdForm,
 }
 
 impl Kind {
-    /// The name of the kind in events of the change feed and in search hits: lower case, words
-    /// apart. The services call some resources otherwise in `resourceType`.
+    /// Name of the kind in events of the change feed and in search hits: lower case, with spaces
+    /// between words. For some resources the services use another name in `resourceType`.
     #[must_use]
     pub fn event_name(self) -> &'static str {
         match self.name {
@@ -59,7 +61,7 @@ impl PartialEq for Kind {
 
 impl Eq for Kind {}
 
-/// The binary form of an id: fixed length for each form, in the order of the ids.
+/// The binary form of an id. Its length is fixed for each form; keys sort as the ids do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordKey {
     bytes: [u8; 16],
@@ -85,10 +87,10 @@ impl RecordKey {
         (bytes.len() == form.key_len()).then(|| Self::new(bytes))
     }
 
-    /// The key of an id as it came from a caller; `None` when no id of this form can look like it.
+    /// The key of an id from a caller; `None` when the text does not have this form.
     ///
-    /// Ids are compared exactly: one in another letter case than that in which it was given out is another id, unless the
-    /// form says otherwise.
+    /// Ids are compared exactly: the same digits in another letter case are another id, unless the
+    /// form ignores letter case.
     #[must_use]
     pub fn parse(form: IdForm, id: &str) -> Option<Self> {
         match form {
@@ -116,7 +118,7 @@ impl RecordKey {
         }
     }
 
-    /// The id that the `number`th resource of a kind gets in the store with this seed.
+    /// The id of the `number`th resource of a kind, in the store with this seed.
     #[must_use]
     pub fn generate(kind: Kind, number: u64, store_seed: u64) -> Self {
         let hash = || {
@@ -203,7 +205,7 @@ fn unhex(digits: &[u8], out: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-/// The type of a field of such ids in filters.
+/// The filter type of a field with ids of this form.
 pub(crate) const fn field_type(form: IdForm) -> FieldType {
     match form {
         IdForm::Decimal => FieldType::DecimalId,
@@ -211,8 +213,8 @@ pub(crate) const fn field_type(form: IdForm) -> FieldType {
     }
 }
 
-/// Declares the newtype of a kind's ids: a string on the wire, checked when parsed. `From` and serde take any text, and
-/// the call that gets the id judges it.
+/// Declares the newtype of a kind's ids: a string on the wire, checked by `parse`. `From` and serde
+/// accept any text; the call that takes the id checks it.
 macro_rules! id_type {
     ($(#[$meta:meta])* $name:ident, $form:expr) => {
         $(#[$meta])*
@@ -224,7 +226,7 @@ macro_rules! id_type {
             /// Checks the form of `text`.
             ///
             /// # Errors
-            /// `InvalidArgument` when no id of this kind can look like it.
+            /// `InvalidArgument` when the text does not have the form of these ids.
             pub fn parse(text: &str) -> $crate::error::Result<Self> {
                 match $crate::value::RecordKey::parse($form, text) {
                     Some(key) => Ok(Self(key.to_id($form))),
@@ -273,8 +275,8 @@ macro_rules! id_type {
         }
 
         impl From<String> for $name {
-            /// Takes the text as it is. A call with an id that cannot exist fails as it says of unknown ids;
-            /// [`Self::parse`] tells beforehand.
+            /// Takes the text unchecked. A call with an id that cannot exist fails in the same way
+            /// as with an unknown id. [`Self::parse`] checks the form beforehand.
             fn from(text: String) -> Self {
                 Self(text)
             }

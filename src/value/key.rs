@@ -1,14 +1,17 @@
-//! Order-preserving bytes: the byte order of two encodings is the order of their values.
+//! Order-preserving encoding: the byte order of two encodings is the order of their values.
 //!
 //! | value | bytes |
 //! |---|---|
 //! | null | `00` |
 //! | false, true | `01 00`, `01 01` |
 //! | integer, time, span | `02`, then the two's complement big-endian with the sign bit flipped |
-//! | double | `03`, then the IEEE bits big-endian: sign bit flipped if positive, all bits flipped if negative; NaN last, -0 as 0 |
+//! | double | `03`, then the adjusted IEEE bits, big-endian |
 //! | text | `04`, then UTF-8 with `00` written as `00 ff`, then `00 00` |
 //!
-//! Every encoding is self-delimiting, so encodings may follow one another in a composite key.
+//! The bits of a double are adjusted so that they sort as the values do: the sign bit of a positive
+//! double is flipped, all bits of a negative one. NaN sorts last; -0 is encoded as 0.
+//!
+//! Every encoding is self-delimiting, so encodings can be concatenated to a composite key.
 
 use super::val::Val;
 
@@ -45,7 +48,7 @@ pub fn push_str(out: &mut Vec<u8>, value: &str) {
     out.extend_from_slice(&[0, 0]);
 }
 
-/// Appends what every encoding of a text that starts with `prefix` starts with.
+/// Appends the bytes with which the encoding of every text that starts with `prefix` starts.
 pub fn push_str_prefix(out: &mut Vec<u8>, prefix: &str) {
     out.push(4);
     if memchr::memchr(0, prefix.as_bytes()).is_none() {
@@ -91,7 +94,7 @@ pub fn split_i64(bytes: &[u8]) -> Option<(i64, &[u8])> {
     Some(((u64::from_be_bytes(*head) ^ (1 << 63)).cast_signed(), tail))
 }
 
-/// The number of bytes of the scalar encoding that `bytes` starts with.
+/// The length in bytes of the scalar encoding at the start of `bytes`.
 #[must_use]
 pub fn encoded_len(bytes: &[u8]) -> Option<usize> {
     match bytes.first()? {

@@ -1,6 +1,6 @@
-//! Every bound of the crate, in one place; an error that refuses names the bound.
+//! Every bound of the crate, in one place. An error that refuses a request names the bound.
 
-// Rooms that a feature leaves out leave their bounds unused.
+// Modules that a disabled feature leaves out do not use their bounds.
 #![cfg_attr(not(all(feature = "search", feature = "packages")), allow(dead_code))]
 
 /// Bytes of one filter expression.
@@ -13,16 +13,18 @@ pub const FILTER_NODES: usize = 50_000;
 pub const FILTER_SUBSTITUTIONS: usize = 10_000;
 /// Elements of one array or in-list of a filter.
 pub const FILTER_LIST: usize = 10_000;
-/// Bytes of a text that a filter puts together from others; a longer one counts as null.
+/// Bytes of a text that a filter builds from others; a longer one counts as null.
 pub const FILTER_TEXT_BYTES: usize = RECORD_BYTES;
-/// Bytes of the texts that substitutions bring into one filter, each counted as often as it occurs.
+/// Total bytes of the texts that substitutions insert into one filter. Each occurrence counts.
 pub const FILTER_SUBSTITUTED_BYTES: usize = RECORD_BYTES;
-/// Steps of testing one record against one filter: a condition, an element of a list, 64 bytes of a text that
-/// is looked through, or 8 bytes of a text that is converted. About a second of optimised evaluation.
+/// Steps of testing one record against one filter. A step is a condition, an element of a list, 64
+/// bytes of a text that is searched, or 8 bytes of a text that is converted. The bound is about a
+/// second of optimised evaluation.
 pub const FILTER_WORK: u64 = 100_000_000;
 
-/// Entries of one list that steers a query: columns, filters, orders, projections, y columns, workspaces, kinds.
-/// Of the rows of a table whose columns are more than a quarter of this: four for each column.
+/// Entries of one list that controls a query: columns, filters, orders, projections, y columns,
+/// workspaces, kinds. For the rows of a table with more than a quarter of this many columns, the
+/// bound is four entries for each column.
 pub const QUERY_LIST: usize = 10_000;
 
 /// Bytes of a text query.
@@ -31,34 +33,37 @@ pub const TEXT_QUERY_BYTES: usize = 16 * 1024;
 pub const TEXT_QUERY_DEPTH: usize = 16;
 /// Terms of a text query.
 pub const TEXT_QUERY_TERMS: usize = 64;
-/// Words that a prefix at the end of a phrase of a text query may stand for. A prefix that stands alone has no such bound.
+/// Words that a prefix at the end of a phrase of a text query may expand to. A prefix outside of a
+/// phrase has no such bound.
 pub const TEXT_QUERY_EXPANSION: usize = 1024;
 
 /// Bytes of a continuation token.
 pub const TOKEN_BYTES: usize = 4096;
-/// Bytes of a sort key that a continuation token carries as they are; of a longer one it carries a mark.
+/// Bytes of a sort key that a continuation token contains as it is. For a longer key it contains a
+/// shorter separator before the next key, or the id of the record and a hash of the key.
 pub const TOKEN_POSITION_BYTES: usize = 2048;
 
-/// Nesting of one JSON value in a stored record: with what an answer has around it, as deep as JSON parsers commonly read.
+/// Nesting of one JSON value in a stored record. With the levels that an answer adds around it, it
+/// stays within the depth that JSON parsers commonly accept.
 pub const JSON_DEPTH: usize = 116;
 /// Bytes of one stored record.
 pub const RECORD_BYTES: usize = 4 * 1024 * 1024;
-/// Bytes of the record file from which on maintenance rewrites it when more than nine sixteenths of them are free.
-/// Less is used again soon enough.
+/// Bytes of the record file from which on maintenance rewrites it, if more than nine sixteenths of
+/// them are free. The free space of a smaller file is soon used again.
 pub const RECORD_REWRITE_BYTES_MIN: u64 = 4 * 1024 * 1024;
-/// Bytes in use up to which maintenance rewrites the record file, unless the options say otherwise: writers
-/// wait meanwhile, about a second for as much as this.
+/// Bytes in use up to which maintenance rewrites the record file, unless the options say otherwise.
+/// Writers wait during a rewrite: about a second for this many bytes.
 pub const RECORD_REWRITE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Bytes of one appended batch after encoding.
 pub const BATCH_BYTES: usize = 64 * 1024 * 1024;
 /// Memory of one query, unless the options say otherwise.
 pub const QUERY_MEMORY_BYTES: usize = 256 * 1024 * 1024;
-/// Memory for decoded dictionaries of open segments, all of them together.
+/// Memory for decoded dictionaries of all open segments together.
 pub const DICTIONARY_CACHE_BYTES: usize = 32 * 1024 * 1024;
-/// Threads that one query works on.
+/// Threads that work on one query.
 pub const QUERY_THREADS: usize = 2;
 
-/// Bytes that one sort may take in temporary files.
+/// Bytes of temporary files of one sort.
 pub const SPILL_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 /// Bytes of one Arrow IPC or Parquet message on import.
 pub const IMPORT_MESSAGE_BYTES: usize = 256 * 1024 * 1024;
@@ -70,14 +75,14 @@ pub const IMPORT_BATCH_ROWS: usize = 16 * 1024 * 1024;
 pub const IMPORT_RECORD_BYTES: usize = 16 * 1024 * 1024;
 /// Bytes of one uncompressed page of a Parquet file on import.
 pub const IMPORT_PAGE_BYTES: usize = 64 * 1024 * 1024;
-/// How many times as large as its compressed bytes a page of a Parquet file may be on import.
+/// Maximum ratio of uncompressed to compressed bytes of a page of a Parquet file on import.
 pub const IMPORT_PAGE_RATIO: usize = 1000;
 /// Pages of one column chunk of a Parquet file on import.
 pub const IMPORT_PAGES: usize = 1_000_000;
 /// Bytes of one page header of a Parquet file on import.
 pub const IMPORT_PAGE_HEADER_BYTES: usize = 1024 * 1024;
-/// Uncompressed bytes of the pages of a Parquet file that are open together on import: one of each column, and the
-/// dictionaries.
+/// Uncompressed bytes of the pages of a Parquet file that are open at the same time on import: one
+/// page of each column, and the dictionaries.
 pub const IMPORT_OPEN_BYTES: u64 = 1024 * 1024 * 1024;
 /// Columns on import.
 pub const IMPORT_COLUMNS: usize = 10_000;
@@ -103,31 +108,33 @@ pub const PACKAGE_RATIO: usize = 200;
 pub const PACKAGE_CONTROL_TEXT_BYTES: usize = 1024 * 1024;
 /// Bytes of a member name.
 pub const PACKAGE_NAME_BYTES: usize = 4 * 1024;
-/// Bytes of the file name of a package in its feed: what the usual file systems take.
+/// Bytes of the file name of a package in its feed: the maximum of common file systems.
 pub const PACKAGE_FILE_NAME_BYTES: usize = 255;
 /// Bytes of one field of a control file.
 pub const PACKAGE_FIELD_BYTES: usize = 64 * 1024;
-/// Decompressed bytes of a control archive that are allowed whatever the ratio: a tar of one small file is mostly zeros, and
-/// the longest field may be one line again and again.
+/// Decompressed bytes of a control archive that are allowed whatever the ratio. A tar of one small
+/// file is mostly zeros, and the longest field may repeat one line.
 pub const PACKAGE_RATIO_FREE_BYTES: usize = 256 * 1024;
-/// Memory of the decoder of a control archive, in KiB: the dictionary of `xz -9` and the decoder's own state.
+/// Memory of the decoder of a control archive, in KiB: the dictionary of `xz -9` and the decoder's
+/// own state.
 pub const PACKAGE_DECODER_KIB: u32 = 68 * 1024;
 /// Fields of a control file.
 pub const PACKAGE_FIELDS: usize = 1_000;
 
-/// Bytes up to which file content lives in the record file.
+/// File content of at most this many bytes is stored in the record file.
 pub const SMALL_BLOB_BYTES: usize = 16 * 1024;
-/// The most that the option for it may be set to.
+/// Maximum of the option that sets [`SMALL_BLOB_BYTES`].
 pub const SMALL_BLOB_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes of one chunk of an upload session.
 pub const UPLOAD_CHUNK_BYTES: u64 = 10 * 1024 * 1024;
 /// Chunks of one upload session.
 pub const UPLOAD_CHUNKS: u32 = 100_000;
-/// Bytes of one file or package that is uploaded inside a transaction, which holds the write turn meanwhile.
+/// Bytes of one file or package that is uploaded inside a transaction. The transaction has the
+/// write turn during the upload.
 pub const TRANSACTION_CONTENT_BYTES: u64 = 64 * 1024 * 1024;
 /// Files of one page.
 pub const FILES_TAKE: usize = 10_000;
-/// Files of one page when the caller does not say.
+/// Files of one page if the caller does not say.
 pub const FILES_TAKE_DEFAULT: usize = 1_000;
 /// Bytes of a file search expression.
 pub const FILE_SEARCH_BYTES: usize = 64 * 1024;
@@ -136,11 +143,11 @@ pub const FILE_SEARCH_DEPTH: usize = 32;
 
 /// Items of one batch call of the asset service, and files of one call that links them.
 pub const BATCH_ITEMS: usize = 1_000;
-/// Findings that the report of a verification lists; further ones are counted.
+/// Findings in the report of a verification; further ones are only counted.
 pub const FINDINGS: usize = 1_000;
-/// Bytes of what the change log holds of one call or one transaction: about 200,000 changes.
+/// Bytes of the change log entry of one call or one transaction: about 200,000 changes.
 pub const LOG_ENTRY_BYTES: usize = 16 * 1024 * 1024;
-/// Subscribers of the change feed: each is looked at whenever the log is trimmed.
+/// Subscribers of the change feed. Each trim of the log reads all of them.
 pub const SUBSCRIBERS: usize = 1_000;
 /// Subscribers of the change feed that one user owns.
 pub const SUBSCRIBERS_PER_OWNER: usize = 100;
@@ -154,17 +161,17 @@ pub const GROUP_OPERATIONS: usize = 1_024;
 pub const RECORD_CACHE_BYTES: usize = 64 * 1024 * 1024;
 /// Memory of the text index's writer.
 pub const SEARCH_WRITER_BYTES: usize = 32 * 1024 * 1024;
-/// Memory for files of the text index that are kept whole.
+/// Memory for files of the text index that are cached whole.
 pub const SEARCH_RESIDENT_BYTES: usize = 48 * 1024 * 1024;
-/// Memory for checked blocks of the other files of the text index.
+/// Memory for verified blocks of the other files of the text index.
 pub const SEARCH_BLOCKS_BYTES: usize = 16 * 1024 * 1024;
 /// Documents that searches evaluate in memory before they are committed to the text index.
 pub const SEARCH_OVERLAY_CHANGES: usize = 2_000;
 /// Hits of one page of a search.
 pub const SEARCH_TAKE: usize = 1_000;
-/// Hits of one page of a search that does not say how many it takes.
+/// Hits of one page of a search if the caller does not say.
 pub const SEARCH_TAKE_DEFAULT: usize = 25;
-/// Changes that are read from the change log at once to bring the text index up to date.
+/// Changes read from the change log at once to bring the text index up to date.
 pub const SEARCH_FEED_CHANGES: usize = 5_000;
 /// Changes after which the text index is made durable.
 pub const SEARCH_CHECKPOINT_CHANGES: u64 = 100_000;
@@ -175,7 +182,8 @@ pub const ASSET_COLLECTION: usize = 1_000;
 pub const ASSETS_TAKE: i64 = 1_000;
 /// Assets of one start of a utilization.
 pub const UTILIZATION_ASSETS: usize = 100;
-/// Assets of a utilization history query that are looked up one by one; more are filtered out of the whole history.
+/// Assets of a utilization history query that are looked up one by one. For more assets, the whole
+/// history is read and filtered.
 pub const UTILIZATION_LOOKUPS: usize = 16;
 /// Largest magnitude of limits and numeric conditions of a specification.
 pub const SPECIFICATION_MAGNITUDE: f64 = 7.9e28;

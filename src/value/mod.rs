@@ -1,7 +1,8 @@
-//! Scalar values and what they have in common: order, null and NaN rules, key bytes, ids, time, limits, spelling.
+//! Scalar values and their common rules: order, null and NaN, key bytes, ids, time, limits,
+//! spelling.
 //!
-//! Nothing here knows a resource, a file or an engine. What must hold: the byte order of [`key`] equals the order of
-//! [`Val`], and every bound of the crate stands in [`limits`].
+//! Nothing here knows a resource, a file or an engine. What must hold: the byte order of [`key`]
+//! equals the order of [`Val`], and every bound of the crate is a constant in [`limits`].
 
 pub mod access;
 pub(crate) mod cache;

@@ -1,4 +1,4 @@
-//! Numbers that are kept as they came: an integer stays an integer.
+//! Numbers that keep the form in which they were written: an integer stays an integer.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -6,7 +6,7 @@ use super::stored::{DecodeResult, Decoder, EncodeResult, Encoder, Format, Stored
 
 /// An integer or a float, as the caller wrote it.
 ///
-/// `1` and `1.0` compare equal, but each is written back as it came.
+/// `1` and `1.0` compare equal, but each is written back in its own form.
 #[derive(Clone, Copy, Debug)]
 pub enum Number {
     /// Written without fraction or exponent.
@@ -71,7 +71,7 @@ impl<'de> Deserialize<'de> for Number {
             None => number
                 .as_f64()
                 .map(Self::Float)
-                .ok_or_else(|| serde::de::Error::custom("the number does not fit a double")),
+                .ok_or_else(|| serde::de::Error::custom("the number does not fit in a double")),
         }
     }
 }

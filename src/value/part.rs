@@ -1,7 +1,8 @@
-//! What declarations of records ask of the types of their members.
+//! What record declarations require of the types of their members.
 //!
-//! The derives see the text of a type and not what it is, so the code that they write goes through
-//! these traits: the type decides which value a filter sees, and which words a search finds.
+//! The derives see the text of a member's type and cannot resolve it. The code that they generate
+//! calls these traits, so the type determines which value a filter sees and which words a search
+//! finds.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +10,12 @@ use chrono::{DateTime, Utc};
 
 use super::{Env, FieldDecl, FieldType, Row, Val};
 
-/// A member, which may be absent.
+/// A member that may be absent.
 pub trait Part {
-    /// Its type when it is there.
+    /// Its type when it is present.
     type Of;
 
-    /// The value, when it is there.
+    /// The value, if it is present.
     fn part(&self) -> Option<&Self::Of>;
 }
 
@@ -34,7 +35,7 @@ impl<T> Part for Vec<T> {
     }
 }
 
-/// A type that a field of filters can have.
+/// A type that a filter field can have.
 pub trait Typed {
     /// The type of the field.
     const TYPE: FieldType;
@@ -44,7 +45,7 @@ impl<T: Typed> Typed for Option<T> {
     const TYPE: FieldType = T::TYPE;
 }
 
-/// A member that is always there, of a type that filters know.
+/// Implements [`Part`] and [`Typed`] for types that are never absent.
 macro_rules! part {
     ($($ty:ty => $field:expr),* $(,)?) => { $(
         impl $crate::value::part::Part for $ty {
@@ -77,7 +78,7 @@ impl Typed for Vec<String> {
     const TYPE: FieldType = FieldType::Strings;
 }
 
-/// A record that stands in lists whose elements filters look at.
+/// A record type that is used in lists whose elements filters test.
 pub trait Rows: Row + Sized {
     /// Its fields.
     const FIELDS: &'static [FieldDecl];
@@ -111,7 +112,7 @@ impl From<&i32> for Val<'_> {
     }
 }
 
-/// What no 64-bit integer holds is null.
+/// A value above the range of a 64-bit signed integer is null.
 impl From<&u64> for Val<'_> {
     fn from(value: &u64) -> Self {
         i64::try_from(*value).ok().into()
@@ -128,12 +129,12 @@ pub const fn type_of_value<R, T: Typed>(_: fn(&R) -> T) -> FieldType {
     T::TYPE
 }
 
-/// The field type of a value that depends on the moment of reading.
+/// The field type of a value that depends on the time of reading.
 pub const fn type_of_value_at<R, T: Typed>(_: fn(&R, &Env) -> T) -> FieldType {
     T::TYPE
 }
 
-/// The elements of a list, which has none when it is absent.
+/// The elements of a list; an absent list has none.
 pub fn rows_or_none<T: Rows>(rows: Option<&Vec<T>>) -> Val<'_> {
     rows.map_or(Val::Rows(Vec::new()), Val::from)
 }
@@ -170,15 +171,15 @@ impl Words for BTreeMap<String, String> {
     }
 }
 
-/// A member whose own members a projection can list.
+/// A member whose own members a projection can select.
 pub trait Nest {
-    /// The record in it.
+    /// The record inside it.
     type Inner;
 
-    /// What it is with none of those members: a list has as many elements.
+    /// A copy of it with none of those members: a list keeps its number of elements.
     fn blank(&self) -> Self;
 
-    /// Copies members of the record; `into` has others of them.
+    /// Copies members of each inner record to `into`, which may have other members of them already.
     fn nest(&self, into: &mut Self, copy: fn(&Self::Inner, &mut Self::Inner));
 }
 

@@ -1,4 +1,4 @@
-//! Members that are absent, null or a value, where the three differ.
+//! Request members for which absent, null and a value mean different things.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -8,14 +8,15 @@ pub enum Patch<T> {
     /// Not in the request: keep what is stored.
     #[default]
     Absent,
-    /// Present and null: clear, or what the page of the service in `docs/reference` says.
+    /// Present and null: clears the stored value, or does what the page of the service in
+    /// `docs/reference` says.
     Null,
     /// Present with a value.
     Value(T),
 }
 
 impl<T> Patch<T> {
-    /// The value, or absent without one.
+    /// `Value` of the value, or `Absent` for `None`.
     pub(crate) fn given<V: Into<T>>(value: Option<V>) -> Self {
         value.map_or(Self::Absent, |value| Self::Value(value.into()))
     }
@@ -33,7 +34,7 @@ impl<T> Patch<T> {
         !matches!(self, Self::Absent)
     }
 
-    /// Sets `target` to the value, clears it on null, leaves it when absent.
+    /// Sets `target` to the value, clears it on null, and leaves it when absent.
     pub fn apply(self, target: &mut Option<T>) {
         match self {
             Self::Absent => {}
@@ -50,7 +51,7 @@ impl<T> From<T> for Patch<T> {
 }
 
 impl<T: Serialize> Serialize for Patch<T> {
-    /// Absent is written as the `none` that records leave out, null as the unit that they keep.
+    /// Writes `Absent` as `none`, which `SkipNulls` omits, and `Null` as a unit, which it keeps.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Absent => serializer.serialize_none(),

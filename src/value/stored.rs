@@ -1,9 +1,10 @@
 //! The stored form of plain data: the one module that knows the codec.
 //!
-//! The codec is bincode 2 in its standard configuration (little-endian, varints), driven through [`Stored`], because
-//! the serde form of the same types is the wire form, which bincode cannot read back. Every decode has a byte limit,
-//! cannot recurse (no stored type contains itself; JSON values are stored as text) and must use all its bytes.
-//! Keys are never written with it: see [`super::key`].
+//! The codec is bincode 2 in its standard configuration (little-endian, varints), driven through
+//! [`Stored`]. The serde form of the same types cannot be used: it is the wire form, which bincode
+//! cannot read back. Every decode has a byte limit, cannot recurse without bound (no stored type
+//! contains itself; JSON values are stored as text) and must use all its bytes. Keys have another
+//! encoding: see [`super::key`].
 
 use std::collections::BTreeMap;
 
@@ -21,9 +22,9 @@ use crate::error::{ApiError, Error, Result};
 
 /// The number of the format that stored bytes were written in.
 ///
-/// A build writes the newest one, and reads all: a member, a value of an enumeration and a variant
-/// of a union carry the number of the format that they came with (`since`), and are absent in
-/// bytes of an older one. See "How the format grows" in `docs/format.md`.
+/// A build writes the newest format and reads all. A member, a value of an enumeration and a
+/// variant of a union carry the number of the format that introduced them (`since`), and are absent
+/// in bytes of an older format. See "How the format grows" in `docs/format.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Format(u8);
 
@@ -45,7 +46,7 @@ impl Format {
         self.0
     }
 
-    /// Whether bytes of this format have what came with format `since`.
+    /// Whether bytes of this format contain what format `since` introduced.
     #[must_use]
     pub const fn has(self, since: u8) -> bool {
         since <= self.0
@@ -57,34 +58,37 @@ pub type EncodeResult = std::result::Result<(), bincode::error::EncodeError>;
 /// What [`Stored::take`] returns.
 pub type DecodeResult<T> = std::result::Result<T, bincode::error::DecodeError>;
 
-/// Plain data with a stored form; derived with `Record` and `Resource`, or implemented by `wire_enum!`.
+/// Plain data with a stored form; derived with `Record` and `Resource`, or implemented by
+/// `wire_enum!`.
 pub trait Stored: Sized {
     /// Writes the value.
     fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult;
     /// Reads a value that [`Stored::put`] wrote.
     fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self>;
 
-    /// Steps over a value that [`Stored::put`] wrote.
+    /// Skips a value that [`Stored::put`] wrote.
     fn skip<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<()> {
         Self::take(input).map(drop)
     }
 
-    /// Reads a value into this one where it lies, stepping over the members that are not wanted, which stay as they are.
+    /// Reads the wanted members into this value and skips the others, which stay as they are. The
+    /// default reads the whole value.
     fn fill<D: Decoder<Context = Format>>(&mut self, input: &mut D, _wanted: Members) -> DecodeResult<()> {
         *self = Self::take(input)?;
         Ok(())
     }
 
-    /// Makes the value what [`Stored::take`] would read back: times are cut to milliseconds and to the range of years.
+    /// Changes the value to what [`Stored::take`] would read back: times are truncated to
+    /// milliseconds and clamped to the supported years.
     fn settle(&mut self) {}
 
-    /// The names of the members in camel case; nothing for what is no struct.
+    /// The names of the members in camel case; empty for a type that is not a struct.
     fn member_names() -> &'static [&'static str] {
         &[]
     }
 }
 
-/// Which members of a struct are wanted, by their place in [`Stored::member_names`].
+/// A set of members of a struct, by their positions in [`Stored::member_names`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Members(u64);
 
@@ -94,7 +98,8 @@ impl Members {
     /// None of them.
     pub const NONE: Self = Self(0);
 
-    /// These and the one at `place`; all when there are more than can be told apart.
+    /// Adds the member at `place`; returns [`Members::ALL`] when `place` is above the 64 that the
+    /// set can tell apart.
     #[must_use]
     pub fn with(self, place: usize) -> Self {
         if place < u64::BITS as usize { Self(self.0 | 1 << place) } else { Self::ALL }
@@ -107,7 +112,7 @@ impl Members {
     }
 }
 
-/// The decode error of a value that no writer of this format can have written.
+/// The decode error of a value that no writer of this format writes.
 pub(crate) fn bad(what: &str) -> bincode::error::DecodeError {
     bincode::error::DecodeError::OtherString(format!("bad {what}"))
 }
@@ -123,10 +128,10 @@ impl<T: Stored> Encode for Wrap<&T> {
     }
 }
 
-/// Writes behind what is there.
-struct Behind<'b>(&'b mut Vec<u8>);
+/// Appends to the bytes that are there.
+struct Appender<'b>(&'b mut Vec<u8>);
 
-impl Writer for Behind<'_> {
+impl Writer for Appender<'_> {
     fn write(&mut self, bytes: &[u8]) -> EncodeResult {
         self.0.extend_from_slice(bytes);
         Ok(())
@@ -136,32 +141,32 @@ impl Writer for Behind<'_> {
 /// The stored bytes of `value`, without envelope.
 ///
 /// # Errors
-/// `LimitExceeded` when they are more than [`limits::RECORD_BYTES`], and when a JSON value in it nests deeper than
-/// [`limits::JSON_DEPTH`].
+/// `LimitExceeded` when there are more bytes than [`limits::RECORD_BYTES`], or when a JSON value
+/// nests deeper than [`limits::JSON_DEPTH`].
 pub fn to_bytes<T: Stored>(value: &T) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     append(value, &mut bytes)?;
     Ok(bytes)
 }
 
-/// Adds the stored bytes of `value` behind what `out` has.
+/// Appends the stored bytes of `value` to `out`.
 ///
 /// # Errors
-/// As [`to_bytes`]; what `out` then ends with is of no use.
+/// As [`to_bytes`]. After an error, `out` may end with a part of the value.
 pub fn append<T: Stored>(value: &T, out: &mut Vec<u8>) -> Result<()> {
     append_within(value, out, limits::RECORD_BYTES)
 }
 
-/// [`append`] of what may take `most` bytes, whatever a record may take.
+/// [`append`] with a bound of `most` bytes instead of [`limits::RECORD_BYTES`].
 ///
 /// # Errors
 /// As [`append`].
 pub fn append_within<T: Stored>(value: &T, out: &mut Vec<u8>, most: usize) -> Result<()> {
     let start = out.len();
-    bincode::encode_into_writer(Wrap(value), Behind(out), bincode::config::standard()).map_err(
+    bincode::encode_into_writer(Wrap(value), Appender(out), bincode::config::standard()).map_err(
         |error| match error {
             bincode::error::EncodeError::Other(TOO_DEEP) => Error::limit(format!(
-                "a JSON value in the record nests deeper than the {} levels that can be read again (JSON_DEPTH)",
+                "a JSON value in the record nests deeper than the {} levels that can be read back (JSON_DEPTH)",
                 limits::JSON_DEPTH
             )),
             error => Error::invalid("the record cannot be encoded").with_source(error),
@@ -194,8 +199,8 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// Reads what [`to_bytes`] of this build, or of an older one, wrote. Members that came with a later
-/// format than the payload's have their defaults.
+/// Reads what [`to_bytes`] of this build, or of an older one, wrote. Members that a format later
+/// than the payload's introduced have their defaults.
 ///
 /// # Errors
 /// `Corrupt` when the bytes are not the stored form of a `T` in the payload's format, or when some
@@ -204,7 +209,7 @@ pub fn read<T: Stored>(payload: Payload<'_>) -> Result<T> {
     decode(payload, |input| T::take(input))
 }
 
-/// [`read`] of what this build wrote.
+/// [`read`] for bytes that this build wrote.
 ///
 /// # Errors
 /// As [`read`].
@@ -213,11 +218,11 @@ pub fn from_bytes<T: Stored>(bytes: &[u8]) -> Result<T> {
     read(Payload::current(bytes))
 }
 
-/// Reads a payload into `value`, but only the members that are wanted; the others stay as they are. A large
-/// record is made where it shall lie.
+/// Reads only the wanted members of a payload into `value`; the others stay as they are. A large
+/// record is decoded in place and not copied.
 ///
 /// # Errors
-/// As [`read`]; what is stepped over is not looked at closely. The value is then of no use.
+/// As [`read`], but skipped members are not validated. After an error the value must not be used.
 pub fn fill<T: Stored>(value: &mut T, payload: Payload<'_>, wanted: Members) -> Result<()> {
     decode(payload, |input| value.fill(input, wanted))
 }
@@ -233,7 +238,7 @@ fn decode<'b, T>(
     let mut input = DecoderImpl::new(SliceReader::new(payload.bytes), config, payload.format);
     let value =
         take(&mut input).map_err(|error| Error::corrupt("a stored record cannot be decoded").with_source(error))?;
-    // One byte more than the rest is not there, however long it is.
+    // One byte is enough to see that bytes are left over, however many there are.
     if input.reader().peek_read(1).is_some() {
         return Err(Error::corrupt("a stored record has bytes after its end"));
     }
@@ -262,7 +267,8 @@ impl Stored for String {
     fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
         let len = take_len(input)?;
         input.claim_bytes_read(len)?;
-        // Copied from where it lies: a text that is longer than what is there allocates nothing.
+        // The bytes are borrowed from the input before they are copied, so a forged length that is
+        // longer than the input allocates nothing.
         let bytes = input.reader().peek_read(len).ok_or_else(|| bad("text"))?;
         let text = std::str::from_utf8(bytes).map_err(|_| bad("text"))?.to_owned();
         input.reader().consume(len);
@@ -307,7 +313,8 @@ impl<T: Stored> Stored for Option<T> {
 }
 
 fn take_len<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<usize> {
-    // Each element takes at least one byte, so a forged length runs into the limit and never into an allocation.
+    // Each element takes at least one byte, so with a forged length the decoding reaches the end of
+    // the input or the byte limit before it allocates much.
     usize::try_from(u64::take(input)?).map_err(|_| bad("length"))
 }
 
@@ -408,7 +415,7 @@ impl Stored for DateTime<Utc> {
     }
 }
 
-/// Whether a JSON value nests deeper than `levels`; goes no deeper than that itself.
+/// Whether a JSON value nests deeper than `levels`; recurses at most that deep.
 fn is_deeper(json: &serde_json::Value, levels: usize) -> bool {
     match (json, levels.checked_sub(1)) {
         (serde_json::Value::Array(_) | serde_json::Value::Object(_), None) => true,
@@ -420,7 +427,8 @@ fn is_deeper(json: &serde_json::Value, levels: usize) -> bool {
 
 impl Stored for serde_json::Value {
     fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
-        // The parser that reads the text back bounds the depth of what it reads.
+        // The parser that reads the text back has a depth limit, so a deeper value could not be
+        // read.
         if is_deeper(self, limits::JSON_DEPTH) {
             return Err(bincode::error::EncodeError::Other(TOO_DEEP));
         }
@@ -436,7 +444,8 @@ impl Stored for serde_json::Value {
 
 impl Stored for ApiError {
     fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
-        // Inner errors may nest, so the stored form is text, whose parser bounds its own depth.
+        // Inner errors may nest. The stored form is therefore JSON text, whose parser limits the
+        // depth.
         serde_json::to_string(self).unwrap_or_default().put(out)
     }
     fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {

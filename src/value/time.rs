@@ -7,13 +7,13 @@ pub const MIN_MS: i64 = -62_135_596_800_000;
 /// The largest time: 9999-12-31T23:59:59.999Z, in milliseconds.
 pub const MAX_MS: i64 = 253_402_300_799_999;
 
-/// The time of this many milliseconds since 1970, clamped to the years 0001 to 9999.
+/// The time `ms` milliseconds after 1970 UTC, clamped to the years 0001 to 9999.
 #[must_use]
 pub fn from_millis(ms: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(ms.clamp(MIN_MS, MAX_MS)).unwrap_or_default()
 }
 
-/// The time with everything below a millisecond cut off.
+/// The time truncated to milliseconds, and clamped to the years 0001 to 9999.
 #[must_use]
 pub fn truncate(time: DateTime<Utc>) -> DateTime<Utc> {
     from_millis(time.timestamp_millis())
@@ -25,8 +25,9 @@ pub fn format(time: DateTime<Utc>) -> String {
     time.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
-/// Reads an ISO-8601 date-time: `Z`, an offset or nothing (which means UTC), 0 to 9 fractional digits, cut to
-/// milliseconds. Returns the time and its offset, or `None` when the text is no such time.
+/// Reads an ISO-8601 date-time with `Z`, an offset or neither (which means UTC). 0 to 9 fractional
+/// digits are truncated to milliseconds. Returns the time and its offset, or `None` when the text
+/// is not such a time.
 #[must_use]
 pub fn parse_with_offset(text: &str) -> Option<(DateTime<Utc>, FixedOffset)> {
     let bytes = text.as_bytes();
@@ -83,7 +84,8 @@ pub fn parse(text: &str) -> Option<DateTime<Utc>> {
     parse_with_offset(text).map(|(time, _)| time)
 }
 
-/// Calendar months after `time`, in UTC; the day is clamped to the month's last.
+/// Adds calendar months in UTC. The day is clamped to the last of the month, the result to the
+/// years 0001 to 9999.
 #[must_use]
 pub fn add_months(time: DateTime<Utc>, months: i64) -> DateTime<Utc> {
     let moved = match u32::try_from(months.unsigned_abs()) {

@@ -1,11 +1,11 @@
-//! The scalar that filters, indexes and orders see, borrowed from a record.
+//! The scalar that filters, indexes and orders use, borrowed from a record.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// One value of one field of one record.
 ///
-/// The null rules of filters live in `filter`; the total order of keys lives in [`super::key`].
+/// The null rules of filters are in `filter`; the total order of keys is in [`super::key`].
 #[derive(Clone, Debug)]
 pub enum Val<'a> {
     /// Absent or null.
@@ -16,7 +16,7 @@ pub enum Val<'a> {
     Int(i64),
     /// A double; NaN matches nothing.
     Double(f64),
-    /// Text, also of ids and (in canonical spelling) of enumerations.
+    /// Text; also ids, and enumerations in canonical spelling.
     Str(Cow<'a, str>),
     /// Milliseconds since 1970-01-01 UTC.
     Time(i64),
@@ -30,9 +30,10 @@ pub enum Val<'a> {
     Rows(Vec<&'a dyn Row>),
 }
 
-/// A record, or an element of a list of records, as filters see it: fields by position in their declaration.
+/// A record, or an element of a list of records, as filters see it: fields by position in their
+/// declaration.
 pub trait Row: std::fmt::Debug {
-    /// The value of the field at `index` of the declaration that belongs to this row.
+    /// The value of the field at `index` of this row's declaration.
     fn val(&self, index: usize) -> Val<'_>;
 }
 

@@ -1,9 +1,10 @@
-//! The wire form of plain data: camelCase out, camelCase or snake_case in, nulls left out.
+//! The wire form of plain data: camelCase on output, camelCase or snake_case on input, nulls
+//! omitted.
 //!
-//! [`record!`](crate::value::wire::record) declares a struct once and gives it its wire form and its stored form. Its
-//! serde code is the derived one, run through two adapters: [`Respell`], which renames members on the way in, lets the
-//! camelCase spelling win, lets the last of equal keys win and names the path of a faulty member; and [`SkipNulls`],
-//! which leaves out members that are `None` on the way out.
+//! [`record!`](crate::value::wire::record) declares a struct once, with its wire form and its
+//! stored form. Its serde code is the derived one, run through two adapters. [`Respell`] renames
+//! members on input, prefers the camelCase spelling, lets the last of equal keys win, and names the
+//! path of a faulty member. [`SkipNulls`] omits members that are `None` on output.
 
 use std::fmt;
 
@@ -16,7 +17,7 @@ use serde::ser::{Impossible, Serialize, SerializeStruct, Serializer};
 use serde_json::Value;
 pub(crate) use stationdb_derive::Record;
 
-/// `order_by_descending` as `orderByDescending`.
+/// Converts `order_by_descending` to `orderByDescending`.
 #[must_use]
 pub fn camel_case(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
@@ -37,21 +38,23 @@ pub fn camel_case(name: &str) -> String {
     out
 }
 
-/// Enumeration text with letter case, `_`, `-` and spaces folded away.
+/// Enumeration text in lower case, without `_`, `-` and spaces.
 #[must_use]
 pub fn fold(text: &str) -> String {
     text.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
 }
 
-/// Runs derived struct code over a map whose members may be spelled either way.
+/// Runs derived struct code over a map whose members may have either spelling.
 pub struct Respell<D> {
-    /// The deserializer that has the map.
+    /// The deserializer of the map.
     pub inner: D,
-    /// Whether null members are dropped (absent and null mean the same), or handed on (three-state requests).
+    /// Whether null members are dropped (absent and null mean the same), or passed on (three-state
+    /// requests).
     pub drop_nulls: bool,
-    /// Members that must be there, as the struct has them.
+    /// Members that must be present, by the names in the struct.
     pub required: &'static [&'static str],
-    /// Further names of members, in camelCase, each with the name that the struct has.
+    /// Alternative names of members in camelCase, each with the name that serde knows the member
+    /// by.
     pub also: &'static [(&'static str, &'static str)],
 }
 
@@ -88,7 +91,7 @@ struct RespellVisitor<V> {
 }
 
 impl<V> RespellVisitor<V> {
-    /// The member that has this name, or has it as a further one.
+    /// The member with this name or alternative name.
     fn member(&self, name: &str) -> Option<&'static str> {
         let further = || self.also.iter().find(|(also, _)| *also == name).map(|(_, member)| *member);
         self.fields.iter().copied().find(|field| *field == name).or_else(further)
@@ -130,13 +133,13 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for RespellVisitor<V> {
     }
 }
 
-/// An error text that grows its member path while it unwinds.
+/// An error text. Each enclosing level prepends its part of the member path.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct PathError(String);
 
 impl PathError {
-    /// The error as it is seen from what holds the member, key or `[index]`.
+    /// The same error with `name` (a member, key or `[index]`) prepended to the path.
     fn within(self, name: &str) -> Self {
         Self(match self.0.strip_prefix("member `") {
             Some(inner) if inner.starts_with('[') => format!("member `{name}{inner}"),
@@ -164,7 +167,7 @@ impl serde::de::Error for PathError {
     }
 }
 
-/// What a member expects, in the words of JSON: the readers call their types by the names that Rust has for them.
+/// Names an expected type in terms of JSON; the deserializers name it in terms of Rust.
 fn expected_words(expected: &dyn Expected) -> String {
     let name = expected.to_string();
     let range = |least: i128, most: i128| format!("an integer from {least} to {most}");
@@ -188,7 +191,7 @@ fn expected_words(expected: &dyn Expected) -> String {
     }
 }
 
-/// A value that was found, in the words of JSON.
+/// Names a found value in terms of JSON.
 fn found_words(found: Unexpected<'_>) -> String {
     const LONGEST: usize = 40;
     match found {
@@ -231,7 +234,7 @@ impl<'de> MapAccess<'de> for &mut Members {
     }
 }
 
-/// A JSON value whose faults are told with the index or key that leads to them.
+/// A JSON value whose errors contain the indexes and keys that lead to the fault.
 struct Located(Value);
 
 impl<'de> Deserializer<'de> for Located {
@@ -244,12 +247,13 @@ impl<'de> Deserializer<'de> for Located {
             Value::Null => visitor.visit_unit(),
             Value::Bool(value) => visitor.visit_bool(value),
             Value::String(text) => visitor.visit_string(text),
-            // By their values, so that they are numbers whatever features serde_json is built with.
+            // Visits the plain integer or double, so that numbers stay numbers whatever features
+            // serde_json is built with.
             Value::Number(number) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
                 (Some(value), ..) => visitor.visit_u64(value),
                 (_, Some(value), _) => visitor.visit_i64(value),
                 (_, _, Some(value)) => visitor.visit_f64(value),
-                _ => Err(PathError(format!("{number} is no number that 64 bits hold"))),
+                _ => Err(PathError(format!("{number} does not fit in 64 bits"))),
             },
         }
     }
@@ -310,7 +314,7 @@ impl<'de> MapAccess<'de> for Entries {
     }
 }
 
-/// Runs derived struct code, leaving out members that serialize as none.
+/// Runs derived struct code, omitting members that serialize as none.
 pub struct SkipNulls<S>(pub S);
 
 macro_rules! forward {
@@ -382,7 +386,7 @@ impl<S: Serializer> Serializer for SkipNulls<S> {
     }
 
     fn serialize_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeStruct, S::Error> {
-        // The length is an upper bound here; the text form that this adapter serves does not write it.
+        // The length is an upper bound, because members may be omitted; JSON does not write it.
         self.0.serialize_struct(name, len.max(1)).map(SkipNulls)
     }
 }
@@ -403,7 +407,7 @@ impl<S: SerializeStruct> SerializeStruct for SkipNulls<S> {
     }
 }
 
-/// Succeeds on `serialize_none` alone, and fails on everything else before looking inside.
+/// Succeeds on `serialize_none` only. Everything else fails before its content is visited.
 struct IsNone;
 
 #[derive(Debug, thiserror::Error)]
@@ -487,15 +491,20 @@ impl Serializer for IsNone {
     }
 }
 
-/// Declares plain structs with their wire form and their stored form: `#[derive(Record)]` for several at once.
+/// Declares plain structs with their wire form and their stored form: `#[derive(Record)]` for
+/// several at once.
 ///
 /// `record! { pub struct … }`: absent and null mean the same; every member has a default.
-/// `record! { patch pub struct … }`: null members are handed on, for requests with [`crate::Patch`] members; not stored.
+/// `record! { patch pub struct … }`: null members are passed on, for requests with [`crate::Patch`]
+/// members; not stored.
 /// `record! { wire pub struct … }`: as the first, without a stored form (requests and answers).
-/// `since(2) pub member: …`: the member came with format 2, and is the default in what older builds stored.
+/// `since(2) pub member: …`: format 2 introduced the member; it has its default when older bytes
+/// are read.
 /// `record! { pub struct Name requires(member, …) … }`: JSON without these members is refused.
-/// `record! { pub struct Name also("otherName" = "member", …) … }`: JSON may call a member by a further name.
-/// `record! { pub struct Name new(member: Type, …) … }`: callers build it, by `Name::new(…)` and a method for each member.
+/// `record! { pub struct Name also("otherName" = "member", …) … }`: JSON may use an alternative
+/// name for a member.
+/// `record! { pub struct Name new(member: Type, …) … }`: generates `Name::new(…)` and a setter
+/// method for each member.
 macro_rules! record {
     ($(#[$meta:meta])* wire pub struct $($rest:tt)*) => {
         $crate::value::wire::record!($(#[$meta])* #[wire] pub struct $($rest)*);
@@ -521,9 +530,10 @@ macro_rules! record {
 }
 pub(crate) use record;
 
-/// Declares an enumeration with its wire texts: written canonically, read in any letter case and without `_`, `-` and
-/// spaces. Its stored form is its position, so values are only ever added at the end, with the format that they came
-/// with: `Name = "NAME" since 2`. The default is the first.
+/// Declares an enumeration with its wire texts. They are written in canonical spelling, and read
+/// ignoring letter case, `_`, `-` and spaces. The stored form is the position of the value, so
+/// values are only ever added at the end, with the format that introduces them:
+/// `Name = "NAME" since 2`. The default is the first value.
 macro_rules! wire_enum {
     ($(#[$meta:meta])* pub enum $name:ident {
         $($(#[$vmeta:meta])* $variant:ident = $text:literal $(since $since:literal)?),* $(,)?
@@ -596,7 +606,8 @@ macro_rules! wire_enum {
             fn take<D: $crate::value::stored::Decoder<Context = $crate::value::stored::Format>>(
                 input: &mut D,
             ) -> $crate::value::stored::DecodeResult<Self> {
-                // The format that each value came with; no value of a later one stands in older bytes.
+                // The format that introduced each value. Bytes of an older format cannot contain
+                // it.
                 const SINCE: &[u8] = &[$(1 $(- 1 + $since)?),*];
                 let position = usize::from(u8::take(input)?);
                 let format = *$crate::value::stored::Decoder::context(input);
@@ -619,7 +630,7 @@ macro_rules! wire_enum {
         }
 
         $crate::value::part::part!($name => {
-            // The canonical texts, without further spellings.
+            // The canonical texts, without alternative spellings.
             const TEXTS: &[(&str, &[&str])] = &[$(($text, &[])),*];
             $crate::value::FieldType::Enum(TEXTS)
         });
@@ -627,7 +638,8 @@ macro_rules! wire_enum {
 }
 pub(crate) use wire_enum;
 
-/// Gives an enum of newtype variants a stored form: `stored_union!(Event { 0 => Job, 1 => Manual })`.
+/// Gives an enum of newtype variants a stored form:
+/// `stored_union!(Event { 0 => Job, 1 => Manual })`.
 macro_rules! stored_union {
     ($name:ident { $($code:literal => $variant:ident $(since $since:literal)?),* $(,)? }) => {
         impl $crate::value::Stored for $name {
@@ -656,10 +668,10 @@ macro_rules! stored_union {
 }
 pub(crate) use stored_union;
 
-/// Reads a part of a request, for readers of members that come in several forms.
+/// Reads a part of a request, for members that are accepted in several forms.
 ///
 /// # Errors
-/// The text of the fault, with the path of the member below `value`.
+/// The error text, with the path of the member relative to `value`.
 pub(crate) fn from_value<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, String> {
     T::deserialize(Located(value)).map_err(|error| error.0)
 }
@@ -667,10 +679,11 @@ pub(crate) fn from_value<T: serde::de::DeserializeOwned>(value: Value) -> Result
 /// Reads a request from JSON text, as a server that wraps the store does.
 ///
 /// # Errors
-/// `InvalidArgument` naming the member that has the wrong type, or the position of the syntax error.
+/// `InvalidArgument`, with the member that has the wrong type, or the position of the syntax error.
 pub fn from_json<T: serde::de::DeserializeOwned>(json: &[u8]) -> crate::error::Result<T> {
     serde_json::from_slice(json).map_err(|error| {
-        // Read once more, by a reader that knows indexes and the words of JSON; what is no JSON has no such reading.
+        // Reads again with `Located`, whose errors contain indexes and terms of JSON. Text that is
+        // not JSON keeps the first error.
         let located = serde_json::from_slice::<Value>(json).ok().and_then(|value| T::deserialize(Located(value)).err());
         let text = located.map_or_else(|| error.to_string(), |located| located.0);
         let member = text.strip_prefix("member `").and_then(|rest| rest.split('`').next()).map(str::to_owned);

@@ -1,22 +1,23 @@
-//! The work that testing one record may take: counted in steps, with a look at the deadline every so many of them.
+//! Limits the work of testing one record: counts steps, and checks deadline and cancellation every
+//! so many steps.
 
 use std::cell::{Cell, RefCell};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::limits;
 
-/// Steps between two looks at the deadline: a fraction of a millisecond of optimised evaluation.
+/// Steps between two checks of the deadline: a fraction of a millisecond of optimised evaluation.
 const STEPS_BETWEEN_LOOKS: u64 = 16 * 1024;
 
 /// Counts the steps of testing one record against one filter.
 ///
-/// Evaluation answers true or false and cannot fail, so a meter that stops keeps the reason: from then on
-/// [`Work::spend`] answers false, every loop ends at its next step, and what was computed means nothing.
-/// Whoever made the meter must ask [`Work::finish`] before the answer is used.
+/// Evaluation returns true or false and cannot fail, so a meter that stops keeps the error. From
+/// then on [`Work::spend`] returns false, every loop ends at its next step, and the computed result
+/// is meaningless. The creator of the meter must call [`Work::finish`] before it uses the result.
 pub struct Work<'c> {
-    /// Steps that may be taken before the next look.
+    /// Steps left until the next check.
     until_look: Cell<u64>,
-    /// Steps that will have been taken at the next look.
+    /// Total steps at the next check.
     at_look: Cell<u64>,
     limit: u64,
     check: &'c dyn Fn() -> Result<()>,
@@ -24,20 +25,21 @@ pub struct Work<'c> {
 }
 
 impl<'c> Work<'c> {
-    /// A meter for one record, which stops beyond [`limits::FILTER_WORK`] steps and when `check` fails.
+    /// A meter for one record. It stops beyond [`limits::FILTER_WORK`] steps, or when `check`
+    /// fails.
     #[must_use]
     pub fn new(check: &'c dyn Fn() -> Result<()>) -> Self {
         Self::with_limit(limits::FILTER_WORK, check)
     }
 
-    /// A meter with another bound.
+    /// A meter with another bound of steps.
     #[must_use]
     pub fn with_limit(limit: u64, check: &'c dyn Fn() -> Result<()>) -> Self {
         let first = limit.min(STEPS_BETWEEN_LOOKS);
         Self { until_look: Cell::new(first), at_look: Cell::new(first), limit, check, stopped: RefCell::new(None) }
     }
 
-    /// Counts `steps`; false when the evaluation has to end.
+    /// Counts `steps`; returns false when the evaluation must end.
     #[inline]
     pub fn spend(&self, steps: u64) -> bool {
         match self.until_look.get().checked_sub(steps) {
@@ -49,21 +51,22 @@ impl<'c> Work<'c> {
         }
     }
 
-    /// Counts a look through a text of `len` bytes: for a part, for its end, or for how it compares. One that is short
-    /// costs no more than the condition that asks for it.
+    /// Counts one pass over a text of `len` bytes: a search, or a comparison. A short text costs
+    /// nothing beyond the step of its condition.
     #[inline]
     pub fn scan(&self, len: usize) -> bool {
         const BYTES: usize = 64;
         self.spend((len / BYTES) as u64)
     }
 
-    /// Counts making another text of `len` bytes out of one, or reading it as something else.
+    /// Counts the conversion of a text of `len` bytes to another text or to another type.
     #[inline]
     pub fn convert(&self, len: usize) -> bool {
         const BYTES: usize = 8;
         self.spend((len / BYTES) as u64)
     }
 
+    /// Checks limit, deadline and cancellation; `steps` are those that exceed the steps left.
     #[cold]
     fn look(&self, steps: u64) -> bool {
         let mut stopped = self.stopped.borrow_mut();
@@ -91,23 +94,23 @@ impl<'c> Work<'c> {
         Error::new(
             ErrorKind::LimitExceeded,
             format!(
-                "testing one record took more than the {} steps that FILTER_WORK allows; ask for less of each record, \
-                 or for shorter texts and lists",
+                "testing one record took more than the {} steps that FILTER_WORK allows; use fewer conditions, \
+                 or shorter texts and lists",
                 self.limit
             ),
         )
     }
 
-    /// The steps that were counted.
+    /// The steps counted so far.
     #[cfg(test)]
     pub fn spent(&self) -> u64 {
         self.at_look.get() - self.until_look.get()
     }
 
-    /// Ends the count.
+    /// Ends the count and returns the error that stopped it.
     ///
     /// # Errors
-    /// `LimitExceeded` beyond the bound; what the check failed with.
+    /// `LimitExceeded` beyond the bound; otherwise the error that `check` returned.
     pub fn finish(self) -> Result<()> {
         self.stopped.into_inner().map_or(Ok(()), Err)
     }

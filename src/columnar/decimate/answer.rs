@@ -1,5 +1,6 @@
-//! The rows of an answer, cell by cell from where it costs least: those of the extremes of blocks from where they are kept
-//! whole, values that were seen on the way from there, all others from the pages.
+//! Collects the rows of a decimated answer, each cell from the cheapest source: rows of block
+//! extremes from their copies in the segment, values that decimation has already read from memory,
+//! and all other cells from the pages.
 
 use std::sync::Arc;
 
@@ -19,48 +20,48 @@ use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
 use crate::value::Control;
 
-/// Rows of extremes that one thread reads at a time.
+/// Extreme rows that one thread reads at a time.
 const EXTREMES_PIECE: usize = 1024;
-/// What reading one of them costs, in rows of a scan.
+/// The cost of reading one extreme row, in rows of a scan.
 const EXTREME_WORK: usize = 256;
-/// Cells that one thread looks up at a time, and what one costs: a part of decoding its page.
+/// Cells that one thread looks up at a time, and the cost of one: a fraction of decoding its page.
 const CELLS_PIECE: usize = 256;
 const CELL_WORK: usize = PAGE_ROWS / 16;
 
-/// The extreme of its block that a row holds.
+/// Which extreme of its block a row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Extreme {
     /// Position of the column.
     pub column: usize,
-    /// The largest value, not the smallest.
+    /// The maximum, not the minimum.
     pub is_max: bool,
 }
 
-/// A row to answer with.
+/// A row of the answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kept {
     pub locator: Locator,
-    /// The extreme of the row's block, where a summary named the row.
+    /// The extreme of its block that the row is, if a summary named the row.
     pub extreme: Option<Extreme>,
-    /// The value of a column that was seen on the way, and that column.
+    /// A column whose value in this row is already known, and the value.
     pub known: Option<(usize, Level)>,
 }
 
 impl Kept {
-    /// A row of which nothing more is known.
+    /// A row without known values.
     pub(super) fn row(locator: Locator) -> Self {
         Self { locator, extreme: None, known: None }
     }
 }
 
-/// A row of an extreme: run, column, block, extreme, so that sorted ones are read front to back; and its position in the
-/// answer.
+/// Where the copy of an extreme row is: run, column, block, minimum or maximum; sorted places are
+/// read front to back. Then the position of the row in the answer.
 type Place = ((u32, usize, usize, bool), usize);
 
 /// What one thread reads at a time.
 enum Task<'a> {
     Extremes(&'a [Place]),
-    /// A column of rows of one run, by their positions in the answer.
+    /// One column of rows of one run, given by their positions in the answer.
     Cells(usize, &'a [usize]),
 }
 
@@ -74,10 +75,16 @@ fn misfit(error: arrow::error::ArrowError) -> Error {
 }
 
 fn defect() -> Error {
-    Error::corrupt("a row of an answer was not found; this is a defect")
+    Error::corrupt("internal error: a row of a decimated answer was not found; report it")
 }
 
-/// These rows, which are in order of the index and each there once, with these columns.
+/// Returns these rows, which are distinct and in order of the index, with these columns.
+///
+/// Each column is the concatenation of three parts (extreme rows, known values, looked-up cells),
+/// which `take` then puts into the order of the answer. What must hold: `order` lists the positions
+/// in the answer in the sequence in which the parts are appended. The tasks are in the order of
+/// `columns`, and `in_parallel` keeps that order, so `cells` yields the arrays of one column after
+/// the other.
 pub(super) fn rows(view: &TableView, kept: &[Kept], columns: &[usize], control: &Control) -> Result<RecordBatch> {
     let layout = ExtremeRows::of(&view.schema);
     let mut places: Vec<Place> = Vec::new();
@@ -96,7 +103,7 @@ pub(super) fn rows(view: &TableView, kept: &[Kept], columns: &[usize], control: 
         return fetch_rows(view, &locators, columns, control);
     }
     places.sort_unstable();
-    // Of each column the rows whose value has to be looked up.
+    // For each column, the rows whose value must be looked up in the pages.
     let has_beside = |column: usize| layout.as_ref().is_some_and(|layout| layout.has(column));
     let open: Vec<Vec<usize>> = columns
         .iter()
@@ -133,7 +140,7 @@ pub(super) fn rows(view: &TableView, kept: &[Kept], columns: &[usize], control: 
     for (&column, open) in columns.iter().zip(&open) {
         let data_type = view.schema.column(column)?.data_type;
         let mut parts: Vec<ArrayRef> = Vec::new();
-        // Positions in the answer, in order of the parts.
+        // Positions in the answer, in the order of the parts.
         let mut order: Vec<usize> = Vec::with_capacity(kept.len());
         if let Some(layout) = layout.as_ref().filter(|layout| layout.has(column)) {
             parts.extend(layout.array(&extremes, column, data_type));
@@ -188,7 +195,7 @@ fn look_up(view: &TableView, kept: &[Kept], task: &Task<'_>) -> Result<Found> {
     }
 }
 
-/// Values that were seen, as their column has them; nothing for none.
+/// Known values as an array of the column's type; `None` if there are none.
 fn of_levels(levels: &[Level], data_type: DataType) -> Option<ArrayRef> {
     if levels.is_empty() {
         return None;

@@ -1,8 +1,8 @@
-//! What is asked of a decimated read.
+//! The parameters of a decimated read.
 
 use crate::model::tables::data::{DecimationDistribution, DecimationMethod};
 
-/// A checked decimation.
+/// A validated decimation.
 #[derive(Clone, Debug)]
 pub struct Decimation {
     /// Position of the axis column.
@@ -13,7 +13,7 @@ pub struct Decimation {
     pub intervals: u64,
     /// The method.
     pub method: DecimationMethod,
-    /// How intervals are cut.
+    /// How the axis is divided into intervals.
     pub distribution: DecimationDistribution,
     /// Memory that a sort by x may use.
     pub memory_bytes: usize,

@@ -1,4 +1,4 @@
-//! Values of numeric columns as levels, and the least and greatest of some rows.
+//! Values of numeric columns as levels, and the minimum and maximum of a set of rows.
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType as Arrow, Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
@@ -6,14 +6,15 @@ use arrow::datatypes::{DataType as Arrow, Float32Type, Float64Type, Int32Type, I
 use crate::columnar::kernels::{Extremes, Sample, extremes, extremes_where};
 use crate::error::{Error, Result};
 
-/// A number that orders like the values of a numeric column.
+/// A number that sorts like the values of a numeric column.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub(super) enum Level {
     Int(i64),
     Float(f64),
 }
 
-/// The extremes of some rows: smaller value first, then smaller rank, so that the order of offers does not matter.
+/// The extremes of a set of rows. Of equal values the one of smaller rank wins, so the order of
+/// offers does not matter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Best<P, R = u64> {
     pub(super) min: Option<(Level, R, P)>,
@@ -68,7 +69,7 @@ pub(super) fn array_extremes(array: &dyn Array, from: usize, len: usize) -> Resu
     })
 }
 
-/// The equal span that a value falls into.
+/// The number of the equal-width span that contains a value. Every method cuts spans by this rule.
 pub(super) fn span_of(value: Level, least: Level, greatest: Level, count: u64) -> u64 {
     let span = match (value, least, greatest) {
         (Level::Int(value), Level::Int(least), Level::Int(greatest)) => {
@@ -87,7 +88,8 @@ pub(super) fn span_of(value: Level, least: Level, greatest: Level, count: u64) -
     span.min(count - 1)
 }
 
-/// Appends the rows of one interval: in order of rank, each once, of those of one rank the first that was put in.
+/// Appends the rows of one interval in order of rank, each once. Of several entries with one rank,
+/// the first that was added is kept.
 pub(super) fn flush<T>(rows: &mut Vec<(u64, T)>, out: &mut Vec<T>) {
     rows.sort_by_key(|(rank, _)| *rank);
     rows.dedup_by_key(|(rank, _)| *rank);

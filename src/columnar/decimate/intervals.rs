@@ -1,5 +1,5 @@
-//! Intervals of rows that are held together but not merged: where they end, and which rows they
-//! keep.
+//! Intervals over rows that are in memory together but not merged: where they end, and which rows
+//! they keep.
 
 use std::ops::Range;
 
@@ -15,17 +15,17 @@ use crate::error::Result;
 use crate::model::tables::data::DecimationMethod;
 use crate::value::Control;
 
-/// The place of a row in the order of the whole table.
+/// The position of a row in the order of the whole table.
 pub(super) type Rank = (i64, Locator);
 
-/// Rows of one run that passed.
+/// Rows of one run that satisfy the predicates.
 pub(super) struct Piece {
     pub run: u32,
     pub keys: Vec<i64>,
     /// The y columns.
     pub batch: RecordBatch,
     pub rows: Vec<u32>,
-    /// The first row that no window had yet.
+    /// The first row that was in no window yet.
     pub at: usize,
 }
 
@@ -35,7 +35,7 @@ impl Piece {
     }
 }
 
-/// Rows of a window: a part of a piece.
+/// The rows of a window that are in one piece.
 pub(super) struct Source<'a> {
     pub piece: &'a Piece,
     pub rows: Range<usize>,
@@ -44,9 +44,9 @@ pub(super) struct Source<'a> {
 /// Where intervals end.
 #[derive(Clone)]
 pub(super) enum Cuts {
-    /// At these ranks, counted from 0; the last one first.
+    /// At these ranks, counted from 0, in descending order.
     Rows(Vec<u64>),
-    /// Where another span of equal width begins.
+    /// Where the next span of equal width begins.
     Spans { least: i64, greatest: i64, count: u64 },
 }
 
@@ -84,7 +84,7 @@ impl Cuts {
         Ok(Self::Rows((1..count).rev().map(|number| kernels::interval(row_count, count, number).start).collect()))
     }
 
-    /// The least index value of the span behind the one of `key`.
+    /// The least index value after the span that contains `key`; the inverse of [`span_of`].
     fn span_end(least: i64, greatest: i64, count: u64, key: i64) -> i128 {
         let width = (i128::from(greatest) - i128::from(least)).cast_unsigned();
         let number = span_of(Level::Int(key), Level::Int(least), Level::Int(greatest), count) + 1;
@@ -95,15 +95,15 @@ impl Cuts {
     }
 }
 
-/// One time through the rows, for some of the y columns.
+/// One pass over the rows, for some of the y columns.
 pub(super) struct Pass {
     cuts: Cuts,
     is_lossy: bool,
     /// Whether the ends of intervals are kept.
     keeps_ends: bool,
-    /// Rows before the window.
+    /// The rank of the next row.
     rank: u64,
-    /// Where the span of the current interval ends, once it has a row.
+    /// Where the span of the current interval ends; `None` before the first row.
     span_end: Option<i128>,
     bests: Vec<Best<(), Rank>>,
     ends: Option<(Rank, Rank)>,
@@ -125,7 +125,7 @@ impl Pass {
         }
     }
 
-    /// Whether an interval ends before the row that is next, with this index value.
+    /// Whether an interval ends before the next row, which has this index value.
     fn is_cut(&mut self, key: i64) -> bool {
         match &mut self.cuts {
             Cuts::Rows(ranks) => ranks.pop_if(|rank| *rank == self.rank).is_some(),
@@ -152,6 +152,13 @@ impl Pass {
         }
     }
 
+    /// Takes the rows of the next window.
+    ///
+    /// If no interval can end in the window, each source is offered whole. Otherwise the rows are
+    /// walked in order of the index. Each source is sorted, so its rows of one interval are a
+    /// contiguous range; the range grows row by row and is offered when the interval closes. What
+    /// must hold: sources are in order of the runs, because rows with equal index values keep the
+    /// order of their sources.
     pub(super) fn take(&mut self, sources: &[Source<'_>]) -> Result<()> {
         let row_count: usize = sources.iter().map(|source| source.rows.len()).sum();
         if row_count == 0 {
@@ -169,9 +176,10 @@ impl Pass {
             let keys = source.piece.keys.get(source.rows.clone()).unwrap_or_default();
             order.extend(keys.iter().map(|key| (*key, number)));
         }
-        // Stable, and quick on rows that are in order already run by run.
+        // Stable, so equal keys keep the order of the sources. Fast, because the rows of each
+        // source are already sorted.
         order.sort_by_key(|(key, _)| *key);
-        // Of each source the rows of the current interval, and which sources have some.
+        // For each source its rows of the current interval, and which sources have any.
         let mut open: Vec<Range<usize>> = sources.iter().map(|source| source.rows.start..source.rows.start).collect();
         let mut touched: Vec<u32> = Vec::new();
         for (key, number) in order {
@@ -227,7 +235,7 @@ impl Pass {
         Ok(())
     }
 
-    /// Keeps the rows of the current interval.
+    /// Closes the current interval, and keeps its rows.
     pub(super) fn close(&mut self) {
         let from = self.kept.len();
         if let Some((first, last)) = self.ends.take() {
@@ -237,7 +245,8 @@ impl Pass {
             self.kept.extend(best.min.iter().chain(&best.max).map(|(_, rank, ())| *rank));
             *best = Best { min: None, max: None };
         }
-        // A row counts once, however many columns keep it: there may be as many intervals as rows.
+        // A row is kept once, however many columns keep it: there may be as many intervals as rows,
+        // and the memory must not grow with the columns, too.
         let mut rows = self.kept.split_off(from);
         rows.sort_unstable();
         rows.dedup();
@@ -254,17 +263,17 @@ mod tests {
     use super::*;
     use crate::model::tables::data::DecimationDistribution;
 
-    /// There may be as many intervals as rows, and columns beyond count: what is kept until the end
-    /// has one entry for each row.
+    /// There may be as many intervals as rows, and very many columns: the rows that are kept until
+    /// the end must have one entry each.
     #[test]
     fn a_row_that_many_columns_keep_is_kept_once() {
         const ROWS: usize = 200;
         const COLUMNS: usize = 50;
         for (method, per_interval, most) in [
-            // Each interval has one row, which is least, greatest, first and last of all columns.
+            // Each interval has one row, which is minimum, maximum, first and last of all columns.
             (DecimationMethod::MaxMin, 1, ROWS),
             (DecimationMethod::EntryExit, 1, ROWS),
-            // The columns rise: the first row is the least of all, the last one the greatest.
+            // The columns rise: the first row is the minimum of all, the last one the maximum.
             (DecimationMethod::EntryExit, 10, 2 * ROWS / 10),
         ] {
             let column = || -> ArrayRef { Arc::new(Int32Array::from_iter_values(0..ROWS as i32)) };

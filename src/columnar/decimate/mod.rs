@@ -1,8 +1,9 @@
 //! Decimated reads: LOSSY, MAX_MIN and ENTRY_EXIT over any numeric axis.
 //!
-//! What must hold: the answer is that of a full scan, row for row, whichever way it was found. Over the index column of
-//! runs that do not overlap it comes from summaries ([`ranked`]). Over that of runs that overlap each run is read once
-//! ([`overlapping`]). Otherwise the rows pass by in order of x ([`stream`]).
+//! What must hold: the answer equals that of a full scan, row for row, whichever method finds it.
+//! On the index column, overlapping runs are read once each ([`overlapping`]), and runs that do not
+//! overlap are answered from summaries ([`ranked`]). In all other cases the rows are read in order
+//! of x ([`stream`]).
 
 mod answer;
 mod decimation;
@@ -24,7 +25,7 @@ use crate::value::Control;
 
 pub use decimation::Decimation;
 
-/// The kept rows with these columns, in order of x.
+/// Returns the kept rows with these columns, in order of x.
 ///
 /// # Errors
 /// `Corrupt`, `Io`; `DeadlineExceeded` and `Cancelled` from the control.

@@ -1,10 +1,9 @@
-//! Decimation over the index column of runs that overlap. The rows are not merged: an interval is a
-//! range of rows of each run, and its extremes are the best of those.
+//! Decimation over the index column of overlapping runs. The rows are not merged: an interval is a
+//! range of rows in each run, and its extremes are the best of those ranges.
 //!
 //! What must hold: each row of a needed column is decoded once, whatever the number of runs and
-//! intervals. The work on a row beside that is a sort among the rows that are held together, and
-//! only where an interval ends among them. Equal index values stand in order of the runs, which is
-//! the order of append.
+//! intervals. Beyond that, rows are sorted only within a window, and only if an interval ends in
+//! it. Rows with equal index values are in order of the runs, which is the order of append.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -21,12 +20,13 @@ use crate::error::{Error, Result};
 use crate::model::tables::data::DecimationMethod;
 use crate::value::Control;
 
-/// Blocks that begin in one window, at least: fewer would leave the second thread without work.
+/// Minimum number of blocks that begin in one window; fewer would leave the second thread without
+/// work.
 const WINDOW_BLOCKS: usize = if cfg!(test) { 4 } else { 512 };
-/// Values of y columns that are held together, about.
+/// Approximate number of y values in memory at a time.
 const WINDOW_CELLS: usize = 8 * 1024 * 1024;
 
-/// How far a run was read.
+/// How far a run has been read.
 struct Cursor {
     run: usize,
     next_row: usize,
@@ -34,7 +34,11 @@ struct Cursor {
     pieces: VecDeque<Piece>,
 }
 
-/// The kept rows in order of the index.
+/// Returns the kept rows in order of the index.
+///
+/// The y columns are processed in groups that fit the memory of a window, with one pass over the
+/// rows for each group. A window has the rows between two block starts of the whole table, so it
+/// has about as many rows however the runs overlap.
 pub(super) fn keep(
     view: &TableView,
     decimation: &Decimation,
@@ -50,7 +54,7 @@ pub(super) fn keep(
     let y = if is_lossy { &[][..] } else { &decimation.y[..] };
     let starts = block_starts(view)?;
     let window_blocks = WINDOW_BLOCKS.max(2 * view.runs().len());
-    // Of each run a page may wait beside the blocks of the window.
+    // Besides the blocks of the window, a decoded page of each run may wait.
     let window_rows = window_blocks * BLOCK_ROWS + view.runs().len() * PAGE_ROWS;
     let together = (WINDOW_CELLS / window_rows).max(1);
     let mut kept: Vec<Rank> = Vec::new();
@@ -71,7 +75,8 @@ pub(super) fn keep(
         }
         pass.close();
         kept.append(&mut pass.kept);
-        // Stable: two sorted runs are merged, and no more than the rows of the table are held.
+        // Both parts are sorted, so the stable sort only merges them. After `dedup` there are at
+        // most as many entries as the table has rows.
         kept.sort();
         kept.dedup();
         from = to;
@@ -82,7 +87,7 @@ pub(super) fn keep(
     Ok(kept.into_iter().map(|(_, locator)| locator).collect())
 }
 
-/// The ranks at which blocks of rows begin, in order.
+/// The ranks at which blocks begin in any run, in ascending order.
 fn block_starts(view: &TableView) -> Result<Vec<Rank>> {
     let mut starts = Vec::new();
     for (at, run) in (0u32..).zip(view.runs()) {
@@ -93,7 +98,11 @@ fn block_starts(view: &TableView) -> Result<Vec<Rank>> {
                 Some(ColumnSummary::Int(levels)) => {
                     starts.extend(levels.blocks().iter().map(|block| block.min).enumerate().map(rank));
                 }
-                _ => return Err(Error::corrupt("a segment has no summary of its index column; restore the table")),
+                _ => {
+                    return Err(Error::corrupt(
+                        "a segment has no summary of its index column; restore the table from a backup",
+                    ));
+                }
             },
         }
     }
@@ -101,7 +110,7 @@ fn block_starts(view: &TableView) -> Result<Vec<Rank>> {
     Ok(starts)
 }
 
-/// Every run, at the first row that can pass.
+/// A cursor for every run, at the first row that can satisfy the predicates.
 fn cursors(view: &TableView, predicates: &Predicates) -> Result<Vec<Cursor>> {
     let index_range = predicates.int_range(view.schema.index());
     let mut cursors = Vec::with_capacity(view.runs().len());
@@ -121,7 +130,7 @@ fn cursors(view: &TableView, predicates: &Predicates) -> Result<Vec<Cursor>> {
     Ok(cursors)
 }
 
-/// The first row of a run that begins a block and does not come before `bound`.
+/// The first row of a run that begins a block and is not before `bound`.
 fn first_block_from(view: &TableView, run_at: usize, bound: Rank) -> Result<usize> {
     let is_before =
         |number: usize, key: i64| (key, Locator { run: run_at as u32, row: (number * BLOCK_ROWS) as u32 }) < bound;
@@ -144,7 +153,9 @@ fn first_block_from(view: &TableView, run_at: usize, bound: Rank) -> Result<usiz
     Ok(low * BLOCK_ROWS)
 }
 
-/// Decodes what is missing of the rows before `bound`: whole pages, each once.
+/// Decodes the rows before `bound` that were not decoded yet, in whole pages, so that no page is
+/// decoded twice. Rows before `bound` are in blocks that begin before it, so the first block from
+/// `bound` on is where reading may stop.
 fn read_ahead(
     view: &TableView,
     predicates: &Predicates,
@@ -167,14 +178,14 @@ fn read_ahead(
         };
         let mut from = cursor.next_row;
         while from < end {
-            // In parts, so that two threads share a long run.
+            // In parts, so that two threads can share a long run.
             let to = (from / PAGE_ROWS * PAGE_ROWS + 16 * PAGE_ROWS).min(end);
             looks.push((at, from..to));
             from = to;
         }
     }
     let rows = looks.iter().map(|(_, rows)| rows.len()).sum();
-    let misfit = |error| Error::corrupt("a projection failed; this is a defect").with_source(error);
+    let misfit = |error| Error::corrupt("internal error: a projection of columns failed; report it").with_source(error);
     let run_of = |at: usize| cursors.get(at).map_or(usize::MAX, |cursor| cursor.run);
     let pieces = in_parallel(&looks, rows, control, |(at, rows)| {
         let run_at = run_of(*at);
@@ -198,7 +209,8 @@ fn read_ahead(
     Ok(())
 }
 
-/// The rows before `bound` that no window had yet: in order of the runs, and of the rows in each.
+/// The rows before `bound` that were in no window yet, in order of the runs and of the rows in
+/// each.
 fn window(cursors: &[Cursor], bound: Option<Rank>) -> Vec<Source<'_>> {
     let mut sources = Vec::new();
     for piece in cursors.iter().flat_map(|cursor| &cursor.pieces) {
@@ -208,7 +220,7 @@ fn window(cursors: &[Cursor], bound: Option<Rank>) -> Vec<Source<'_>> {
             Some((key, locator)) if piece.run == locator.run => {
                 let rows = piece.rows.get(piece.at..).unwrap_or_default();
                 let at = rest.partition_point(|&mine| mine < key);
-                // Of rows with the same index value those before the row of the bound.
+                // Of the rows with an equal index value, those before the row of the bound.
                 let equal = rest.get(at..).unwrap_or_default().iter().zip(rows.get(at..).unwrap_or_default());
                 at + equal.take_while(|&(&mine, &row)| mine == key && row < locator.row).count()
             }
@@ -221,7 +233,8 @@ fn window(cursors: &[Cursor], bound: Option<Rank>) -> Vec<Source<'_>> {
     sources
 }
 
-/// Notes what the window had; `ends` are the ends of its sources.
+/// Marks the rows of a window as taken; `ends` are the ends of its sources. Drops pieces without
+/// further rows.
 fn advance(cursors: &mut [Cursor], ends: &[usize], bound: Option<Rank>) {
     let pieces = cursors.iter_mut().flat_map(|cursor| &mut cursor.pieces);
     for (piece, end) in pieces.zip(ends) {

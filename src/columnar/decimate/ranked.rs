@@ -1,6 +1,7 @@
-//! Decimation from summaries: an interval is a range of ranks; its whole blocks answer from the summary, and an edge
-//! block is read only when its extreme could win and stands outside the interval. The rows of the extremes of blocks
-//! are kept beside the pages, so that few rows of an answer are looked for in pages.
+//! Decimation from summaries. An interval is a range of ranks. Its whole blocks are answered from
+//! the summary. A block at its edge is read only if its extreme is outside of the interval and the
+//! rows inside could still win. Copies of the rows of block extremes are stored beside the pages,
+//! so that few rows of an answer are looked up in pages.
 
 use std::ops::Range;
 
@@ -16,32 +17,32 @@ use crate::error::{Error, Result};
 use crate::model::tables::data::DecimationMethod;
 use crate::value::Control;
 
-/// Equal spans beyond this many are found row by row.
+/// More equal-width spans than this are found by a scan of the rows.
 const SPANS_MAX: u64 = 100_000;
-/// Intervals that are looked at together. Few in tests, whose tables have few.
+/// Intervals that are processed together; few in tests, whose tables are small.
 const INTERVALS_TOGETHER: usize = if cfg!(test) { 5 } else { 64 * 1024 };
-/// Intervals that are looked at together in any case.
+/// Minimum number of intervals that are processed together.
 const INTERVALS_LEAST: usize = 4;
-/// Memory of what is known of a y column in an interval: its extremes, and the edges that are to be read.
+/// Memory for one y column in one interval: its extremes, and the edges to read.
 const BEST_BYTES: usize = 512;
 
-/// A part of a run in the sequence of ranks.
+/// Consecutive rows of a run, with the rank of the first.
 struct Part {
     run: usize,
     first_rank: u64,
     rows: Range<usize>,
 }
 
-/// What told of an extreme.
+/// Where an extreme was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    /// It is that of a whole block, whose row may be kept beside the pages.
+    /// In the summary of a block; a copy of its row may be stored beside the pages.
     Block,
-    /// A look at rows.
+    /// In rows that were read.
     Rows,
 }
 
-/// An edge of an interval that has to be read.
+/// Rows at the edge of an interval that must be read.
 struct Edge {
     /// Position of the column among the y columns.
     y: usize,
@@ -51,7 +52,7 @@ struct Edge {
     first_rank: u64,
 }
 
-/// The kept rows, or `None` when summaries cannot tell.
+/// Returns the kept rows, or `None` when summaries do not suffice.
 pub(super) fn keep(
     view: &TableView,
     decimation: &Decimation,
@@ -86,7 +87,7 @@ pub(super) fn keep(
     }
     let Some(intervals) = cut(view, decimation, &parts, row_count, control)? else { return Ok(None) };
     let mut kept = Vec::new();
-    // A part of the intervals at a time: there may be as many as rows.
+    // In parts, because there may be as many intervals as rows.
     let fits = decimation.memory_bytes / (BEST_BYTES * decimation.y.len().max(1));
     for intervals in intervals.chunks(fits.clamp(INTERVALS_LEAST, INTERVALS_TOGETHER)) {
         keep_part(view, decimation, &parts, intervals, &mut kept, control)?;
@@ -94,7 +95,7 @@ pub(super) fn keep(
     Ok(Some(kept))
 }
 
-/// Appends the rows that these intervals keep.
+/// Appends the rows that these intervals keep, in order of rank.
 fn keep_part(
     view: &TableView,
     decimation: &Decimation,
@@ -112,7 +113,8 @@ fn keep_part(
     read_edges(view, &decimation.y, &edges, &mut bests, control)?;
     let mut rows = Vec::new();
     for (number, interval) in intervals.iter().enumerate() {
-        // Those of blocks first: of two reasons to keep a row, they are the one that spares a look at its pages.
+        // Extremes from blocks first: `flush` keeps the first entry of a row, and this one needs no
+        // page for its cells.
         for of_block in [true, false] {
             for (bests, &column) in bests.iter().zip(&decimation.y) {
                 let Some(best) = bests.get(number) else { continue };
@@ -120,7 +122,8 @@ fn keep_part(
                     if let Some((level, rank, from)) = found.filter(|(_, _, from)| (*from == Source::Block) == of_block)
                     {
                         let extreme = (from == Source::Block).then_some(Extreme { column, is_max });
-                        // Equal zeros may have different signs.
+                        // Zeros of different signs are equal, so the level does not determine the
+                        // value.
                         let known = (level != Level::Float(0.0)).then_some((column, level));
                         rows.push((rank, Kept { locator: locate(parts, rank)?, extreme, known }));
                     }
@@ -144,12 +147,12 @@ fn part_of(parts: &[Part], rank: u64) -> usize {
 fn locate(parts: &[Part], rank: u64) -> Result<Locator> {
     let part = parts
         .get(part_of(parts, rank))
-        .ok_or_else(|| Error::corrupt("a rank outside the table was asked for; this is a defect"))?;
+        .ok_or_else(|| Error::corrupt("internal error: a rank outside of the table was requested; report it"))?;
     let row = part.rows.start + (rank - part.first_rank) as usize;
     Ok(Locator { run: part.run as u32, row: row as u32 })
 }
 
-/// The non-empty intervals as ranges of ranks.
+/// The non-empty intervals as ranges of ranks; `None` when there are too many spans.
 fn cut(
     view: &TableView,
     decimation: &Decimation,
@@ -180,7 +183,8 @@ fn cut(
     let mut bounds = vec![0];
     for number in 1..count {
         control.check()?;
-        // The least value whose span is `number` or later.
+        // The least value whose span is `number` or a later one. It must agree with `span_of`, by
+        // which a scan cuts intervals, or the two ways would keep different rows.
         let offset = (u128::from(number) * width).div_ceil(u128::from(count));
         let value = (i128::from(least) + offset.cast_signed()) as i64;
         debug_assert!(
@@ -191,7 +195,7 @@ fn cut(
             let before = view.run(part.run)?.rows_before(&view.schema, value, false)?;
             rank += before.clamp(part.rows.start, part.rows.end) - part.rows.start;
         }
-        // Without a width everything is in the first span.
+        // With a width of 0 all rows are in the first span.
         bounds.push(if width == 0 { row_count } else { rank as u64 });
     }
     bounds.push(row_count);
@@ -206,7 +210,8 @@ fn cut(
     ))
 }
 
-/// Offers what a block says about the rows `inside` it, and answers whether its minimum or maximum stays unknown.
+/// Offers the extremes of a block that are among its rows `inside` the interval. Returns whether
+/// one of them is outside, so that the extreme of the rows inside is not known from the summary.
 fn offer_block<T: Copy>(
     best: &mut Best<Source>,
     block: &Block<T>,
@@ -230,15 +235,18 @@ fn offer_block<T: Copy>(
     open
 }
 
-/// Whether a block could still beat what was found: an edge that cannot is not read.
+/// Whether rows of a block could still win; otherwise its edge is not read. An equal value wins if
+/// its rank can be smaller.
 fn could_win<T: Copy>(best: &Best<Source>, block: &Block<T>, level: impl Fn(T) -> Level, first_rank: u64) -> bool {
     let (min, max) = (level(block.min), level(block.max));
     best.min.is_none_or(|(found, rank, _)| min < found || (min == found && first_rank < rank))
         || best.max.is_none_or(|(found, rank, _)| max > found || (max == found && first_rank < rank))
 }
 
-/// What summaries and rows in memory tell of a y column, given by its position among them and in the table; the edges
-/// that could change that are added to `edges`.
+/// Finds the extremes of a y column in each interval from summaries and rows in memory. `y` is its
+/// position among the y columns, `column` its position in the table. Adds the rows that could
+/// change the result to `edges`. These are selected after all whole blocks of an interval were
+/// offered, because a better extreme excludes more of them.
 fn extremes_of(
     view: &TableView,
     (y, column): (usize, usize),
@@ -274,12 +282,14 @@ fn extremes_of(
                         rows,
                     };
                     let summary = segment.summary(column)?.ok_or_else(|| {
-                        Error::corrupt("a segment lacks the summary of a numeric column; restore the table")
+                        Error::corrupt(
+                            "a segment lacks the summary of a numeric column; restore the table from a backup",
+                        )
                     })?;
                     let (first_whole, last_whole) = (from.div_ceil(BLOCK_ROWS), to / BLOCK_ROWS);
                     let mut edge_ranges = Vec::with_capacity(2);
                     if first_whole > last_whole {
-                        // Inside one block.
+                        // The interval is inside one block.
                         edge_ranges.push(from..to);
                     } else {
                         if from < first_whole * BLOCK_ROWS {
@@ -347,7 +357,7 @@ fn extremes_of(
     Ok(bests)
 }
 
-/// Reads the edges that could win, those of one row group in one go.
+/// Reads the edges and offers their extremes. Edges of one column in one run are read together.
 fn read_edges(
     view: &TableView,
     columns: &[usize],
@@ -355,7 +365,7 @@ fn read_edges(
     bests: &mut [Vec<Best<Source>>],
     control: &Control,
 ) -> Result<()> {
-    /// Edges read in one go.
+    /// Edges that are read together.
     const TOGETHER: usize = 64;
     let groups: Vec<&[Edge]> =
         edges.chunk_by(|a, b| (a.y, a.run) == (b.y, b.run)).flat_map(|of_run| of_run.chunks(TOGETHER)).collect();

@@ -1,4 +1,5 @@
-//! Decimation by scan: the rows that pass go by in order of x, and each interval keeps its candidates.
+//! Decimation by scan: reads the rows that satisfy the predicates in order of x, and keeps the
+//! candidates of each interval.
 
 use std::sync::Arc;
 
@@ -20,14 +21,14 @@ use crate::error::Result;
 use crate::model::tables::data::DecimationMethod;
 use crate::value::Control;
 
-/// Memory of one row of a sorted selection.
+/// Memory for one row of a sorted selection.
 const SORTED_ROW_BYTES: usize = 128;
-/// Memory of one value of a row that is fetched: while it is decoded, and in its place.
+/// Memory for one value of a fetched row: in its decoded page, and in the batch.
 const VALUE_BYTES: usize = 32;
-/// Rows that are fetched together in any case.
+/// Minimum number of rows that are fetched together.
 const LEAST_TOGETHER: usize = 1024;
 
-/// The kept rows in order of x.
+/// Returns the kept rows in order of x.
 pub(super) fn keep(
     view: &Arc<TableView>,
     decimation: &Decimation,
@@ -42,7 +43,7 @@ pub(super) fn keep(
         return Ok(Vec::new());
     }
     let mut keeper = Keeper::new(view, decimation, &predicates, row_count, control)?;
-    // The y columns, and before them the x column where its values matter.
+    // The y columns, after the x column if spans need its values.
     let with_x = keeper.spans.is_some();
     let mut columns = Vec::new();
     if with_x {
@@ -67,7 +68,7 @@ pub(super) fn keep(
             let selected = select_rows(view, &predicates, &order, after, (at_once, usize::MAX), control)?;
             let locators: Vec<Locator> = selected.rows.iter().map(|row| row.locator).collect();
             after = selected.rows.last().map(|row| row.ordinal);
-            // Many columns of as many rows as could be sorted would be more than memory holds.
+            // With many columns, as many rows as can be sorted would not fit in memory.
             for part in locators.chunks(together) {
                 let batch = fetch_rows(view, part, &columns, control)?;
                 keeper.take(&batch, part)?;
@@ -90,7 +91,7 @@ fn levels(array: &dyn Array) -> Result<Vec<Level>> {
     })
 }
 
-/// Smallest and largest x of the rows that pass.
+/// The smallest and the largest x of the rows that satisfy the predicates.
 pub(super) fn bounds(
     view: &TableView,
     x: usize,
@@ -121,11 +122,11 @@ struct Keeper<'a> {
     row_count: u64,
     rank: u64,
     kept: Vec<Locator>,
-    /// Ranks that LOSSY keeps, last first.
+    /// Ranks that LOSSY keeps, in descending order.
     lossy: Vec<u64>,
     spans: Option<(Level, Level)>,
     interval: u64,
-    /// Rank behind the current interval of equal counts.
+    /// The rank after the current interval of equal counts.
     interval_end: u64,
     bests: Vec<Best<Locator>>,
     first: Option<(u64, Locator)>,
@@ -164,7 +165,7 @@ impl<'a> Keeper<'a> {
         })
     }
 
-    /// Takes the next rows in order of x; the columns are the y columns, behind x where spans are cut.
+    /// Takes the next rows in order of x. The columns are the y columns, after x if spans are cut.
     fn take(&mut self, batch: &RecordBatch, locators: &[Locator]) -> Result<()> {
         let rows = batch.num_rows();
         if self.decimation.method == DecimationMethod::Lossy {

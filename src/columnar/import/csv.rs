@@ -1,7 +1,7 @@
-//! Splits CSV text into records, of which each field knows its line and whether it was quoted.
+//! Splits CSV text into records, with the line of each record, and whether each field was quoted.
 //!
-//! The form is that of the export: RFC 4180 with a separator of one character, LF or CRLF line ends, UTF-8. A field
-//! without anything is null, `""` is the empty string.
+//! The form is that of the export: RFC 4180 with a separator of one character, LF or CRLF line
+//! ends, UTF-8. An empty field is null, `""` is the empty string.
 
 use std::io::Read;
 
@@ -19,7 +19,7 @@ struct Field {
     is_quoted: bool,
 }
 
-/// Whole records, one after the other, with the text of their fields.
+/// Whole records in sequence, with the text of their fields.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     text: String,
@@ -54,10 +54,10 @@ pub(super) struct CsvReader<'r> {
     at: usize,
     filled: usize,
     is_at_end: bool,
-    /// Bytes of the first field that were read while looking for a byte order mark.
+    /// Bytes that were read while looking for a byte order mark, and belong to the first field.
     begun: Vec<u8>,
     line: u64,
-    /// The field that is being read, and the bytes of its record so far.
+    /// The current field, and the number of bytes of its record so far.
     field: Vec<u8>,
     record_bytes: usize,
 }
@@ -99,7 +99,7 @@ impl<'r> CsvReader<'r> {
 
     fn peek(&mut self) -> Result<Option<u8>> {
         while self.at >= self.filled && !self.is_at_end {
-            // Once: the buffer is filled again and again, but made only here.
+            // Allocated once, and filled again for each read.
             if self.buffer.is_empty() {
                 self.buffer = vec![0; READ_BYTES];
             }
@@ -115,7 +115,7 @@ impl<'r> CsvReader<'r> {
         Ok(if self.is_at_end { None } else { self.buffer.get(self.at).copied() })
     }
 
-    /// Skips a byte order mark; what only began like one is the start of the first field.
+    /// Skips a byte order mark. Bytes that only begin like one are the start of the first field.
     fn skip_mark(&mut self) -> Result<()> {
         let mut seen = Vec::new();
         for &expected in BYTE_ORDER_MARK {
@@ -144,7 +144,7 @@ impl<'r> CsvReader<'r> {
         Ok(())
     }
 
-    /// Reads one field into `self.field`; says what ended it and whether it was quoted.
+    /// Reads one field into `self.field`; returns what ended it and whether it was quoted.
     fn read_field(&mut self) -> Result<(End, bool)> {
         self.field = std::mem::take(&mut self.begun);
         let is_quoted = self.field.is_empty() && self.peek()? == Some(b'"');
@@ -183,7 +183,7 @@ impl<'r> CsvReader<'r> {
                     self.at += 1;
                     if self.peek()? != Some(b'\n') {
                         return Err(at_line(
-                            Error::invalid("a carriage return stands alone; a value that has one must be quoted"),
+                            Error::invalid("a carriage return without a line feed; quote values that contain one"),
                             self.line,
                         ));
                     }
@@ -194,12 +194,15 @@ impl<'r> CsvReader<'r> {
                 }
                 Some(_) if is_quoted => {
                     return Err(at_line(
-                        Error::invalid("something follows a closing quote; quotes inside a value are doubled"),
+                        Error::invalid("text after a closing quote; double the quotes inside a value"),
                         self.line,
                     ));
                 }
                 Some(b'"') => {
-                    return Err(at_line(Error::invalid("a quote stands inside a value that is not quoted"), self.line));
+                    return Err(at_line(
+                        Error::invalid("a quote inside of an unquoted value; quote the value, and double the quote"),
+                        self.line,
+                    ));
                 }
                 Some(byte) => {
                     self.at += 1;
@@ -238,7 +241,8 @@ impl<'r> CsvReader<'r> {
             .map_err(|error| at_line(Error::invalid("a value is not UTF-8").with_source(error), self.line))
     }
 
-    /// The next records of `width` fields each, at most so many and about so many bytes; none at the end.
+    /// Reads the next records of `width` fields each: at most `rows_max` records, of about
+    /// `bytes_max` bytes of text. Returns none at the end.
     pub(super) fn records(&mut self, width: usize, rows_max: usize, bytes_max: usize) -> Result<Records> {
         let mut out = Records { width, ..Records::default() };
         while out.len() < rows_max && out.text.len() < bytes_max {
@@ -250,7 +254,7 @@ impl<'r> CsvReader<'r> {
             let mut count = 0;
             loop {
                 let (end, is_quoted) = self.read_field()?;
-                // A blank line has no values, except where one null makes a whole row.
+                // A blank line is skipped. With one column it is a row that has a null.
                 if count == 0 && width > 1 && !is_quoted && self.field.is_empty() && end != End::Separator {
                     self.line += u64::from(end == End::Line);
                     break;
@@ -281,7 +285,7 @@ impl<'r> CsvReader<'r> {
 mod tests {
     use super::*;
 
-    /// A reader that hands out one byte at a time.
+    /// A reader that returns one byte at a time.
     struct Drop<'a>(&'a [u8]);
 
     impl Read for Drop<'_> {
@@ -353,7 +357,7 @@ mod tests {
             (b"a,b\n1,\xff\n", 2),
             (b"a,b\n1\r,2\n", 2),
             (b"\xef\xbbx,b\n", 1),
-            // The pieces of one character in two fields are none.
+            // Parts of one character in two fields are not UTF-8.
             (b"a,b\n\xc3,\xa9\n", 2),
         ] {
             for by_byte in [false, true] {

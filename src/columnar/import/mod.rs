@@ -1,4 +1,5 @@
-//! Rows from outside: CSV text and Parquet files, with every declared length checked before memory is taken for it.
+//! Imports rows from CSV text and Parquet files. Every declared length is checked before memory is
+//! allocated for it.
 
 mod csv;
 mod pages;
@@ -17,16 +18,17 @@ pub use text::CsvImport;
 use crate::error::{Error, Result};
 use crate::model::tables::data::Column;
 
-/// What a Parquet file is read from: a file, a cursor, anything that can be read at any place.
+/// The input of a Parquet import: a file, a cursor, or any other reader that can seek.
 pub trait ReadSeek: Read + Seek + Send {}
 
 impl<T: Read + Seek + Send + ?Sized> ReadSeek for T {}
 
-/// Position of the index column: the one named `wanted`, or the first that can be one and has no gaps.
+/// Position of the index column: the column named `wanted`, or the first one that can be the index
+/// and has no gaps.
 fn index_of(columns: &[Column], wanted: Option<&str>, is_full: impl Fn(usize) -> bool) -> Result<usize> {
     if let Some(name) = wanted {
         let position = columns.iter().position(|column| column.name == name).ok_or_else(|| {
-            Error::invalid(format!("there is no column {name:?}, which shall be the index")).at_member("indexColumn")
+            Error::invalid(format!("there is no column {name:?} for the index")).at_member("indexColumn")
         })?;
         return match columns.get(position) {
             Some(column) if column.data_type.can_be_index() => Ok(position),

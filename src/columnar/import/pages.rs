@@ -1,5 +1,5 @@
-//! The pages of one column chunk of a foreign Parquet file: all headers looked at before a page is decoded, and the
-//! lengths inside pages before a decoder takes memory for them.
+//! The pages of one column chunk of an external Parquet file. All page headers are checked before a
+//! page is decoded, and the lengths inside a page before a decoder allocates memory for them.
 
 use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
@@ -11,7 +11,7 @@ use crate::columnar::thrift::{Stop, walk};
 use crate::error::{Error, Result};
 use crate::value::{Control, limits};
 
-/// What the headers of a column chunk say.
+/// What the page headers of a column chunk declare.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ChunkShape {
     /// Uncompressed bytes of the dictionary.
@@ -23,14 +23,16 @@ pub(super) struct ChunkShape {
 }
 
 impl ChunkShape {
-    /// The most bytes that the pages of `rows` neighbouring rows have together, wherever these rows begin.
+    /// An upper bound of the bytes of the pages that `rows` consecutive rows are in, wherever the
+    /// rows begin.
     pub(super) fn window_bytes(&self, rows: u64) -> u64 {
         let (mut most, mut total, mut behind, mut end) = (0, 0, 0, 0);
         for (at, (_, bytes)) in self.pages.iter().enumerate() {
             if end == at {
                 (total, end) = (*bytes, at + 1);
             }
-            // The first row may be the last one of its page, so only the pages behind it count for sure.
+            // The first row may be the last one of its page, so only pages after it are sure to
+            // have the other rows.
             while let Some((values, bytes)) = self.pages.get(end).filter(|_| behind < rows) {
                 behind += values;
                 total += bytes;
@@ -102,7 +104,7 @@ fn check_count(pages: usize) -> Result<()> {
     Ok(())
 }
 
-/// Looks at every page header from `start` to `end`.
+/// Checks every page header from `start` to `end`.
 pub(super) fn check_chunk(
     source: &Source,
     (start, end): (u64, u64),
@@ -128,7 +130,8 @@ pub(super) fn check_chunk(
                  smaller pages"
             )));
         }
-        // Small pages may be of one value only: the ratio counts where it costs memory.
+        // Pages below 1 KiB count as 1 KiB: a small page may have one value only, and a ratio
+        // matters only where it costs memory.
         if uncompressed / limits::IMPORT_PAGE_RATIO > compressed.max(1024) {
             return Err(Error::limit(format!(
                 "a page of {compressed} bytes would take {uncompressed}, more than {} times as much",
@@ -136,12 +139,12 @@ pub(super) fn check_chunk(
             )));
         }
         if !is_compressed && uncompressed != compressed {
-            return Err(damaged("it has two lengths although it is not compressed"));
+            return Err(damaged("its two lengths differ although it is not compressed"));
         }
         let is_first = at == start;
         at = at.saturating_add(header.len).saturating_add(compressed as u64);
         if at > end {
-            return Err(damaged("it goes on behind its column"));
+            return Err(damaged("it extends beyond its column"));
         }
         match header.page_type {
             DICTIONARY if is_first => {
@@ -155,7 +158,7 @@ pub(super) fn check_chunk(
                     return Err(damaged("the column has more values than its row group has rows"));
                 }
                 if header.page_type == DATA_V2 && header.levels.cast_unsigned() > uncompressed.min(compressed) as u64 {
-                    return Err(damaged("its levels go on behind it"));
+                    return Err(damaged("its levels extend beyond it"));
                 }
                 left -= header.values;
                 shape.page_bytes = shape.page_bytes.max(uncompressed as u64);
@@ -165,13 +168,13 @@ pub(super) fn check_chunk(
                 check_count(shape.pages.len())?;
             }
             INDEX => {}
-            _ => return Err(damaged("it is of an unknown kind, or a dictionary in the middle")),
+            _ => return Err(damaged("it has an unknown type, or is a dictionary after the first page")),
         }
     }
     Ok(shape)
 }
 
-/// The longest value of a dictionary of byte arrays.
+/// The length of the longest value in a dictionary of byte arrays.
 pub(super) fn longest(dictionary: &[u8]) -> usize {
     let (mut rest, mut longest) = (dictionary, 0);
     while let Some((len, behind)) = rest.split_first_chunk::<4>() {
@@ -182,7 +185,7 @@ pub(super) fn longest(dictionary: &[u8]) -> usize {
     longest
 }
 
-/// The pages of a column chunk, each looked at before it is handed on.
+/// The pages of a column chunk; each is checked before it is returned.
 pub(super) struct CheckedPages {
     inner: Box<dyn PageReader>,
     is_nullable: bool,
@@ -199,7 +202,7 @@ impl CheckedPages {
             Page::DictionaryPage { .. } => return Ok(()),
             Page::DataPage { buf, num_values, encoding, def_level_encoding, .. } => {
                 if self.is_nullable && *def_level_encoding != Encoding::RLE {
-                    return bad("levels in an encoding that is out of use");
+                    return bad("levels in a deprecated encoding");
                 }
                 let levels = match (self.is_nullable, buf.first_chunk::<4>()) {
                     (false, _) => 0,
@@ -213,11 +216,11 @@ impl CheckedPages {
                 (buf, *num_values, *encoding, levels)
             }
         };
-        let Some(values) = buf.get(levels..) else { return bad("levels that go on behind their page") };
+        let Some(values) = buf.get(levels..) else { return bad("levels that extend beyond their page") };
         match encoding {
             Encoding::DELTA_BYTE_ARRAY => bad("the encoding DELTA_BYTE_ARRAY, which is not supported here"),
             Encoding::DELTA_BINARY_PACKED | Encoding::DELTA_LENGTH_BYTE_ARRAY => match delta_count(values) {
-                // No value at all may be written as nothing.
+                // No values may be encoded as no bytes.
                 None if !values.is_empty() => bad("a delta encoding without its header"),
                 Some(declared) if declared > u64::from(count) => bad("more encoded values than the page has"),
                 _ => Ok(()),
@@ -284,7 +287,7 @@ mod tests {
     use proptest::prelude::*;
     use std::io::Cursor;
 
-    /// A column of one page of one value, by its header alone.
+    /// A column with one page of one value, of which only the header is there.
     fn page(uncompressed: usize, compressed: usize, header_bytes: Option<usize>) -> Result<ChunkShape> {
         fn number(value: usize, out: &mut Vec<u8>) {
             varint(value << 1, out);
@@ -301,7 +304,8 @@ mod tests {
             bytes.push(0x15);
             number(value, &mut bytes);
         }
-        // The part about a data page: one value. Then a field that nobody reads, to make the header long.
+        // The data page header with one value. Then a field that no reader uses, which makes the
+        // header long.
         bytes.extend([0x2c, 0x15, 2, 0]);
         if let Some(total) = header_bytes {
             let len = total - bytes.len() - 1 - 3 - 1;
@@ -322,7 +326,7 @@ mod tests {
         limits::holds_at(limits::IMPORT_PAGE_BYTES, above, |bytes| page(bytes, 100_000, None));
         limits::holds_at(limits::IMPORT_PAGE_RATIO, above, |ratio| page(2048 * ratio, 2048, None));
         limits::holds_at(limits::IMPORT_PAGE_HEADER_BYTES, above, |bytes| page(10, 10, Some(bytes)));
-        // A million headers are too many for a test: their count alone.
+        // A million headers are too many for a test, so only their count is tested.
         limits::holds_at(limits::IMPORT_PAGES, above, check_count);
         assert!(page(10, 10, None).is_ok() && page(10, 10, Some(1000)).is_ok());
     }

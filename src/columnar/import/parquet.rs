@@ -1,7 +1,8 @@
-//! Rows out of a foreign Parquet file, in batches, one row group after the other.
+//! Reads the rows of an external Parquet file in batches, one row group after the other.
 //!
-//! The order of looking: the length of the footer, its Thrift encoding, the shape that it describes, the headers of all
-//! pages of a row group; only then pages are decoded, in batches whose size the longest text bounds.
+//! The checks are made in this order: the length of the footer, its Thrift encoding, the shape that
+//! it describes, the headers of all pages of a row group. Only then are pages decoded, in batches
+//! whose size is bounded by the longest text.
 
 use std::sync::Arc;
 
@@ -28,18 +29,18 @@ use crate::value::{Control, limits};
 
 const MAGIC: &[u8; 4] = b"PAR1";
 const TRAILER: u64 = 8;
-/// Rows of one batch, where texts are not long.
+/// Rows of one batch, unless texts are long.
 const BATCH_ROWS: u64 = 8 * 1024;
 /// Cells of one batch.
 const BATCH_CELLS: u64 = 1024 * 1024;
-/// Text that the values of one dictionary may grow to in a batch.
+/// Bytes of text that the values of dictionaries may expand to in one batch.
 const BATCH_BYTES: usize = 64 * 1024 * 1024;
 
 fn panicked() -> Error {
     damaged("its contents contradict its metadata")
 }
 
-/// One row group for the parser.
+/// One row group, as the parser reads it.
 struct Group<'a> {
     source: &'a Arc<Source>,
     metadata: &'a ParquetMetaData,
@@ -89,10 +90,10 @@ pub struct ParquetImport {
     levels: FieldLevels,
     group: usize,
     reader: Option<ParquetRecordBatchReader>,
-    /// Rows of the row group that were read, and rows of the groups before.
+    /// Rows read from the current row group, and rows of the groups before it.
     group_rows: u64,
     rows_before: u64,
-    /// Bytes of one page.
+    /// Limit for the bytes of one page.
     pub(super) page_bytes_max: usize,
     /// Set when an error or a panic left the reader in an unknown state.
     is_over: bool,
@@ -102,8 +103,8 @@ impl ParquetImport {
     /// Reads the footer.
     ///
     /// # Errors
-    /// `InvalidArgument` for bytes that are no Parquet file, `Unsupported` for nested columns, `LimitExceeded` for a footer
-    /// or a number of columns beyond the import limits; `Io`.
+    /// `InvalidArgument` for bytes that are not a Parquet file, `Unsupported` for nested columns,
+    /// `LimitExceeded` for a footer or a number of columns beyond the import limits; `Io`.
     pub fn new(input: Box<dyn ReadSeek>) -> Result<Self> {
         let source = Arc::new(Source::new(input)?);
         if source.len < TRAILER + 4 || source.read(0, 4)? != MAGIC {
@@ -184,17 +185,19 @@ impl ParquetImport {
         Ok(())
     }
 
-    /// Rows that the footer tells.
+    /// The number of rows that the footer declares.
     #[must_use]
     pub fn row_count(&self) -> u64 {
         self.metadata.row_groups().iter().map(|group| group.num_rows().unsigned_abs()).fold(0, u64::saturating_add)
     }
 
-    /// The columns that the file has. `index` names the index; without it, it is the column that the file says it is sorted
-    /// by, or the first of whole numbers or times that cannot be null, or that is the first at all.
+    /// The columns of the file. `index` names the index column. Without it, the index is the column
+    /// that the file declares to be sorted by; otherwise the first column of whole numbers or times
+    /// that is not nullable; otherwise the first column of the file, if it has such a type.
     ///
     /// # Errors
-    /// `Unsupported` for a column of a type that no table column has; `InvalidArgument` when no column can be the index.
+    /// `Unsupported` for a column of a type that no table column has; `InvalidArgument` when no
+    /// column can be the index.
     pub fn infer(&self, index: Option<&str>) -> Result<Vec<Column>> {
         let mut columns = Vec::with_capacity(self.schema.fields().len());
         for field in self.schema.fields() {
@@ -226,7 +229,7 @@ impl ParquetImport {
         let is_full = |at: usize| columns.get(at).is_some_and(|column| column.column_type != ColumnType::Nullable);
         let position = match index_of(&columns, index.or(sorted_by.as_deref()), is_full) {
             Ok(position) => position,
-            // Many writers declare every column nullable; whether there are nulls is seen as the rows come.
+            // Many writers declare every column nullable. Nulls are refused when the rows are read.
             Err(_) if index.is_none() && columns.first().is_some_and(|column| column.data_type.can_be_index()) => 0,
             Err(error) => return Err(error),
         };
@@ -236,11 +239,11 @@ impl ParquetImport {
         Ok(columns)
     }
 
-    /// The next rows as the table has them; `None` at the end.
+    /// The next rows, with the columns of the table; `None` at the end.
     ///
     /// # Errors
-    /// `InvalidArgument` with row group, row and column for what is damaged or does not fit; `LimitExceeded` for pages beyond
-    /// the import limits; `Io`; what `control` says.
+    /// `InvalidArgument`, with row group, row and column, for damaged data and values that do not
+    /// fit; `LimitExceeded` for pages beyond the import limits; `Io`; the errors of `control`.
     pub fn next_batch(&mut self, schema: &TableSchema, control: &Control) -> Result<Option<RecordBatch>> {
         if self.is_over {
             return Ok(None);
@@ -266,7 +269,7 @@ impl ParquetImport {
                 .map_err(|error| error.at(place(group, Some(row), None)))?;
             let Some(batch) = batch.filter(|batch| batch.num_rows() > 0) else {
                 if self.group_rows != row_count {
-                    return Err(damaged("a row group has fewer rows than its metadata tells").at(place(
+                    return Err(damaged("a row group has fewer rows than its metadata declares").at(place(
                         group,
                         Some(row),
                         None,
@@ -299,8 +302,8 @@ impl ParquetImport {
             let is_compressed = chunk.compression() != Compression::UNCOMPRESSED;
             if chunk.encodings().any(|encoding| encoding == Encoding::DELTA_BYTE_ARRAY) {
                 return Err(at_column(Error::unsupported(
-                    "the encoding DELTA_BYTE_ARRAY is not read here; write the column with the dictionary, plain or \
-                     DELTA_LENGTH_BYTE_ARRAY encoding, which writers choose when they are not told otherwise",
+                    "the encoding DELTA_BYTE_ARRAY is not supported; write the column with the dictionary, plain or \
+                     DELTA_LENGTH_BYTE_ARRAY encoding, which are the defaults of writers",
                 )));
             }
             let shape =
@@ -316,7 +319,7 @@ impl ParquetImport {
             if chunk.column_type() != PhysicalType::BYTE_ARRAY {
                 continue;
             }
-            // One value of a dictionary may stand in every row.
+            // One value of a dictionary may occur in every row.
             if shape.dictionary_bytes > 0 {
                 let first = guarded(|| group.pages(at).and_then(|mut pages| pages.get_next_page()))
                     .ok_or_else(panicked)
@@ -331,7 +334,7 @@ impl ParquetImport {
         let by_cells = BATCH_CELLS / (meta.num_columns() as u64).max(1);
         let by_bytes = (BATCH_BYTES / row_bytes.max(1)) as u64;
         let mut rows = by_cells.min(by_bytes).clamp(1, BATCH_ROWS);
-        // Texts that are not in dictionaries: fewer rows until their pages fit.
+        // Texts outside of dictionaries: reduce the rows until their pages fit.
         while rows > 1 && texts.iter().map(|shape| shape.window_bytes(rows)).sum::<u64>() > 2 * BATCH_BYTES as u64 {
             rows = (rows / 4).max(1);
         }
@@ -346,7 +349,7 @@ fn place(group: usize, row: Option<u64>, column: Option<String>) -> Place {
     Place::RowGroup { row_group: group as u64, row, column }
 }
 
-/// Where the pages of a column chunk are.
+/// Start and end of the pages of a column chunk.
 fn chunk_range(chunk: &ColumnChunkMetaData) -> Result<(u64, u64)> {
     if chunk.file_path().is_some() {
         return Err(Error::unsupported("the column is kept in another file"));
@@ -355,6 +358,6 @@ fn chunk_range(chunk: &ColumnChunkMetaData) -> Result<(u64, u64)> {
     let end = start.checked_add(chunk.compressed_size());
     match (u64::try_from(start), end.map(u64::try_from)) {
         (Ok(start), Some(Ok(end))) if start <= end => Ok((start, end)),
-        _ => Err(damaged("a column has no place in the file")),
+        _ => Err(damaged("a column has an invalid position in the file")),
     }
 }

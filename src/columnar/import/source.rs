@@ -1,4 +1,5 @@
-//! A foreign Parquet file, read at any place; its reads keep the error of the input for whoever parses.
+//! Random access to an external Parquet file. A failed read keeps its error, because the parser
+//! passes on only its text.
 
 use std::io::{BufReader, Read, SeekFrom};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +11,7 @@ use parquet::file::reader::{ChunkReader, Length};
 use super::ReadSeek;
 use crate::error::{Error, Result};
 
-/// The file, read at any place.
+/// The file, with random access.
 pub(super) struct Source {
     input: Mutex<Box<dyn ReadSeek>>,
     pub(super) len: u64,
@@ -23,10 +24,10 @@ impl Source {
         Ok(Self { input: Mutex::new(input), len, failure: Mutex::new(None) })
     }
 
-    /// Bytes that the file has; what is behind its end is an error before memory is taken.
+    /// Reads bytes of the file. A range beyond its end fails before memory is allocated.
     pub(super) fn read(&self, at: u64, len: usize) -> Result<Vec<u8>> {
         if at.checked_add(len as u64).is_none_or(|end| end > self.len) {
-            return Err(damaged("it refers to bytes behind its end"));
+            return Err(damaged("it refers to bytes beyond its end"));
         }
         let mut bytes = vec![0; len];
         let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
@@ -34,7 +35,7 @@ impl Source {
         Ok(bytes)
     }
 
-    /// The error of the input, if that is what made the parser fail.
+    /// The error of the input, if it made the parser fail; otherwise the parser's error.
     pub(super) fn error(&self, error: &dyn std::fmt::Display) -> Error {
         let below = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
         below.unwrap_or_else(|| damaged(&error.to_string()))
@@ -55,7 +56,7 @@ pub(super) fn damaged(why: &str) -> Error {
     Error::invalid(format!("the bytes are not a readable Parquet file: {why}"))
 }
 
-/// Reads on from a place, for the parser of page headers.
+/// Reads sequentially from a position, for the parser of page headers.
 pub(super) struct SourceReader {
     source: Arc<Source>,
     at: u64,
@@ -73,7 +74,7 @@ impl Read for SourceReader {
     }
 }
 
-/// What the parser reads from.
+/// The adapter that the parser reads from.
 pub(super) struct Chunks(pub(super) Arc<Source>);
 
 impl Length for Chunks {

@@ -1,4 +1,4 @@
-//! Parquet files of many forms read back, and damaged ones refused.
+//! Imports Parquet files of many forms, and refuses damaged ones.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ fn batch(rows: &[Cells]) -> RecordBatch {
     frame_to_batch(&schema(), &DataFrame { columns: None, data: rows.to_vec() }).unwrap()
 }
 
-/// One small file of each form that readers meet.
+/// One small file of each form that readers encounter.
 fn files(rows: &[Cells]) -> Vec<(&'static str, Vec<u8>)> {
     let batch = batch(rows);
     let text = ColumnPath::new(vec!["s".to_owned()]);
@@ -136,12 +136,13 @@ fn a_file_that_is_cut_anywhere_is_refused() {
     }
 }
 
-/// Whatever a byte is changed to: rows of the table's types, or an error; no panic gets out and nothing takes long.
+/// Whatever byte is changed: the import returns rows of the table's types or an error, does not
+/// panic, and is quick.
 #[test]
 fn a_file_with_a_changed_byte_is_rows_or_an_error() {
     let (mut good, mut bad) = (0, 0);
     for (name, bytes) in files(&cells(8)) {
-        // Every second byte in one of three ways; the forms and the columns repeat what the others leave out.
+        // Every second byte, in one of three ways; the other forms and columns cover the rest.
         for at in (name.len() % 2..bytes.len()).step_by(2) {
             let change = [0x01, 0x80, 0xff][at / 2 % 3];
             let mut changed = bytes.clone();
@@ -176,7 +177,7 @@ fn errors_name_row_group_row_and_column() {
     other.pop();
     let narrow = TableSchema::with_default_limit(other).unwrap();
     assert!(read(bytes.clone(), Some(&narrow)).unwrap_err().to_string().contains("\"t\""));
-    // A page header of the second row group says that its page is huge.
+    // The page header of the second row group declares a huge page.
     let import = ParquetImport::new(Box::new(Cursor::new(bytes.clone()))).unwrap();
     let at = import.metadata.row_group(1).column(2).data_page_offset() as usize;
     let mut forged = bytes;
@@ -255,7 +256,7 @@ fn nested_columns_are_refused() {
     }
 }
 
-/// Long texts that each row has for itself are read in small batches too.
+/// Long texts that differ in every row are read in small batches, too.
 #[test]
 fn long_texts_stay_in_bounds() {
     let rows: Vec<Cells> =
@@ -284,7 +285,7 @@ fn long_texts_stay_in_bounds() {
     assert_eq!(total, 120);
 }
 
-/// A dictionary of one long text that stands in every row is read in small batches.
+/// A dictionary with one long text that occurs in every row is read in small batches.
 #[test]
 fn a_long_text_in_every_row_stays_in_bounds() {
     let long = "x".repeat(700_000);
@@ -312,7 +313,7 @@ fn a_long_text_in_every_row_stays_in_bounds() {
 
 #[test]
 fn the_footer_holds_at_the_limit_and_not_above() {
-    // What is not refused for its length is refused since it would begin before the file.
+    // A length within the limit is refused because the footer would begin before the file.
     limits::holds_at(limits::IMPORT_METADATA_BYTES, crate::ErrorKind::LimitExceeded, |bytes| {
         read([b"PAR1".as_slice(), &[0; 100], &(bytes as u32).to_le_bytes(), b"PAR1"].concat(), None)
     });

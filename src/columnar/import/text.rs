@@ -1,4 +1,5 @@
-//! Typed columns out of CSV records: with the columns of a table, or with columns that the first records suggest.
+//! Converts CSV records to typed columns: the columns of a table, or columns inferred from the
+//! first records.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -13,7 +14,7 @@ use crate::columnar::schema::{TableSchema, arrow_type};
 use crate::error::{Error, Place, Result};
 use crate::model::tables::data::{Column, ColumnType, DataType};
 
-/// Rows of one batch; the first batch is also what types are inferred from.
+/// Rows of one batch; types are inferred from the first batch.
 const BATCH_ROWS: usize = 16 * 1024;
 /// Text of one batch.
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
@@ -28,10 +29,11 @@ pub struct CsvImport<'r> {
 }
 
 impl<'r> CsvImport<'r> {
-    /// Reads the line of column names.
+    /// Reads the header line.
     ///
     /// # Errors
-    /// `InvalidArgument` for a separator that cannot be one, for no text, an empty or a repeated name; `Io`.
+    /// `InvalidArgument` for an invalid separator, an empty text, an empty or a repeated name;
+    /// `Io`.
     pub fn new(input: &'r mut dyn Read, separator: char) -> Result<Self> {
         let mut reader = CsvReader::new(input, separator)?;
         let names = reader.header()?;
@@ -47,11 +49,11 @@ impl<'r> CsvImport<'r> {
         Ok(Self { reader, names, first: None, is_inferred: false })
     }
 
-    /// The columns that the first records suggest. `index` names the index; without it, it is the first column of whole
-    /// numbers or times without gaps. All others may hold null.
+    /// Infers the columns from the first records. `index` names the index column; without it, it is
+    /// the first column of whole numbers or times without gaps. All other columns are nullable.
     ///
     /// # Errors
-    /// `InvalidArgument` when no column can be the index; what the text fails with.
+    /// `InvalidArgument` when no column can be the index; the errors of reading the text.
     pub fn infer(&mut self, index: Option<&str>) -> Result<Vec<Column>> {
         let records = self.reader.records(self.names.len(), BATCH_ROWS, BATCH_BYTES)?;
         let mut columns: Vec<Column> = self
@@ -75,17 +77,17 @@ impl<'r> CsvImport<'r> {
         Ok(columns)
     }
 
-    /// The next rows as the table has them; `None` at the end.
+    /// The next rows, with the columns of the table; `None` at the end.
     ///
     /// # Errors
-    /// `InvalidArgument` with line and column for a name that the table does not have, a column that is missing though
-    /// not NULLABLE, and a value that does not fit; `LimitExceeded`; `Io`.
+    /// `InvalidArgument` with line and column for a name that the table does not have, an absent
+    /// column that is not NULLABLE, and a value that does not fit; `LimitExceeded`; `Io`.
     pub fn next_batch(&mut self, schema: &TableSchema) -> Result<Option<RecordBatch>> {
         let records = match self.first.take() {
             Some(records) => records,
             None => self.reader.records(self.names.len(), BATCH_ROWS, BATCH_BYTES)?,
         };
-        // Also for a text without rows, whose names must fit all the same.
+        // Also for a text without rows, whose names must fit, too.
         let mut sources = vec![None; schema.len()];
         for (at, name) in self.names.iter().enumerate() {
             let position =
@@ -137,7 +139,8 @@ impl<'r> CsvImport<'r> {
     }
 }
 
-/// The narrowest type that all texts are values of; BOOL before numbers, whole numbers before others, then times.
+/// The first type that all texts are values of: BOOL, whole numbers, other numbers, times;
+/// otherwise STRING.
 fn type_of<'t>(texts: impl Iterator<Item = &'t str>) -> DataType {
     let tests: [(DataType, fn(&str) -> bool); 4] = [
         (DataType::Bool, |text| cells::parse_bool(text).is_some()),

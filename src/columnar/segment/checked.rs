@@ -1,4 +1,5 @@
-//! Files with a CRC-32 for every block of 16 KiB: hashed while written, checked while read.
+//! Files with a CRC-32 for every block of 16 KiB, computed while writing and verified while
+//! reading.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,11 +12,12 @@ use crate::error::{Error, Result};
 use crate::value::Control;
 use crate::value::id::hex;
 
-/// Bytes under one checksum: small enough that reading one page does not mean checking a megabyte.
+/// Bytes under one checksum: small enough that reading one page does not require verifying a
+/// megabyte.
 pub(super) const CRC_BLOCK: usize = 16 * 1024;
 const WRITE_BYTES: usize = 1024 * 1024;
 
-/// Writes a new file front to back.
+/// Writes a new file sequentially, and computes its checksums.
 pub(super) struct HashingFile {
     file: Box<dyn DiskFile>,
     name: String,
@@ -25,7 +27,7 @@ pub(super) struct HashingFile {
     crcs: Vec<u32>,
 }
 
-/// What is known of a file that was written completely.
+/// A completely written file.
 pub(super) struct Written {
     pub len: u64,
     pub hash: String,
@@ -58,7 +60,7 @@ impl HashingFile {
         Ok(())
     }
 
-    /// Writes what is left and syncs the file.
+    /// Writes the remaining bytes and syncs the file.
     pub(super) fn finish(mut self) -> Result<Written> {
         let outcome = self.flush_blocks(true).and_then(|()| self.file.sync_all());
         outcome.map_err(|error| Error::io(format_args!("writing the segment file {}", self.name), error))?;
@@ -70,7 +72,7 @@ impl HashingFile {
         })
     }
 
-    /// The checksums of what was written so far, as if the file ended here.
+    /// The checksums of the bytes written so far, as if the file ended here.
     pub(super) fn crcs_so_far(&self) -> Vec<u32> {
         let mut crcs = self.crcs.clone();
         crcs.extend(self.pending.chunks(CRC_BLOCK).map(crc32fast::hash));
@@ -92,10 +94,11 @@ impl Write for HashingFile {
     }
 }
 
-/// The checksums of the blocks of a file, after the whole of it was compared with its length and its XXH3-128.
+/// Returns the checksums of the blocks of a file, after comparing the whole file with its length
+/// and its XXH3-128.
 ///
 /// # Errors
-/// `Corrupt` when it is not what was written; `Io`; what `control` says.
+/// `Corrupt` when the file is not what was written; `Io`; the errors of `control`.
 pub(super) fn crcs_of(file: &dyn DiskFile, name: &str, len: u64, hash: &str, control: &Control) -> Result<Vec<u32>> {
     let attempt = |error| Error::io(format_args!("reading {name}"), error);
     let found = file.len().map_err(attempt)?;
@@ -126,7 +129,8 @@ pub(super) struct CheckedFile {
     name: String,
     len: u64,
     crcs: Vec<u32>,
-    /// One bit for each block that was found to be whole since the file was opened; it is not checked again.
+    /// One bit for each block that was verified since the file was opened, and is not verified
+    /// again.
     checked: Vec<AtomicU64>,
 }
 
@@ -158,15 +162,15 @@ impl CheckedFile {
         })
     }
 
-    /// The bytes from `start` on, after their blocks were checked.
+    /// Returns the bytes from `start` on, after verifying their blocks.
     pub(super) fn read(&self, start: u64, len: usize) -> Result<Bytes> {
         let mut buffer = Vec::new();
         let skip = self.read_into(start, len, &mut buffer)?;
         Ok(Bytes::from(buffer).slice(skip..skip + len))
     }
 
-    /// Reads the bytes from `start` on into `buffer`, after their blocks were checked; answers where in it they begin.
-    /// What the buffer holds besides is of no meaning; it only grows.
+    /// Reads the bytes from `start` on into `buffer`, after verifying their blocks; returns their
+    /// offset in it. The other bytes of the buffer have no meaning; the buffer only grows.
     pub(super) fn read_into(&self, start: u64, len: usize, buffer: &mut Vec<u8>) -> Result<usize> {
         let end = start
             .checked_add(len as u64)

@@ -1,5 +1,5 @@
-//! One column of one row group, read page by page: only the pages that hold wanted rows, of plain pages only the bytes
-//! that do, and tests on dictionary codes where a page has them.
+//! Reads one column of one row group page by page: only the pages with wanted rows, only the wanted
+//! bytes of plain pages, and tests on dictionary codes where a page has them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,16 +18,17 @@ use super::values::{Part, Values};
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
 
-/// Bytes between wanted ones that are read along rather than skipped: a system call costs as much as copying these.
+/// A gap of at most this many bytes between wanted bytes is read, too: a system call costs as much
+/// as copying them.
 const GAP: usize = 3 * 1024;
-/// Ranges in one page that are too many to be read one by one.
+/// This many ranges in one page are too many to be read one by one.
 const FEW_RANGES: usize = 4;
-/// Codes between wanted ones that are decoded along.
+/// A gap of at most this many codes between wanted codes is decoded, too.
 const GAP_ROWS: usize = 128;
-/// Bytes of neighbouring pages that are read in one go.
+/// Bytes of adjacent pages that are read together.
 const TOGETHER: u64 = 64 * 1024;
 
-/// Where a column of a row group stands.
+/// A column of a row group, and where its pages are.
 pub(super) struct ColumnChunk<'a> {
     pub file: &'a CheckedFile,
     pub dictionaries: &'a Dictionaries,
@@ -48,23 +49,23 @@ pub(super) struct ColumnChunk<'a> {
 pub(super) struct Passed<V> {
     pub ranges: Vec<Range<usize>>,
     pub count: usize,
-    /// Their values, when wanted, and their validity.
+    /// Their values if wanted, and their validity.
     pub values: V,
     pub valid: Option<BooleanBufferBuilder>,
 }
 
-/// What of the rows that pass is wanted.
+/// What a filter returns of the rows that pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// Their number.
     Count,
-    /// Where they stand.
+    /// Their positions.
     Rows,
-    /// Where they stand, and their values.
+    /// Their positions and their values.
     Values,
 }
 
-/// Decoded rows of one page, from `first` of the row group on.
+/// Decoded rows of one page, from row `first` of the row group on.
 struct Stretch<'a, V> {
     first: usize,
     cells: Cells<'a, V>,
@@ -77,7 +78,7 @@ enum Cells<'a, V> {
 }
 
 impl<V: Values> Stretch<'_, V> {
-    /// Appends the values of rows, counted from the first one here.
+    /// Appends the values of rows, counted from the first row of the stretch.
     fn copy(&self, rows: Range<usize>, out: &mut V) -> Result<()> {
         match &self.cells {
             Cells::Values(values) => out.copy(values, rows),
@@ -90,7 +91,8 @@ impl<V: Values> Stretch<'_, V> {
 }
 
 fn check_codes<V: Values>(codes: &[u32], dictionary: &V) -> Result<()> {
-    // The greatest of all: one pass without a branch, and the look-ups that follow need no care.
+    // Checks the greatest code only: one pass without a branch, after which all look-ups are in
+    // bounds.
     let greatest = codes.iter().fold(0, |greatest, code| greatest.max(*code));
     if codes.is_empty() || (greatest as usize) < dictionary.len() { Ok(()) } else { Err(damaged()) }
 }
@@ -126,21 +128,22 @@ impl ColumnChunk<'_> {
         (from < to).then_some((from..to, start..start.checked_add(len)?))
     }
 
-    /// Visits decoded rows that cover all of `ranges`, in order; between the ranges rows may be missing or present.
+    /// Visits decoded rows that cover all of `ranges`, in order. Rows between the ranges may be
+    /// visited, too.
     fn visit<V: Values>(
         &self,
         ranges: &[Range<usize>],
         mut visit: impl FnMut(&Stretch<'_, V>) -> Result<()>,
     ) -> Result<()> {
         let mut scratch = Scratch::new();
-        // The first range with rows to come, and the row before which all are done.
+        // The first range that is not finished, and the row before which all rows were visited.
         let (mut at, mut done) = (0, 0);
         while let Some(first) = ranges.get(at) {
             let row = first.start.max(done);
             let page = self.pages.partition_point(|page| page.first_row_index <= row as i64);
             let page = page.checked_sub(1).ok_or_else(damaged)?;
             let (rows, bytes) = self.page(page).filter(|(rows, _)| rows.contains(&row)).ok_or_else(damaged)?;
-            // Where much of a page is wanted it is read whole, and others with it.
+            // If much of a page is wanted, it is read whole, and other pages with it.
             let in_page = ranges.iter().skip(at).take(FEW_RANGES).take_while(|range| range.start < rows.end).count();
             let is_sparse = in_page < FEW_RANGES && !(row == rows.start && first.end >= rows.end);
             (at, done) = match V::WIDTH.filter(|_| is_sparse && self.is_plain && !self.is_nullable) {
@@ -151,7 +154,8 @@ impl ColumnChunk<'_> {
         Ok(())
     }
 
-    /// Visits the wanted rows of a plain page without nulls; answers the first range that reaches beyond it, and its end.
+    /// Visits the wanted rows of a plain page without nulls. Returns the first range that extends
+    /// beyond the page, and the end of the page.
     #[expect(clippy::too_many_arguments, reason = "the inside of one loop")]
     fn visit_plain<V: Values>(
         &self,
@@ -182,7 +186,7 @@ impl ColumnChunk<'_> {
             scratch.values.clear();
             scratch.bytes.get(skip..).and_then(|bytes| scratch.values.plain(bytes, span.len())).ok_or_else(damaged)?;
             visit(&Stretch { first: span.start, cells: Cells::Values(&scratch.values), valid: None })?;
-            // A range that ends behind this page goes on in the next one.
+            // A range that extends beyond this page continues in the next one.
             if span.end == page.end {
                 break;
             }
@@ -190,7 +194,8 @@ impl ColumnChunk<'_> {
         Ok((at, page.end))
     }
 
-    /// Visits wanted pages that stand close together; answers the first range that reaches beyond them, and their end.
+    /// Visits wanted pages that are close together. Returns the first range that extends beyond
+    /// them, and their end.
     fn visit_pages<V: Values>(
         &self,
         ranges: &[Range<usize>],
@@ -199,7 +204,8 @@ impl ColumnChunk<'_> {
         scratch: &mut Scratch<V>,
         visit: &mut impl FnMut(&Stretch<'_, V>) -> Result<()>,
     ) -> Result<(usize, usize)> {
-        // Pages with the wanted rows of each, counted from its first one; what stands close together as one.
+        // Pages with their wanted rows, counted from the first row of the page; ranges that are
+        // close together are joined.
         let mut pages: Vec<(Range<usize>, Range<u64>, Vec<Range<usize>>)> = Vec::new();
         let mut at = first;
         let mut page = first_page;
@@ -240,7 +246,8 @@ impl ColumnChunk<'_> {
         Ok((at, end))
     }
 
-    /// Decodes the wanted rows of a page, and where its encoding knows no other way those before them.
+    /// Decodes the wanted rows of a page, and the rows before them if the encoding has no other
+    /// way.
     fn visit_page<V: Values>(
         &self,
         page: &[u8],
@@ -270,14 +277,14 @@ impl ColumnChunk<'_> {
         let before = wanted.first().map_or(0, |wanted| wanted.start);
         let wanted = wanted.last().map_or(0, |wanted| wanted.end);
         let valid = valid.as_deref().map(|valid| valid.get(..wanted).ok_or_else(damaged)).transpose()?;
-        // Nulls have no value.
+        // Nulls have no stored value.
         let count = valid.map_or(wanted, |valid| valid.iter().filter(|valid| **valid).count());
         scratch.values.clear();
         scratch.codes.clear();
         let mut first = 0;
         match encoding {
             PLAIN => {
-                // Values of one width can be skipped.
+                // Values of fixed width can be skipped.
                 let body = match V::WIDTH.filter(|_| valid.is_none()) {
                     Some(width) => {
                         first = before;
@@ -305,6 +312,8 @@ impl ColumnChunk<'_> {
             cells: if is_coded { Cells::Codes(&scratch.codes, dictionary) } else { Cells::Values(&scratch.values) },
             valid: None,
         };
+        // With nulls, the values were decoded from the start of the page. They are spread over the
+        // rows, with a blank for each null.
         let Some(valid) = valid else { return visit(&dense) };
         scratch.spread.clear();
         let mut from = 0;
@@ -336,7 +345,7 @@ impl ColumnChunk<'_> {
         known.as_ref().ok_or_else(damaged)
     }
 
-    /// Appends the values of the rows of `ranges`, which ascend and do not overlap.
+    /// Appends the values of the rows of `ranges`, which are ascending and do not overlap.
     pub(super) fn read<V: Values>(
         &self,
         ranges: &[Range<usize>],
@@ -356,7 +365,7 @@ impl ColumnChunk<'_> {
         })
     }
 
-    /// Finds the rows of `ranges` that pass a test; `offset` is what their positions are counted from.
+    /// Finds the rows of `ranges` that pass a test; `offset` is added to their positions.
     pub(super) fn filter<V: Values>(
         &self,
         ranges: &[Range<usize>],
@@ -366,7 +375,8 @@ impl ColumnChunk<'_> {
         out: &mut Passed<V>,
     ) -> Result<()> {
         let mut at = 0;
-        // What the test says of each entry of the dictionary, and the only one that passes, if it is one.
+        // The result of the test for each dictionary entry, and the entry that passes if it is the
+        // only one.
         let mut by_code: Option<(Vec<bool>, Option<u32>)> = None;
         self.visit::<V>(ranges, |stretch| {
             let end = stretch_end(stretch);
@@ -425,11 +435,12 @@ impl ColumnChunk<'_> {
     }
 }
 
-/// One bit for each element.
+/// The results of `test` as bits, one for each value.
 pub(in crate::columnar) fn bits<T>(values: &[T], test: impl Fn(&T) -> bool) -> BooleanBuffer {
     let mut bytes = Vec::with_capacity(values.len().div_ceil(8));
     let (chunks, rest) = values.as_chunks::<8>();
-    // Eight answers and then their byte: the answers become vector instructions.
+    // Computes eight results before it packs them into a byte, so that the compiler vectorises the
+    // tests.
     bytes.extend(chunks.iter().map(|chunk| {
         let answers: [u8; 8] = std::array::from_fn(|at| chunk.get(at).is_some_and(&test).into());
         let (mut byte, mut bit) = (0, 1u8);
@@ -453,7 +464,8 @@ fn stretch_end<V: Values>(stretch: &Stretch<'_, V>) -> usize {
         }
 }
 
-/// Calls `part` with the parts of ranges inside `rows`, counted from its start; `at` moves behind what is done.
+/// Calls `part` with the parts of `ranges` inside `rows`, counted from the start of `rows`. Moves
+/// `at` past the ranges that are finished.
 fn for_parts(
     ranges: &[Range<usize>],
     at: &mut usize,
@@ -474,7 +486,7 @@ fn for_parts(
     Ok(())
 }
 
-/// The array of values that were read, with their validity when one is null.
+/// Makes an array of the values, with their validity if one is null.
 pub(super) fn to_array<V: Values>(
     values: V,
     valid: Option<BooleanBufferBuilder>,

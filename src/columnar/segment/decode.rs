@@ -1,6 +1,7 @@
-//! The encodings of Parquet that segments use, decoded from checked bytes: page headers, runs of small numbers, deltas.
+//! Decodes the Parquet encodings that segments use, from verified bytes: page headers, runs of
+//! small numbers, deltas.
 //!
-//! All functions answer `None` for bytes that no writer makes, and never read beyond what they are given.
+//! All functions return `None` for bytes that no writer makes, and never read beyond their input.
 
 use std::ops::Range;
 
@@ -9,7 +10,7 @@ use arrow::array::BooleanBufferBuilder;
 use crate::columnar::byte_reader::ByteReader;
 use crate::columnar::thrift;
 
-/// What the header of a page says.
+/// The header of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PageHeader {
     /// Bytes of the header itself.
@@ -18,7 +19,7 @@ pub(super) struct PageHeader {
     pub body_len: usize,
     /// Values of the page, nulls included.
     pub values: usize,
-    /// Number of the encoding, as Parquet's specification has it.
+    /// Number of the encoding in Parquet's specification.
     pub encoding: i32,
     /// 0 for a data page, 2 for a dictionary.
     pub page_type: i32,
@@ -35,7 +36,7 @@ pub(super) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
     let walked = thrift::walk(bytes, |path, value| match path {
         [1] => page_type = value,
         [3] => body_len = value,
-        // The headers of data pages and of dictionaries begin alike.
+        // The headers of data pages and of dictionaries begin with the same fields.
         [5 | 7, 1] => values = value,
         [5 | 7, 2] => encoding = value,
         _ => {}
@@ -49,19 +50,19 @@ pub(super) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
     })
 }
 
-/// The number at one of 32 positions. With constants for `AT` and the others, all but a load, a shift and a mask is done
-/// when this is compiled.
+/// The number at position `AT` of 32. All parameters are constants, so only a load, a shift and a
+/// mask remain after compilation.
 #[inline(always)]
 fn unpack_at<const WIDTH: usize, const BYTES: usize, const AT: usize>(bytes: &[u8; BYTES]) -> u32 {
     let mask = if WIDTH == 32 { u32::MAX } else { (1 << WIDTH) - 1 };
-    // Eight bytes hold every number; the last ones are looked for in the last eight bytes.
+    // Eight bytes contain any of the numbers; the last ones are in the last eight bytes.
     let bit = AT * WIDTH;
     let from = (bit / 8).min(BYTES - 8);
     let word = bytes.get(from..).and_then(|bytes| bytes.first_chunk::<8>()).map_or(0, |b| u64::from_le_bytes(*b));
     (word >> (bit - 8 * from)) as u32 & mask
 }
 
-/// 32 numbers of `WIDTH` bits from `BYTES` = 4 * `WIDTH` bytes, at least 8.
+/// Unpacks 32 numbers of `WIDTH` bits from `BYTES` = 4 * `WIDTH` bytes, at least 8.
 fn unpack<const WIDTH: usize, const BYTES: usize>(bytes: &[u8; BYTES], out: &mut [u32; 32]) {
     macro_rules! each {
         ($($at:literal)*) => {
@@ -72,7 +73,7 @@ fn unpack<const WIDTH: usize, const BYTES: usize>(bytes: &[u8; BYTES], out: &mut
     each!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31);
 }
 
-/// 32 numbers of `width` bits; `bytes` may end early, and then zeros follow.
+/// Unpacks 32 numbers of `width` bits. If `bytes` ends early, zeros follow.
 fn unpack32(width: usize, bytes: &[u8], out: &mut [u32; 32]) {
     macro_rules! each {
         ($($width:literal)*) => {
@@ -97,7 +98,7 @@ fn unpack32(width: usize, bytes: &[u8], out: &mut [u32; 32]) {
     each!(2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32);
 }
 
-/// One run of the hybrid of run lengths and packed bits.
+/// One run of Parquet's hybrid encoding of run lengths and packed bits.
 enum Run<'a> {
     Same { value: u32, count: usize },
     Packed { bytes: &'a [u8], count: usize },
@@ -107,7 +108,7 @@ fn next_run<'a>(bytes: &mut ByteReader<'a>, width: usize) -> Option<Run<'a>> {
     let head = usize::try_from(bytes.varint()?).ok()?;
     if head & 1 == 1 {
         let len = (head >> 1).checked_mul(width)?;
-        // The last run may be cut behind its last number.
+        // The last run may end after its last number.
         let len = len.min(bytes.left());
         return Some(Run::Packed { bytes: bytes.take(len)?, count: (head >> 1).checked_mul(8)? });
     }
@@ -116,7 +117,7 @@ fn next_run<'a>(bytes: &mut ByteReader<'a>, width: usize) -> Option<Run<'a>> {
     Some(Run::Same { value: u32::from_le_bytes(value), count: head >> 1 })
 }
 
-/// Appends the numbers of at most `width` bits at these positions to `out`.
+/// Appends the numbers of `width` bits at the positions `wanted` to `out`.
 pub(super) fn hybrid(bytes: &[u8], width: usize, wanted: Range<usize>, out: &mut Vec<u32>) -> Option<()> {
     if width > 32 {
         return None;
@@ -128,7 +129,7 @@ pub(super) fn hybrid(bytes: &[u8], width: usize, wanted: Range<usize>, out: &mut
     }
     out.reserve(wanted.len());
     let mut bytes = ByteReader::new(bytes);
-    // Numbers before the first wanted one.
+    // Numbers to skip before the first wanted one.
     let mut skip = wanted.start;
     while out.len() < end {
         match next_run(&mut bytes, width)? {
@@ -141,8 +142,10 @@ pub(super) fn hybrid(bytes: &[u8], width: usize, wanted: Range<usize>, out: &mut
                 let count = count.min(bytes.len() * 8 / width).checked_sub(skip)?;
                 let stop = end.min(out.len().saturating_add(count));
                 let mut at = out.len();
-                // Room first, so that nothing is grown or copied inside the loop.
+                // Grows once, so that the loop does not allocate.
                 out.resize(stop, 0);
+                // 32 numbers at a time. Whole groups are unpacked in place; a first group with
+                // numbers to skip, and a last group with less room, go through a buffer.
                 for part in bytes.get(skip / 32 * 4 * width..)?.chunks(4 * width) {
                     let room = out.get_mut(at..)?;
                     if let (Some(room), 0) = (room.first_chunk_mut::<32>(), skip) {
@@ -172,8 +175,8 @@ pub(super) fn hybrid(bytes: &[u8], width: usize, wanted: Range<usize>, out: &mut
     Some(())
 }
 
-/// Splits the definition levels from a data page whose values may be null: the validity of its rows, when one is null,
-/// and the rest.
+/// Splits a data page of a nullable column into definition levels and values. Returns the validity
+/// of the rows, which is `None` if no row is null, and the values.
 pub(super) fn validity(body: &[u8], rows: usize) -> Option<(Option<Vec<bool>>, &[u8])> {
     let (len, rest) = body.split_first_chunk::<4>()?;
     let (levels, values) = rest.split_at_checked(u32::from_le_bytes(*len) as usize)?;
@@ -190,8 +193,15 @@ pub(super) fn validity(body: &[u8], rows: usize) -> Option<(Option<Vec<bool>>, &
     Some(((!all).then_some(valid), values))
 }
 
-/// Appends the numbers of a block of deltas at these positions to `out`, and possibly some before them; answers the
-/// position of the first one.
+/// Appends the numbers of a delta encoding at the positions `wanted` to `out`, and possibly some
+/// before them. Returns the position of the first appended number.
+///
+/// The header has the first number. Blocks follow: the least delta of the block, the bit widths of
+/// its miniblocks, and the packed differences of the deltas from the least one. A number is the
+/// first number plus all deltas up to it, so decoding starts at the first number; groups of 32
+/// before the wanted positions are only summed. What must hold: `last` is the number at position
+/// `at - 1`, and `out` grows once, to its full length, at the group with the first wanted position.
+/// Sums wrap around, as the format defines.
 pub(super) fn deltas<T: Copy>(
     bytes: &[u8],
     wanted: Range<usize>,
@@ -211,10 +221,10 @@ pub(super) fn deltas<T: Copy>(
         return Some(wanted.start);
     }
     let start = out.len();
-    // Position of the next number, and of the first one that is kept.
+    // Position of the next number, and of the first number that is appended.
     let (mut at, mut first) = (1, 0);
     if wanted.start == 0 {
-        // Room first, so that nothing is grown or copied inside the loop.
+        // Grows once, so that the loop does not allocate.
         out.resize(start + wanted.end, narrow(last));
     }
     let mut numbers = [0; 32];
@@ -252,7 +262,7 @@ pub(super) fn deltas<T: Copy>(
                     numbers = [0; 32];
                 }
                 if out.len() == start {
-                    // Nobody asked for these, only for their sum.
+                    // None of these is wanted, only their sum is needed.
                     let sum: u64 = numbers.iter().map(|number| u64::from(*number)).sum();
                     last = last.wrapping_add(least.wrapping_mul(32)).wrapping_add(sum.cast_signed());
                     at += 32;
@@ -274,7 +284,7 @@ pub(super) fn deltas<T: Copy>(
     Some(first)
 }
 
-/// A number of 33 to 64 bits.
+/// Reads a number of 33 to 64 bits.
 fn wide(bytes: &[u8], bit: usize, width: usize) -> Option<u64> {
     let mut all = [0; 16];
     let from = bytes.get(bit / 8..)?;
@@ -283,7 +293,7 @@ fn wide(bytes: &[u8], bit: usize, width: usize) -> Option<u64> {
     Some(number as u64 & (u64::MAX >> (64_usize.checked_sub(width)?)))
 }
 
-/// Appends a validity of rows.
+/// Appends the validity of rows.
 pub(super) fn append_valid(out: &mut BooleanBufferBuilder, valid: Option<&[bool]>, range: Range<usize>) {
     match valid {
         None => out.append_n(range.len(), true),

@@ -1,4 +1,5 @@
-//! Decoded dictionaries of open segments, kept within a bound that all segments of the process share.
+//! Decoded dictionaries of open segments, in a bounded cache that all segments of the process
+//! share.
 
 use std::any::Any;
 use std::collections::HashSet;
@@ -10,7 +11,7 @@ use crate::error::Result;
 use crate::value::cache::{Cache, bounded};
 use crate::value::limits;
 
-/// The number of an open segment in this process, a row group and a column.
+/// The number of an open segment in this process, the row group and the column.
 type Key = (u64, usize, usize);
 
 #[derive(Clone)]
@@ -19,10 +20,10 @@ struct Kept {
     bytes: usize,
 }
 
-/// Bytes that an entry takes beside its values.
+/// Bytes that an entry takes in addition to its values.
 const ENTRY_BYTES: usize = 128;
 
-/// A common size of a dictionary; the cache sizes its index by it.
+/// A typical size of a dictionary, by which the cache sizes its index.
 const EXPECTED_BYTES: usize = 16 * 1024;
 
 static KEPT: LazyLock<Cache<Key, Kept>> = LazyLock::new(|| {
@@ -32,11 +33,12 @@ static KEPT: LazyLock<Cache<Key, Kept>> = LazyLock::new(|| {
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// What one segment keeps, by row group and column.
+/// The dictionaries of one segment, by row group and column.
 #[derive(Debug)]
 pub(super) struct Dictionaries {
     number: u64,
-    /// What was put into the cache, to be removed from it with the segment.
+    /// The entries that were put into the cache, and are removed from it when the segment is
+    /// closed.
     put: Mutex<HashSet<(usize, usize)>>,
 }
 
@@ -45,7 +47,7 @@ impl Dictionaries {
         Self { number: NEXT.fetch_add(1, Ordering::Relaxed), put: Mutex::default() }
     }
 
-    /// The dictionary of a column of a row group, which `read` reads when it is not here.
+    /// Returns the dictionary of a column of a row group. Calls `read` if it is not in the cache.
     pub(super) fn get<V: Values>(
         &self,
         group: usize,
@@ -86,7 +88,7 @@ mod tests {
                 assert_eq!(segment.get(group, 7, read).unwrap()[0], at as i64 + group as i64);
                 let kept = KEPT.weight();
                 assert!(kept <= limits::DICTIONARY_CACHE_BYTES as u64, "{kept} bytes");
-                // The newest one is kept, and read no second time.
+                // The newest dictionary is in the cache and not read again.
                 let again = segment.get::<Vec<i64>>(group, 7, || panic!("read again"));
                 assert_eq!(again.unwrap().len(), third);
             }

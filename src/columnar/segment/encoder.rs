@@ -1,4 +1,5 @@
-//! Row groups on their way into a file: encoded on worker threads while the next rows come in, appended in order.
+//! Encodes row groups on worker threads while the next rows arrive, and appends them to the file in
+//! order.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -22,7 +23,8 @@ use crate::columnar::schema::TableSchema;
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::limits;
 
-/// Row groups that wait for a worker. Each holds rows that the caller gave, and is bounded as a row group is.
+/// Row groups that may wait for a worker. Each has the rows that the caller passed, and is bounded
+/// as a row group is.
 const WAITING: usize = 1;
 
 type Job = (usize, Vec<RecordBatch>);
@@ -32,7 +34,7 @@ type Done = (usize, std::result::Result<Group, ParquetError>);
 struct Group {
     chunks: Vec<ArrowColumnChunk>,
     summaries: Vec<(usize, Blocks)>,
-    /// The rows of the extremes, to stand behind the row group.
+    /// The extreme rows, which are written after the row group.
     extreme_rows: Vec<u8>,
 }
 
@@ -54,7 +56,8 @@ impl Workers {
                     loop {
                         let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
                         let Ok((number, batches)) = next else { return };
-                        // Whoever waits for it must hear of a panic, too.
+                        // After a panic a result must be sent, too, because the caller waits for
+                        // it.
                         let group = guarded(|| encode(&schema, &batches));
                         let group = group.unwrap_or_else(|| Err(ParquetError::General("it panicked".to_owned())));
                         if done.send((number, group)).is_err() {
@@ -70,7 +73,7 @@ impl Workers {
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        // Without a giver they end.
+        // The workers end when the sender is dropped.
         self.give = None;
         for thread in self.threads.drain(..) {
             let _ = thread.join();
@@ -78,9 +81,10 @@ impl Drop for Workers {
     }
 }
 
-/// Encodes the rows of one row group, each column as its values want it.
+/// Encodes the rows of one row group, each column in the encoding that suits its values.
 fn encode(schema: &TableSchema, batches: &[RecordBatch]) -> std::result::Result<Group, ParquetError> {
-    // The library takes the properties of a column from its file, so a file that nobody reads stands for the row group.
+    // The library takes the properties of columns from a file, so each row group gets a file of its
+    // own that is not stored.
     let unread = writer(std::io::sink(), schema, properties(schema, batches))?;
     let writers = ArrowRowGroupWriterFactory::new(&unread, schema.arrow().clone()).create_column_writers(0)?;
     let mut summarizer = Summarizer::new(schema.columns().iter().map(|column| column.data_type));
@@ -113,22 +117,22 @@ pub(super) struct Encoder {
     schema: Arc<TableSchema>,
     file: SerializedFileWriter<HashingFile>,
     workers: Option<Workers>,
-    /// Row groups that were handed out, and those that are in the file.
+    /// Row groups that were passed to workers, and row groups that are in the file.
     given: usize,
     appended: usize,
-    /// Encoded before their turn.
+    /// Encoded row groups that wait for earlier ones.
     ready: BTreeMap<usize, Group>,
     summaries: Vec<(usize, Blocks)>,
-    /// Where the rows of the extremes of each row group begin.
+    /// Offset of the extreme rows of each row group.
     extreme_rows: Vec<u64>,
 }
 
-/// A Parquet file with all row groups and its footer, and what goes into the summary.
+/// A Parquet file with all row groups and its footer, and the data for the summary.
 pub(super) struct Encoded {
     pub file: HashingFile,
-    /// With the positions of their columns.
+    /// Each with the position of its column.
     pub summaries: Vec<(usize, Blocks)>,
-    /// Where the rows of the extremes of each row group begin; nothing where none are kept.
+    /// Offset of the extreme rows of each row group; empty if none are stored.
     pub extreme_rows: Vec<u64>,
 }
 
@@ -143,7 +147,7 @@ pub(super) fn write_error(error: ParquetError) -> Error {
 }
 
 fn stopped() -> Error {
-    Error::new(ErrorKind::Io, "writing a segment: a thread that encodes rows ended before its time")
+    Error::new(ErrorKind::Io, "writing a segment: a thread that encodes rows ended unexpectedly")
 }
 
 impl Encoder {
@@ -161,8 +165,8 @@ impl Encoder {
         })
     }
 
-    /// Takes the rows of the next row group. The last one of a file is encoded here, so that a small segment starts no
-    /// thread.
+    /// Takes the rows of the next row group. The last one of a file is encoded on this thread if
+    /// there are no workers, so that a small segment starts no thread.
     pub(super) fn put(&mut self, batches: Vec<RecordBatch>, is_last: bool) -> Result<()> {
         let number = self.given;
         self.given += 1;
@@ -178,6 +182,8 @@ impl Encoder {
             match give.try_send(job) {
                 Ok(()) => break,
                 Err(TrySendError::Disconnected(_)) => return Err(stopped()),
+                // The queue is full: waits for an encoded row group before it tries again, which
+                // bounds the rows in memory.
                 Err(TrySendError::Full(back)) => {
                     job = back;
                     let done = workers.take.recv().map_err(|_| stopped())?;
@@ -222,7 +228,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Waits for what is still being encoded, and completes the file.
+    /// Waits for the row groups that are still being encoded, and completes the file.
     pub(super) fn finish(mut self) -> Result<Encoded> {
         while self.appended < self.given {
             let done = self.workers.as_ref().ok_or_else(stopped)?.take.recv().map_err(|_| stopped())?;

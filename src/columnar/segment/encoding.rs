@@ -1,7 +1,8 @@
-//! How each column of a row group is encoded: chosen from a sample of its rows, by what an encoding saves against what
-//! decoding costs.
+//! Chooses the encoding of each column of a row group from a sample of its rows, by comparing the
+//! bytes that an encoding saves with the cost of decoding.
 //!
-//! Full-precision floats stay plain and uncompressed: general codecs save a tenth on them and cost more than the read.
+//! Full-precision floats stay plain and uncompressed: general codecs save a tenth of their bytes
+//! and cost more than reading them.
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
@@ -15,17 +16,17 @@ use super::PAGE_ROWS;
 use crate::columnar::schema::TableSchema;
 use crate::model::tables::data::DataType;
 
-/// Rows that the choice looks at, in slices spread over the row group.
+/// Rows of the sample, in slices that are spread over the row group.
 const SAMPLE_ROWS: usize = 4096;
 const SAMPLE_SLICES: usize = 8;
-/// Cells of one row group: what one unit of reading may hold in memory.
+/// Cells of one row group, which is what one read unit may have in memory.
 const GROUP_CELLS: usize = 8 * 1024 * 1024;
 const GROUP_ROWS_MAX: usize = 256 * 1024;
 /// Bytes in memory of the rows of one row group.
 pub(super) const GROUP_BYTES: usize = 128 * 1024 * 1024;
 const DICTIONARY_BYTES: usize = 1024 * 1024;
 
-/// Rows of a row group of a table with this many columns.
+/// The rows of a row group in a table with this many columns.
 pub(super) fn group_rows(column_count: usize) -> usize {
     (GROUP_CELLS / column_count.max(1) / PAGE_ROWS * PAGE_ROWS).clamp(PAGE_ROWS, GROUP_ROWS_MAX)
 }
@@ -79,7 +80,7 @@ pub(super) fn properties(schema: &TableSchema, rows: &[RecordBatch]) -> WriterPr
     builder.build()
 }
 
-/// Slices of a column, spread over the rows; all of it when that is less.
+/// Slices of a column, spread over the rows; the whole column if it is shorter than the sample.
 fn sample(rows: &[RecordBatch], position: usize) -> Vec<ArrayRef> {
     let columns = rows.iter().filter_map(|batch| batch.columns().get(position));
     let total: usize = rows.iter().map(RecordBatch::num_rows).sum();
@@ -100,13 +101,13 @@ fn sample(rows: &[RecordBatch], position: usize) -> Vec<ArrayRef> {
     out
 }
 
-/// What a sample says of a column.
+/// Properties of a column, estimated from a sample.
 struct Seen {
-    /// Estimated number of different values in all rows.
+    /// Estimated number of distinct values in all rows.
     distinct: usize,
-    /// Bytes of a value.
+    /// Bytes of one value.
     width: usize,
-    /// Bits of the difference of neighbours, for integers.
+    /// Bits of the range of differences between adjacent values, for integers.
     delta_bits: usize,
 }
 
@@ -116,7 +117,7 @@ fn choose(data_type: DataType, sample: &[ArrayRef], rows: usize) -> Choice {
     let dictionary_bytes = seen.distinct.saturating_mul(seen.width);
     let coded = dictionary_bytes.saturating_add(rows * bits / 8);
     let plain = rows * seen.width;
-    // Codes are filtered faster than anything else, deltas have to be added up from the start of their page.
+    // Codes are the fastest to filter; deltas must be added up from the start of their page.
     let pays = dictionary_bytes <= DICTIONARY_BYTES / 2 && coded <= plain / 2;
     match data_type {
         DataType::Bool | DataType::Float32 | DataType::Float64 if !pays => Choice::Plain,
@@ -175,7 +176,7 @@ fn look(data_type: DataType, sample: &[ArrayRef], rows: usize) -> Option<Seen> {
         twice += usize::from(same.len() == 2);
     }
     if count < rows {
-        // Chao's estimate of what the sample did not meet.
+        // Chao's estimate of the distinct values that the sample missed.
         distinct += once * once / (2 * twice).max(1);
     }
     Some(Seen {

@@ -1,10 +1,12 @@
-//! The rows that hold the extremes of blocks, kept beside the pages as far as they are numbers: a decimated read answers
-//! just these, and finds each in one place instead of one for every column.
+//! Copies of the rows with the extremes of blocks, stored beside the pages, with the numeric
+//! columns only. A decimated read returns just these rows, and finds the values of each in one
+//! place instead of one place for every column.
 //!
-//! Behind each row group stand, for each numeric column but the index, for each block: the row of the first smallest value,
-//! and the row of the first largest. A row: 8 bytes for each numeric column in order (an i64, or the bits of an f32 or f64),
-//! then a byte that has a bit for each one with a value, lowest bit first. Where no value of a block is usable, its rows are
-//! any rows.
+//! After each row group there are, for each numeric column except the index, for each block: the
+//! row of the first smallest value, and the row of the first largest. A row has 8 bytes for each
+//! numeric column in order (an i64, or the bits of an f32 or f64), then a byte with one bit for
+//! each column that has a value, lowest bit first. If no value of a block is usable, its rows are
+//! arbitrary.
 
 use std::sync::Arc;
 
@@ -20,21 +22,22 @@ use super::summary::Blocks;
 use crate::columnar::schema::{TableSchema, UTC};
 use crate::model::tables::data::DataType;
 
-/// Numeric columns of a table beyond which these rows would take too much beside the pages: they grow with its square.
+/// Tables with more numeric columns have no extreme rows: their size grows with the square of the
+/// number.
 const COLUMNS_MAX: usize = 8;
 const VALUE_BYTES: usize = 8;
 
-/// How such rows lie; the same in all segments of a table.
+/// The layout of extreme rows; the same in all segments of a table.
 #[derive(Clone, Debug)]
 pub struct ExtremeRows {
     /// Positions of the numeric columns, ascending.
     columns: Vec<usize>,
-    /// Those whose extremes are kept.
+    /// The columns whose extremes are stored.
     extremes_of: Vec<usize>,
 }
 
 impl ExtremeRows {
-    /// For the tables of a schema; `None` where none are kept.
+    /// The layout for the tables of a schema; `None` if they have no extreme rows.
     #[must_use]
     pub fn of(schema: &TableSchema) -> Option<Self> {
         let columns: Vec<usize> = (0..schema.len())
@@ -44,7 +47,7 @@ impl ExtremeRows {
         (columns.len() <= COLUMNS_MAX && !extremes_of.is_empty()).then_some(Self { columns, extremes_of })
     }
 
-    /// Whether these rows have the values of a column.
+    /// Whether extreme rows contain the values of a column.
     #[must_use]
     pub fn has(&self, column: usize) -> bool {
         self.columns.contains(&column)
@@ -56,13 +59,13 @@ impl ExtremeRows {
         self.columns.len() * VALUE_BYTES + 1
     }
 
-    /// Where the row of an extreme begins behind a row group of `blocks` blocks.
+    /// Offset of the row of an extreme from the end of its row group, which has `blocks` blocks.
     pub(super) fn offset(&self, column: usize, blocks: usize, block: usize, is_max: bool) -> Option<usize> {
         let section = self.extremes_of.iter().position(|other| *other == column)?;
         (block < blocks).then_some(((section * blocks + block) * 2 + usize::from(is_max)) * self.row_bytes())
     }
 
-    /// The bytes that stand behind a row group with these rows and summaries.
+    /// The bytes that are stored after a row group with these rows and summaries.
     pub(super) fn collect(&self, batches: &[RecordBatch], summaries: &[(usize, Blocks)]) -> Vec<u8> {
         let mut starts = Vec::with_capacity(batches.len());
         let mut rows = 0;
@@ -95,7 +98,7 @@ impl ExtremeRows {
         out.push(valid);
     }
 
-    /// A column of rows that stand one behind the other in `bytes`; `None` where they do not have it.
+    /// One column of the rows in `bytes`; `None` if extreme rows do not contain it.
     #[must_use]
     pub fn array(&self, bytes: &[u8], column: usize, data_type: DataType) -> Option<ArrayRef> {
         let place = self.columns.iter().position(|other| *other == column)?;

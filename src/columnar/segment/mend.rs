@@ -1,8 +1,8 @@
 //! Finds single wrong bits in the files of a segment.
 //!
-//! The CRC-32 of a block tells which bit it is if one bit of the block is wrong. Other damage can
-//! lead to the same CRC-32, by chance in one of 32,000 blocks. So files that were mended count only
-//! if their XXH3-128 is the one in the manifest entry, which the caller checks.
+//! If one bit of a block is wrong, the CRC-32 of the block determines which one. Other damage can
+//! lead to the same CRC-32, by chance in one of 32,000 blocks. So repaired files count only if
+//! their XXH3-128 is the one in the manifest entry, which the caller checks.
 
 use super::SegmentMeta;
 use super::checked::CRC_BLOCK;
@@ -15,7 +15,7 @@ use crate::value::Control;
 /// The polynomial of CRC-32, least significant bit first.
 const POLYNOMIAL: u32 = 0xEDB8_8320;
 
-/// Bytes that a file should have.
+/// Bytes that must be written to a file to repair it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Patch {
     /// Name of the file in the directory of the table.
@@ -26,12 +26,12 @@ pub struct Patch {
     pub bytes: Vec<u8>,
 }
 
-/// What has to be changed in the files of a segment so that all CRC-32s hold, if that is one bit in
-/// each damaged block; `None` if a block has more wrong bits, or a file is missing or has another
-/// length.
+/// Returns the changes after which all CRC-32s of the files of a segment match, if each damaged
+/// block has one wrong bit. Returns `None` if a block has more wrong bits, or a file is missing or
+/// has another length.
 ///
 /// # Errors
-/// `Io`; what `control` says.
+/// `Io`; the errors of `control`.
 pub fn wrong_bits(disk: &SharedDisk, dir: &str, meta: &SegmentMeta, control: &Control) -> Result<Option<Vec<Patch>>> {
     let mut patches = Vec::new();
     let mut is_mendable = || -> Result<Option<()>> {
@@ -48,7 +48,7 @@ pub fn wrong_bits(disk: &SharedDisk, dir: &str, meta: &SegmentMeta, control: &Co
     Ok(is_mendable()?.map(|()| patches))
 }
 
-/// A file with the length that it should have.
+/// A file that has its expected length.
 struct Checked {
     file: Box<dyn DiskFile>,
     name: String,
@@ -79,8 +79,8 @@ impl Checked {
     }
 }
 
-/// The footer of the summary file and the length of what is before it, with what has to be changed
-/// for it. The manifest entry has its CRC-32.
+/// Reads the footer of the summary file, whose CRC-32 is in the manifest entry. Returns it with the
+/// length of the body before it, and adds its repair to `patches`.
 fn footer(file: &Checked, meta: &SegmentMeta, patches: &mut Vec<Patch>) -> Result<Option<(Footer, u64)>> {
     let Some(end) = meta.summary_bytes.checked_sub(TRAILER as u64) else { return Ok(None) };
     let trailer = file.read(end, TRAILER)?;
@@ -91,7 +91,8 @@ fn footer(file: &Checked, meta: &SegmentMeta, patches: &mut Vec<Patch>) -> Resul
         let mut bytes = file.read(at, len as usize)?;
         let wrong = crc32fast::hash(&bytes) ^ meta.summary_crc;
         if wrong != 0 {
-            // At most one bit is wrong, in the length or in the footer.
+            // At most one bit is wrong: under another length than the stored one, the footer must
+            // be whole.
             let found = wrong_bit(bytes.len(), wrong).filter(|_| len == told_len);
             let Some((place, value)) = found.and_then(|found| flip(&mut bytes, found)) else { continue };
             patches.push(file.patch(at + place as u64, vec![value]));
@@ -105,7 +106,7 @@ fn footer(file: &Checked, meta: &SegmentMeta, patches: &mut Vec<Patch>) -> Resul
     Ok(None)
 }
 
-/// Whether each of these blocks is whole or has one wrong bit, which goes to `patches`.
+/// Whether each of these blocks is whole or has one wrong bit, whose repair is added to `patches`.
 fn blocks(file: &Checked, len: u64, crcs: &[u32], patches: &mut Vec<Patch>, control: &Control) -> Result<bool> {
     if crcs.len() as u64 != len.div_ceil(CRC_BLOCK as u64) {
         return Ok(false);
@@ -126,17 +127,18 @@ fn blocks(file: &Checked, len: u64, crcs: &[u32], patches: &mut Vec<Patch>, cont
     Ok(true)
 }
 
-/// Changes a bit; the place of its byte, and what this is then.
+/// Flips a bit; returns the position of its byte, and the byte after the change.
 fn flip(bytes: &mut [u8], (place, bit): (usize, u32)) -> Option<(usize, u8)> {
     let byte = bytes.get_mut(place)?;
     *byte ^= 1 << bit;
     Some((place, *byte))
 }
 
-/// The bit, by its byte and its number in it, that changes the CRC-32 of `len` bytes by `wrong`.
+/// Finds the bit that changes the CRC-32 of `len` bytes by `wrong`; returns the position of its
+/// byte, and its number in the byte.
 ///
 /// The CRC-32 is linear: the change depends only on the number of bits that follow. Blocks are
-/// shorter than its period, so no two bits have the same.
+/// shorter than the period of the CRC, so no two bits make the same change.
 fn wrong_bit(len: usize, wrong: u32) -> Option<(usize, u32)> {
     let mut change = 1u32;
     for place in (0..len).rev() {
@@ -180,7 +182,7 @@ mod tests {
         assert_eq!(wrong_bit(CRC_BLOCK, crc32fast::hash(&zeroed) ^ crc32fast::hash(&bytes)), None);
     }
 
-    /// A segment whose rows are not in order of append, so that its summary has several blocks.
+    /// A segment whose rows are not in append order, so that its summary has several blocks.
     fn segment() -> (SharedDisk, SegmentMeta) {
         let column = |name: &str, data_type, column_type| Column {
             name: name.into(),
@@ -237,7 +239,7 @@ mod tests {
                 assert!(bytes(&disk, name) == *whole, "{name}, byte {place}, bit {bit}: {found:?}, not {expected:?}");
             }
         }
-        // One in each of several blocks, in both files.
+        // One wrong bit in each of several blocks, in both files.
         for (name, whole) in names.iter().zip(&whole) {
             for place in [5, CRC_BLOCK + 7, 2 * CRC_BLOCK + 9, whole.len() - 20] {
                 put(&disk, name, place, &[whole[place] ^ 4]);
@@ -250,7 +252,7 @@ mod tests {
             assert!(bytes(&disk, name) == *whole);
         }
         for (name, whole) in names.iter().zip(&whole) {
-            // Two in one block.
+            // Two wrong bits in one block.
             put(&disk, name, 100, &[whole[100] ^ 1, whole[101] ^ 1]);
             assert_eq!(find(), None, "{name}");
             put(&disk, name, 100, &whole[100..102]);

@@ -1,15 +1,17 @@
-//! What the manifest of a table keeps of a segment.
+//! The manifest entry of a segment.
 
 use crate::value::wire::record;
 
 record! {
-    /// A sealed segment; made by the segment writer alone, once both files are written and synced.
+    /// A sealed segment. Only the segment writer makes it, after both files were written and
+    /// synced.
     pub struct SegmentMeta {
         /// Number of the segment, never used again in the same store.
         pub id: u64,
         /// Rows.
         pub row_count: u64,
-        /// Append ordinal of the first appended row; the segment holds the `row_count` ordinals from here on.
+        /// Append ordinal of the first appended row. The segment has `row_count` consecutive
+        /// ordinals from this one on.
         pub first_ordinal: u64,
         /// Smallest index value.
         pub min_index: i64,
@@ -23,7 +25,7 @@ record! {
         pub summary_bytes: u64,
         /// XXH3-128 of the summary file.
         pub summary_hash: String,
-        /// CRC-32 of the summary file's footer, on which the checksums of all other bytes hang.
+        /// CRC-32 of the summary file's footer, which contains the checksums of all other bytes.
         pub summary_crc: u32,
     }
 }

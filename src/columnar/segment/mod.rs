@@ -1,7 +1,8 @@
 //! Sealed rows: one Parquet file sorted by the index column, and a summary file beside it.
 //!
-//! What must hold: a segment is written once and never changed; its manifest entry exists only after both files were
-//! synced; every byte that is read back is checked first, against checksums that hang on the manifest entry.
+//! What must hold: a segment is written once and never changed. Its manifest entry exists only
+//! after both files were synced. Every byte that is read is verified first, by checksums that the
+//! manifest entry protects.
 
 mod checked;
 mod column;
@@ -36,9 +37,9 @@ pub const BLOCK_ROWS: usize = 1024;
 /// Rows of one Parquet page.
 pub const PAGE_ROWS: usize = 4096;
 
-/// End of the name of the data file of a segment.
+/// Suffix of the data file of a segment.
 pub const DATA_SUFFIX: &str = ".parquet";
-/// End of the name of its summary file.
+/// Suffix of its summary file.
 pub const SUMMARY_SUFFIX: &str = ".summary";
 
 /// Name of the Parquet file of a segment.

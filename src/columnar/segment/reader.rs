@@ -31,26 +31,28 @@ use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
 use crate::value::Control;
 
-/// Page ranges closer than this are read in one go.
+/// Page ranges with a smaller gap are read together.
 const READ_GAP: u64 = 64 * 1024;
 
-/// Rows of extremes closer than this are read in one go: a system call costs as much as copying these bytes.
+/// Extreme rows with a smaller gap are read together: a system call costs as much as copying these
+/// bytes.
 const EXTREMES_GAP: u64 = 3 * 1024;
-/// Bytes of rows of extremes that are read in one go.
+/// Bytes of extreme rows that are read together.
 const EXTREMES_TOGETHER: u64 = 64 * 1024;
 
 /// The rows that passed a test of one column.
 #[derive(Debug)]
 pub struct Filtered {
-    /// Ascending, disjoint ranges of rows; none when only their number was wanted.
+    /// Ascending, disjoint ranges of rows; empty when only their number is wanted.
     pub ranges: Vec<Range<usize>>,
     /// Their number.
     pub count: usize,
-    /// Their values, when wanted.
+    /// Their values, if wanted.
     pub values: Option<ArrayRef>,
 }
 
-/// An open segment. Cheap to share; holds its file handles, so that a reader outlives a merge that replaces it.
+/// An open segment. It is cheap to share, and keeps its files open, so that a reader can go on
+/// after a merge replaced the segment.
 #[derive(Debug)]
 pub struct Segment {
     meta: SegmentMeta,
@@ -65,7 +67,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Opens the files that `meta` names in `dir`.
+    /// Opens the files of the segment `meta` in `dir`.
     ///
     /// # Errors
     /// `Corrupt` when a file is missing, has another length, or its footer does not match; `Io`.
@@ -94,12 +96,13 @@ impl Segment {
         Self::with_parts(meta, schema, data, summary)
     }
 
-    /// Opens the Parquet file that `meta` names in `dir` without its summary file, which is damaged: after its whole
-    /// content was read and compared with its hash. The rows count as appended in the order in which they stand, and
-    /// nothing is known of their columns.
+    /// Opens the Parquet file of the segment `meta` in `dir` without its summary file, which is
+    /// damaged. Reads the whole file first and compares it with its hash. The rows count as
+    /// appended in the order in which they are stored, and no column has a summary.
     ///
     /// # Errors
-    /// `Corrupt` when the file is missing or is not what was written; `Io`; what `control` says.
+    /// `Corrupt` when the file is missing or is not what was written; `Io`; the errors of
+    /// `control`.
     pub fn open_data(
         disk: &SharedDisk,
         dir: &str,
@@ -139,10 +142,10 @@ impl Segment {
             group_starts.push(row_count);
         }
         if row_count as u64 != meta.row_count {
-            return Err(Error::corrupt(format!("{data_path} does not have the rows that its manifest entry tells")));
+            return Err(Error::corrupt(format!("{data_path} does not have as many rows as its manifest entry")));
         }
         if !summary.extreme_rows.is_empty() && summary.extreme_rows.len() + 1 != group_starts.len() {
-            return Err(Error::corrupt(format!("{data_path} does not have the row groups that its summary tells")));
+            return Err(Error::corrupt(format!("{data_path} does not have as many row groups as its summary")));
         }
         let columns = (0..schema.len()).map(|_| OnceLock::new()).collect();
         let dictionaries = Dictionaries::new();
@@ -169,7 +172,7 @@ impl Segment {
         })
     }
 
-    /// Whether rows stand in order of their append ordinals.
+    /// Whether the rows are stored in order of their append ordinals.
     #[must_use]
     pub fn is_append_ordered(&self) -> bool {
         !self.summary.has_ordinals
@@ -201,19 +204,20 @@ impl Segment {
         Ok(slot.get_or_init(|| read).as_ref())
     }
 
-    /// Whether the rows of extremes are kept beside the pages.
+    /// Whether copies of extreme rows are stored beside the pages.
     #[must_use]
     pub fn has_extreme_rows(&self) -> bool {
         !self.summary.extreme_rows.is_empty()
     }
 
-    /// Appends to `out` the rows of the extremes of a column, in the form of [`ExtremeRows`]: of each of these blocks, which
-    /// ascend, the row of the first smallest value or that of the first largest.
+    /// Appends extreme rows of a column to `out`, in the form of [`ExtremeRows`]: for each of these
+    /// blocks, which are ascending, the row of the first smallest or of the first largest value.
     ///
     /// # Errors
-    /// `Corrupt`, also when no such rows are kept; `Io`.
+    /// `Corrupt`, also when the segment has no such rows; `Io`.
     pub fn read_extreme_rows(&self, column: usize, wanted: &[(usize, bool)], out: &mut Vec<u8>) -> Result<()> {
-        let missing = || Error::corrupt("a segment lacks the rows of extremes that it should have; restore the table");
+        let missing =
+            || Error::corrupt("a segment lacks the extreme rows that it should have; restore the table from a backup");
         let layout = ExtremeRows::of(&self.schema).ok_or_else(missing)?;
         let place = |&(block, is_max): &(usize, bool)| -> Option<u64> {
             let row = block * BLOCK_ROWS;
@@ -248,8 +252,8 @@ impl Segment {
         Ok(())
     }
 
-    /// A column of a row group as pages that this crate decodes itself; `None` for what is left to the Parquet library:
-    /// compressed pages and rare encodings.
+    /// The pages of a column of a row group, if this crate decodes them itself; `None` if the
+    /// Parquet library must: for compressed pages, BOOL, and rare encodings.
     fn chunk(&self, group: usize, column: usize) -> Option<ColumnChunk<'_>> {
         let metadata = self.parquet.metadata();
         let data_type = self.schema.columns().get(column)?.data_type;
@@ -293,7 +297,8 @@ impl Segment {
         }
     }
 
-    /// Cuts ascending ranges of rows at the row groups: group, its first row, and the ranges counted from it.
+    /// Splits ascending ranges of rows by row group: the group, its first row, and the ranges
+    /// counted from that row.
     fn by_group(&self, ranges: &[Range<usize>]) -> Vec<(usize, usize, Vec<Range<usize>>)> {
         let mut out: Vec<(usize, usize, Vec<Range<usize>>)> = Vec::new();
         for range in ranges {
@@ -319,7 +324,8 @@ impl Segment {
         out
     }
 
-    /// The rows of these ascending, disjoint ranges, with the columns at these positions in this order.
+    /// Returns the rows of these ascending, disjoint ranges, with the columns at these positions,
+    /// in this order.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -369,8 +375,8 @@ impl Segment {
         }
     }
 
-    /// The rows of these ascending, disjoint ranges that pass a test of one column, without making the column an array
-    /// first; `None` when its pages are left to the Parquet library.
+    /// Finds the rows of these ascending, disjoint ranges that pass a test of one column, without
+    /// building an array of the whole column; `None` if the Parquet library must decode its pages.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -439,7 +445,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Reads the bytes of the pages that a selection touches, neighbouring ones in one go.
+    /// Reads the bytes of the pages that a selection needs; adjacent pages together.
     fn prefetch(&self, group: usize, columns: &[usize], selection: Option<&RowSelection>) -> Result<Vec<(u64, Bytes)>> {
         let metadata = self.parquet.metadata();
         let damaged = || Error::corrupt("the footer of a segment lacks its page positions");
@@ -482,13 +488,13 @@ fn bad_batch(error: arrow::error::ArrowError) -> Error {
     Error::corrupt("a segment does not have the columns of its table").with_source(error)
 }
 
-/// What the Parquet parser reads from: verified bytes only.
+/// The input of the Parquet parser: verified bytes only.
 #[derive(Clone)]
 struct Source(Arc<SourceInner>);
 
 struct SourceInner {
     file: Arc<CheckedFile>,
-    /// Ascending by position.
+    /// Bytes that were read ahead, ascending by position.
     ready: Vec<(u64, Bytes)>,
     failure: Mutex<Option<Error>>,
 }
@@ -498,7 +504,7 @@ impl Source {
         Self(Arc::new(SourceInner { file, ready, failure: Mutex::new(None) }))
     }
 
-    /// The error of the file below, if that is what made the parser fail.
+    /// The error of the file, if it made the parser fail; otherwise the parser's error.
     fn error(&self, name: &str, error: ParquetError) -> Error {
         let below = self.0.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
         below.unwrap_or_else(|| Error::corrupt(format!("{name} cannot be decoded")).with_source(error))

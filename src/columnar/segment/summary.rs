@@ -1,4 +1,4 @@
-//! Extremes of every block of rows, per numeric column, and coarser levels above.
+//! Extremes of every block of rows in each numeric column, and a coarser level above them.
 
 use std::ops::Range;
 
@@ -9,20 +9,21 @@ use super::BLOCK_ROWS;
 use crate::columnar::kernels::{Extremes, Sample, extremes, extremes_where};
 use crate::model::tables::data::DataType;
 
-/// Blocks under one entry of the coarse level.
+/// Blocks under one coarse entry.
 const FAN: usize = 64;
 /// Rows of one part of a block.
 const PART_ROWS: usize = 64;
 const PARTS: usize = BLOCK_ROWS / PART_ROWS;
 pub(super) const PARTS_BYTES: usize = 2 * PARTS;
 
-/// Of each part of a block the step of its smallest value, then of each the step of its largest: the range of the block's
-/// values is 256 steps. A part without usable values has the last step and the first.
+/// For each part of a block the step of its smallest value, then for each part the step of its
+/// largest. The range of the block's values has 256 steps. A part without usable values has the
+/// last step as smallest and the first as largest.
 pub type Parts = [u8; PARTS_BYTES];
 
 /// A type of summary values.
 pub trait Scale: Sample {
-    /// The nearest float; of two values the greater never has the lesser one.
+    /// The nearest float. Monotonic: a greater value never has a lesser float.
     fn nearest(self) -> f64;
 }
 
@@ -38,19 +39,19 @@ impl Scale for f64 {
     }
 }
 
-/// The step of a value in the range of a block. Never falls while values grow, however the floats are rounded: so a lesser
-/// step is a lesser value.
+/// The step of a value in the range of a block. Monotonic however floats are rounded, so a lesser
+/// step means a lesser value.
 fn step<T: Scale>(value: T, min: T, max: T) -> u8 {
     let (low, width) = (min.nearest(), max.nearest() - min.nearest());
     if width > 0.0 && width.is_finite() { ((value.nearest() - low) / width * 256.0) as u8 } else { 0 }
 }
 
-/// What is known of one block of rows of a column.
+/// The summary of one block of rows of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Block<T> {
-    /// Smallest value; without meaning when no value is usable.
+    /// Smallest value; meaningless if no value is usable.
     pub min: T,
-    /// Largest value; without meaning when no value is usable.
+    /// Largest value; meaningless if no value is usable.
     pub max: T,
     /// Position of the first smallest value in the block.
     pub min_at: u16,
@@ -74,7 +75,7 @@ impl<T> Block<T> {
 
 #[derive(Clone, Copy, Debug)]
 struct Coarse<T> {
-    /// Block of the first smallest value, and of the first largest; none when no block is usable.
+    /// Block of the first smallest value, and of the first largest; `None` if no block is usable.
     at: Option<(u32, u32)>,
     min: T,
     max: T,
@@ -117,8 +118,13 @@ impl<T: Scale> Levels<T> {
         &self.blocks
     }
 
-    /// The parts of `rows`, all of one block, that can hold a smallest value up to `least` or a largest from `greatest` on,
-    /// and are not beaten by other parts of `rows`.
+    /// Returns the parts of `rows`, all in one block, that may have a value of at most `least` or
+    /// of at least `greatest`, and that no other part of `rows` beats.
+    ///
+    /// `least` and `greatest` are the extremes found so far. Parts are compared by step. A lesser
+    /// step means a lesser value, but equal steps leave the order open, so all parts with the best
+    /// step remain; an equal value may still win by its rank. Only parts that are entirely inside
+    /// `rows` exclude others: the extreme of a part at the edge may be outside of `rows`.
     #[must_use]
     pub fn candidates(&self, rows: &Range<usize>, least: Option<T>, greatest: Option<T>) -> Vec<Range<usize>> {
         let at = rows.start / BLOCK_ROWS;
@@ -132,7 +138,8 @@ impl<T: Scale> Levels<T> {
             (from.max(rows.start)..to.min(rows.end), rows.start <= from && to <= rows.end)
         };
         let steps = || lows.iter().zip(highs).enumerate().map(|(part, (low, high))| (within(part), *low, *high));
-        // Nothing here is below what is known to be smaller than the whole block.
+        // A value that is already known and less than all of this block excludes every minimum
+        // here, and likewise for the maximum.
         let (asks_min, asks_max) =
             (!least.is_some_and(|value| value < block.min), !greatest.is_some_and(|value| value > block.max));
         let mut low = least.map_or(u8::MAX, |value| step(value, block.min, block.max));
@@ -176,6 +183,9 @@ impl<T: Scale> Levels<T> {
     }
 
     /// The extremes of whole blocks, with positions counted from the first row of the segment.
+    ///
+    /// Uses coarse entries for whole groups of [`FAN`] blocks, and single blocks before and after
+    /// them. They are offered in order of the rows, so that of equal values the first one stays.
     #[must_use]
     pub fn extremes(&self, range: Range<usize>) -> Option<Extremes<T>> {
         let mut found: Option<Extremes<T>> = None;
@@ -229,7 +239,8 @@ impl<T: Scale> Levels<T> {
     }
 }
 
-/// Joins the extremes of earlier rows with those of later ones; of equal values the earlier one stays.
+/// Merges the extremes of earlier rows with those of later ones; of equal values the earlier one
+/// stays.
 pub(in crate::columnar) fn merge<T: Sample>(before: Extremes<T>, next: Extremes<T>) -> Extremes<T> {
     let mut out = before;
     if next.min < out.min {
@@ -241,7 +252,8 @@ pub(in crate::columnar) fn merge<T: Sample>(before: Extremes<T>, next: Extremes<
     out
 }
 
-/// The summary of one numeric column: 64-bit integers for INT32, INT64 and TIMESTAMP, floats for the others.
+/// The summary of one numeric column: 64-bit integers for INT32, INT64 and TIMESTAMP, floats for
+/// the others.
 #[derive(Clone, Debug)]
 pub enum ColumnSummary {
     /// Of an integer or timestamp column.
@@ -262,7 +274,7 @@ pub(super) struct BlockBuilder<T> {
     parts: [(T, T); PARTS],
 }
 
-/// What is known of the rows of one column.
+/// The summary of the rows of one column.
 pub struct Column<T> {
     /// The blocks.
     pub blocks: Vec<Block<T>>,
@@ -286,7 +298,7 @@ impl<T: Scale> BlockBuilder<T> {
         let mut parts = [0; PARTS_BYTES];
         let (lows, highs) = parts.split_at_mut(PARTS);
         for ((low, high), (min, max)) in lows.iter_mut().zip(highs).zip(&self.parts) {
-            // Without a usable value the least is greater than the greatest.
+            // Without a usable value the minimum is greater than the maximum.
             (*low, *high) = match *min <= *max {
                 true => (step(*min, block.min, block.max), step(*max, block.min, block.max)),
                 false => (u8::MAX, 0),
@@ -297,6 +309,9 @@ impl<T: Scale> BlockBuilder<T> {
         self.done.parts.push(parts);
     }
 
+    /// Takes the next values of the column, split at the boundaries of blocks and of their parts.
+    /// `min` and `max` of a block are meaningless until it has a usable value, so the first one
+    /// always replaces them. Of equal extremes the first position stays.
     fn push<N: Sample>(&mut self, values: &[N], array: &dyn Array, widen: impl Fn(N) -> T) {
         let mut from = 0;
         while from < values.len() {
@@ -365,7 +380,7 @@ impl<T> Column<T> {
     }
 }
 
-/// Builds the summaries of all numeric columns while rows pass by.
+/// Builds the summaries of all numeric columns while rows are written.
 pub struct Summarizer {
     builders: Vec<(usize, DataType, Builder)>,
 }
@@ -409,7 +424,7 @@ impl Summarizer {
         }
     }
 
-    /// The blocks with the positions of their columns.
+    /// The blocks of each column, with the position of the column.
     pub fn finish(self) -> Vec<(usize, Blocks)> {
         self.builders
             .into_iter()
@@ -424,7 +439,7 @@ impl Summarizer {
     }
 }
 
-/// The blocks of a numeric column on their way into a file.
+/// The blocks of a numeric column, to be written to a file.
 pub enum Blocks {
     /// Of an integer or timestamp column.
     Int(Column<i64>),
@@ -433,7 +448,7 @@ pub enum Blocks {
 }
 
 impl Blocks {
-    /// Where the first smallest and the first largest value of each block stand in it.
+    /// The positions in each block of its first smallest and its first largest value.
     pub fn positions(&self) -> Vec<[usize; 2]> {
         fn of<T>(column: &Column<T>) -> Vec<[usize; 2]> {
             column.blocks.iter().map(|block| [usize::from(block.min_at), usize::from(block.max_at)]).collect()
@@ -444,12 +459,12 @@ impl Blocks {
         }
     }
 
-    /// Adds the blocks of the rows that follow; all blocks before must be full.
+    /// Appends the blocks of the rows that follow; all blocks before must be full.
     pub fn append(&mut self, other: Self) {
         match (self, other) {
             (Self::Int(column), Self::Int(other)) => column.append(other),
             (Self::Float(column), Self::Float(other)) => column.append(other),
-            // Both come from one column.
+            // Both are of one column, so they have one type.
             (Self::Int(_), Self::Float(_)) | (Self::Float(_), Self::Int(_)) => {}
         }
     }

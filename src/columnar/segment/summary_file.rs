@@ -1,13 +1,14 @@
 //! The summary file of a segment, byte for byte.
 //!
-//! Body: the append ordinals of the rows, if they are not in order (u32 offsets from the segment's first ordinal), then
-//! the blocks of each numeric column (min, max as 8 bytes, min_at, max_at, rows, nulls, nans as u16: 26 bytes each), and
-//! behind them the parts of these blocks (32 bytes each).
-//! Footer: `SDSM`, version u16, ordinal flag u8, zero u8, row count u64, column count u32; for each column its position
-//! u32, kind u8 (0 integer, 1 float), offset u64, block count u32; then where in the Parquet file the rows of the extremes
-//! of each row group begin (count u32, u64 each), the CRC-32s of the body's 16 KiB blocks (count u32, values) and those of
-//! the Parquet file (count u32, values). Trailer: footer length u32, footer CRC-32 u32. All little-endian. The footer's
-//! CRC-32 stands in the manifest as well.
+//! Body: the append ordinals of the rows, if they are not in order (u32 offsets from the segment's
+//! first ordinal), then for each numeric column its blocks (min, max as 8 bytes, min_at, max_at,
+//! rows, nulls, nans as u16: 26 bytes each), followed by the parts of these blocks (32 bytes each).
+//! Footer: `SDSM`, version u16, ordinal flag u8, zero u8, row count u64, column count u32; for each
+//! column its position u32, kind u8 (0 integer, 1 float), offset u64, block count u32; then the
+//! offset in the Parquet file of the extreme rows of each row group (count u32, u64 each), the
+//! CRC-32s of the body's 16 KiB blocks (count u32, values) and those of the Parquet file (count
+//! u32, values). Trailer: footer length u32, footer CRC-32 u32. All little-endian. The footer's
+//! CRC-32 is also in the manifest.
 
 use std::io::Write;
 
@@ -23,7 +24,7 @@ const VERSION: u16 = 2;
 pub(super) const BLOCK_BYTES: usize = 26;
 pub(super) const TRAILER: usize = 8;
 
-/// Where the blocks of a column stand.
+/// Where the blocks of a column are.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Section {
     pub position: usize,
@@ -36,7 +37,7 @@ pub(super) struct Section {
 pub(super) struct SummaryFile {
     pub has_ordinals: bool,
     pub sections: Vec<Section>,
-    /// Where the rows of the extremes of each row group begin in the Parquet file; nothing where none are kept.
+    /// Offset in the Parquet file of the extreme rows of each row group; empty if there are none.
     pub extreme_rows: Vec<u64>,
     pub data_crcs: Vec<u32>,
     body: CheckedFile,
@@ -47,7 +48,7 @@ fn put_block(out: &mut Vec<u8>, value_bytes: [[u8; 8]; 2], counts: [u16; 5]) {
     counts.iter().for_each(|count| out.extend_from_slice(&count.to_le_bytes()));
 }
 
-/// What comes behind the ordinals.
+/// What follows the ordinals.
 pub(super) struct Rest<'a> {
     pub has_ordinals: bool,
     pub row_count: u64,
@@ -56,7 +57,7 @@ pub(super) struct Rest<'a> {
     pub data_crcs: &'a [u32],
 }
 
-/// Appends columns and footer to a file whose ordinals are already written, and returns the footer's CRC-32.
+/// Appends columns and footer to a file that has the ordinals already; returns the footer's CRC-32.
 pub(super) fn write_rest(file: &mut HashingFile, rest: &Rest<'_>) -> std::io::Result<u32> {
     let Rest { has_ordinals, row_count, columns, extreme_rows, data_crcs } = *rest;
     let mut footer = Vec::new();
@@ -118,7 +119,7 @@ impl Cursor<'_> {
         self.take().map(u32::from_le_bytes)
     }
 
-    /// A count, and so many numbers.
+    /// A count, and that many numbers.
     fn list<T, const N: usize>(&mut self, read: fn([u8; N]) -> T) -> Option<Vec<T>> {
         let count = self.u32()? as usize;
         let (head, rest) = self.0.split_at_checked(count.checked_mul(N)?)?;
@@ -129,7 +130,7 @@ impl Cursor<'_> {
 }
 
 impl SummaryFile {
-    /// Says nothing: for a segment whose summary is damaged. `body` is of no length.
+    /// An empty summary, for a segment whose summary file is damaged. `body` has length 0.
     pub(super) fn none(body: CheckedFile) -> Self {
         Self { has_ordinals: false, sections: Vec::new(), extreme_rows: Vec::new(), data_crcs: Vec::new(), body }
     }
@@ -191,7 +192,7 @@ pub(super) struct Footer {
 }
 
 impl Footer {
-    /// Reads a footer whose CRC-32 holds; `None` if it is none of this segment.
+    /// Reads a footer whose CRC-32 matches; `None` if it is not a footer of this segment.
     ///
     /// # Errors
     /// `NewerFormat` if another version of this library wrote it.

@@ -1,4 +1,4 @@
-//! What comes out of a segment is what went in, whatever its pages look like.
+//! What is read from a segment is what was written, whatever the form of its pages.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::model::tables::data::{Column, ColumnType, DataType};
 
 const ROWS: usize = 12_805;
 
-/// How the values of a column run, and where its nulls are.
+/// The pattern of a column's values, and of its nulls.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
-    /// 0 constant, 1 few values in runs, 2 few values mixed, 3 ramp, 4 anything, 5 the farthest values.
+    /// 0 constant, 1 few values in runs, 2 few values mixed, 3 ramp, 4 arbitrary, 5 extreme values.
     values: u8,
     /// 0 none, 1 all, 2 in runs, 3 some.
     nulls: u8,
@@ -127,7 +127,7 @@ fn rows_of(ranges: &[Range<usize>]) -> UInt32Array {
 /// Whether a cell passes: its text has an even number of bytes. Nulls pass when `nulls` says so.
 fn test_array(array: &ArrayRef, nulls: bool) -> BooleanBuffer {
     let plain = match array.data_type() {
-        // The library formats times only with the zones that it knows.
+        // The library formats times only in time zones that it knows.
         arrow::datatypes::DataType::Timestamp(..) => &cast(array, &arrow::datatypes::DataType::Int64).unwrap(),
         _ => array,
     };
@@ -216,7 +216,7 @@ fn rows_of_extremes_are_those_of_the_summary() {
                     ColumnSummary::Int(levels) => levels.blocks().iter().map(positions).collect(),
                     ColumnSummary::Float(levels) => levels.blocks().iter().map(positions).collect(),
                 };
-                // Every block, every third one, and one alone.
+                // Every block, every third block, and one block only.
                 for step in [1, 3, blocks.len()] {
                     let chosen: Vec<usize> = (0..blocks.len()).step_by(step).filter(|at| blocks[*at].0).collect();
                     let wanted: Vec<(usize, bool)> = chosen.iter().flat_map(|at| [(*at, false), (*at, true)]).collect();
@@ -246,7 +246,8 @@ fn positions<T>(block: &Block<T>) -> (bool, [usize; 2]) {
 
 #[test]
 fn parts_hold_whatever_can_win() {
-    /// The first row of the least value in `rows`, by an order, if it is not behind `known`.
+    /// The first row of the least value in `rows`, if `known` is not less; `sign` reverses the
+    /// order.
     fn winner(values: &[Option<f64>], rows: &Range<usize>, known: Option<f64>, sign: f64) -> Option<usize> {
         let mut best: Option<(f64, usize)> = None;
         for row in rows.clone() {
@@ -306,7 +307,7 @@ fn parts_hold_whatever_can_win() {
     assert!(skipped > 100_000, "{skipped} rows need not be looked at");
 }
 
-/// Times as whole numbers.
+/// Times as integers.
 fn plain(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
         arrow::datatypes::DataType::Timestamp(..) => cast(array, &arrow::datatypes::DataType::Int64).unwrap(),

@@ -1,4 +1,4 @@
-//! Values of a column while they are decoded: one growing store for each physical type.
+//! Values of a column during decoding: one growing buffer for each physical type.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::columnar::schema::UTC;
 use crate::error::{Error, Result};
 use crate::model::tables::data::DataType;
 
-/// Decoded values without nulls, in the form in which tests want them.
+/// Decoded values in the form that tests take. The slices have no nulls.
 pub enum Part<'a> {
     /// INT32.
     I32(&'a [i32]),
@@ -23,28 +23,29 @@ pub enum Part<'a> {
     F32(&'a [f32]),
     /// FLOAT64.
     F64(&'a [f64]),
-    /// Anything else, and whatever holds nulls.
+    /// Values of any other type, and values with nulls.
     Array(ArrayRef),
 }
 
-/// Decoded values; all positions are checked, `None` when one is outside.
+/// Decoded values. All positions are checked; the functions return `None` when one is out of range.
 pub(super) trait Values: Default + Send + Sync + 'static {
-    /// Bytes of one plain value, when all have the same.
+    /// Bytes of one plain value, if all values have the same.
     const WIDTH: Option<usize>;
 
     fn len(&self) -> usize;
     /// Memory that the values take.
     fn bytes(&self) -> usize;
-    /// Makes room for this many more.
+    /// Reserves room for this many more.
     fn reserve(&mut self, count: usize);
     fn clear(&mut self);
     /// Appends `count` plain values.
     fn plain(&mut self, bytes: &[u8], count: usize) -> Option<()>;
-    /// Appends the values of packed deltas at these positions, and possibly some before; answers the first position.
+    /// Appends the values of packed deltas at the positions `wanted`, and possibly some before
+    /// them; returns the position of the first one.
     fn packed_deltas(&mut self, bytes: &[u8], wanted: Range<usize>) -> Option<usize>;
     /// Appends a part of other values.
     fn copy(&mut self, from: &Self, range: Range<usize>) -> Option<()>;
-    /// Appends what stands under a null.
+    /// Appends a placeholder for a null.
     fn blank(&mut self);
     fn part(&self, range: Range<usize>, data_type: DataType) -> Result<Part<'_>>;
     fn finish(self, valid: Option<NullBuffer>, data_type: DataType) -> Result<ArrayRef>;
@@ -121,7 +122,7 @@ numbers!(i64, I64, |out, bytes, wanted| deltas(bytes, wanted, out, |value| value
 numbers!(f32, F32, |_, _, _| None, |values, valid, _| Arc::new(Float32Array::new(values, valid)));
 numbers!(f64, F64, |_, _, _| None, |values, valid, _| Arc::new(Float64Array::new(values, valid)));
 
-/// Texts one behind the other.
+/// Texts in one buffer, with their offsets.
 pub(super) struct Texts {
     offsets: Vec<i32>,
     bytes: Vec<u8>,
@@ -200,10 +201,10 @@ impl Values for Texts {
         let offsets = OffsetBuffer::new(ScalarBuffer::from(self.offsets));
         StringArray::try_new(offsets, Buffer::from_vec(self.bytes), valid)
             .map(|array| Arc::new(array) as ArrayRef)
-            .map_err(|error| Error::corrupt("a segment holds text that is no UTF-8").with_source(error))
+            .map_err(|error| Error::corrupt("a segment has text that is not UTF-8").with_source(error))
     }
 }
 
 fn outside() -> Error {
-    Error::corrupt("rows outside a page were asked for; this is a defect")
+    Error::corrupt("internal error: rows outside of a page were requested; report it")
 }

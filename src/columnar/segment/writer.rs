@@ -1,4 +1,4 @@
-//! Writes a segment: sorted rows in, a manifest entry out, and only once both files are on disk.
+//! Writes a segment from sorted rows, and returns its manifest entry once both files are on disk.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -20,7 +20,8 @@ const ORDINALS_STEP: u32 = 64 * 1024;
 
 /// A segment that is being written.
 ///
-/// Dropped before [`SegmentWriter::finish`] it leaves files that no manifest names, which the next open sweeps.
+/// If it is dropped before [`SegmentWriter::finish`], it leaves files that no manifest names; the
+/// next open removes them.
 pub struct SegmentWriter {
     schema: Arc<TableSchema>,
     disk: SharedDisk,
@@ -29,7 +30,7 @@ pub struct SegmentWriter {
     first_ordinal: u64,
     data: Option<Encoder>,
     summary: HashingFile,
-    /// Rows of the next row group, their number and about their bytes.
+    /// Rows of the next row group, their number, and their approximate bytes.
     pending: Vec<RecordBatch>,
     pending_rows: usize,
     pending_bytes: usize,
@@ -46,7 +47,8 @@ fn create(disk: &SharedDisk, path: &str) -> Result<HashingFile> {
 }
 
 impl SegmentWriter {
-    /// Creates the files of segment `id` in `dir`, which exists. The rows have the ordinals from `first_ordinal` on.
+    /// Creates the files of segment `id` in `dir`, which must exist. The rows have the ordinals
+    /// from `first_ordinal` on.
     ///
     /// # Errors
     /// `Io` and `NoSpace`.
@@ -75,11 +77,13 @@ impl SegmentWriter {
         self.row_count
     }
 
-    /// Adds rows that follow the ones before in index order, equal index values in order of ordinal. `ordinals` are
-    /// offsets from the first ordinal; `None` when they count on from the rows before.
+    /// Adds rows that follow the earlier ones in index order; rows with equal index values are in
+    /// order of their ordinals. `ordinals` are offsets from the first ordinal; `None` if they
+    /// continue those of the earlier rows.
     ///
     /// # Errors
-    /// `Io` and `NoSpace`; `InvalidArgument` when the rows are out of order, which is a fault of the caller.
+    /// `Io` and `NoSpace`; `InvalidArgument` when the rows are out of order, which is a defect of
+    /// the caller.
     pub fn write(&mut self, batch: &RecordBatch, ordinals: Option<&[u32]>) -> Result<()> {
         if batch.num_rows() == 0 {
             return Ok(());
@@ -88,7 +92,7 @@ impl SegmentWriter {
         let first = values.first().copied().unwrap_or_default();
         let last = values.last().copied().unwrap_or_default();
         if self.index_range.is_some_and(|(_, before)| before > first) || !values.is_sorted() {
-            return Err(Error::invalid("rows were handed to a segment out of index order; this is a defect"));
+            return Err(Error::invalid("internal error: rows were written to a segment out of index order; report it"));
         }
         self.index_range = Some((self.index_range.map_or(first, |(min, _)| min), last));
         self.write_ordinals(batch.num_rows(), ordinals)?;
@@ -104,7 +108,8 @@ impl SegmentWriter {
         if rest.num_rows() > 0 {
             self.hold(rest);
         }
-        // Blocks of the summary do not go on from one row group to the next.
+        // Blocks of the summary do not continue from one row group to the next, so a row group that
+        // is cut early has whole blocks only.
         let whole = self.pending_rows / BLOCK_ROWS * BLOCK_ROWS;
         if self.pending_bytes >= GROUP_BYTES && whole > 0 {
             self.put_group(whole, false)?;
@@ -118,7 +123,7 @@ impl SegmentWriter {
         self.pending.push(batch);
     }
 
-    /// Hands the first `rows` pending rows on as a row group.
+    /// Passes the first `rows` pending rows on as a row group.
     fn put_group(&mut self, rows: usize, is_last: bool) -> Result<()> {
         let mut group = Vec::new();
         let mut left = rows;
@@ -149,7 +154,7 @@ impl SegmentWriter {
         let start = u32::try_from(self.row_count)
             .ok()
             .filter(|start| start.checked_add(rows as u32).is_some())
-            .ok_or_else(|| Error::limit("a segment holds at most 4,294,967,295 rows"))?;
+            .ok_or_else(|| Error::limit("a segment can have at most 4,294,967,295 rows"))?;
         let in_order = ordinals.is_none_or(|ordinals| ordinals.iter().zip(start..).all(|(a, b)| *a == b));
         if in_order && !self.has_ordinals {
             return Ok(());
@@ -161,6 +166,8 @@ impl SegmentWriter {
             values.for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()));
             file.write_all(&bytes).map_err(io)
         };
+        // The first rows that are out of order: the ordinals of all rows before them must be
+        // written first.
         if !self.has_ordinals {
             self.has_ordinals = true;
             for from in (0..start).step_by(ORDINALS_STEP as usize) {
@@ -173,7 +180,8 @@ impl SegmentWriter {
         }
     }
 
-    /// Completes and syncs both files and their directory; only then there is something that a manifest may name.
+    /// Completes and syncs both files, then syncs their directory. Only then may a manifest name
+    /// the segment: a commit that names it must not survive a power cut that removes its files.
     ///
     /// # Errors
     /// `Io` and `NoSpace`; `InvalidArgument` when no row was written.
@@ -182,7 +190,7 @@ impl SegmentWriter {
             self.put_group(self.pending_rows, true)?;
         }
         let (Some(encoder), Some((min_index, max_index))) = (self.data.take(), self.index_range) else {
-            return Err(Error::invalid("a segment without rows cannot be finished; this is a defect"));
+            return Err(Error::invalid("internal error: a segment without rows cannot be finished; report it"));
         };
         let Encoded { file, summaries, extreme_rows } = encoder.finish()?;
         let data = file.finish()?;

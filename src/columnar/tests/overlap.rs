@@ -1,4 +1,4 @@
-//! Decimation over many runs that overlap: what it answers, and how much it reads for that.
+//! Decimation over many overlapping runs: its answer, and how much it reads.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use crate::disk::CountingDisk;
 const RUNS: usize = 60;
 const ROWS: usize = 3000;
 
-/// Rows that take turns with those of the other runs, with equal index values in neighbours.
+/// Rows that alternate with those of the other runs; runs next to each other share index values.
 fn run(schema: &Arc<TableSchema>, number: usize) -> MemoryRun {
     let at = |row: usize| row * RUNS + number;
     let index: ArrayRef = Arc::new(Int64Array::from_iter_values((0..ROWS).map(|row| at(row) as i64 / 7)));
@@ -22,8 +22,8 @@ fn run(schema: &Arc<TableSchema>, number: usize) -> MemoryRun {
     MemoryRun::new(schema, &[batch], (number * ROWS) as u64).unwrap()
 }
 
-/// The rows are not merged one by one: what is read is the columns that are asked for, a few times
-/// and not once for each run or interval, and the answer is that of the merged table.
+/// The rows are not merged one by one. Only the requested columns are read, a few times and not
+/// once for each run or interval, and the answer is that of the merged table.
 #[test]
 fn many_overlapping_runs_are_decimated_in_a_few_reads_of_their_rows() {
     let schema = Arc::new(

@@ -1,5 +1,5 @@
-//! Decimation of signals that are hard on it: constants, ramps, steps, spikes on the edges of intervals; over several
-//! blocks, sealed, merged and buffered.
+//! Decimation of difficult signals: constants, ramps, steps, spikes at the edges of intervals; over
+//! several blocks, sealed, merged and buffered.
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn shape() -> impl Strategy<Value = (Shape, u64)> {
         Just(Shape::Spikes),
         Just(Shape::Noise)
     ];
-    // Of a thousand values so many are missing.
+    // The number of missing values in a thousand.
     (shape, prop_oneof![3 => Just(0u64), 1 => Just(30), 1 => Just(900), 1 => Just(1000)])
 }
 
@@ -38,7 +38,7 @@ fn hash(at: u64, salt: u64) -> u64 {
         >> 20
 }
 
-/// The value of the row that comes at `at` of `rows` in order of the index, cut into `intervals`.
+/// The value of row `at` of `rows` in index order, with `intervals` intervals.
 fn sample(shape: Shape, at: usize, rows: usize, intervals: usize) -> i64 {
     match shape {
         Shape::Constant => 7,
@@ -48,7 +48,7 @@ fn sample(shape: Shape, at: usize, rows: usize, intervals: usize) -> i64 {
         Shape::Spikes => {
             let k = intervals.min(rows).max(1);
             let (len, longer) = (rows / k, rows % k);
-            // Position inside its interval: the first `longer` ones have a row more.
+            // The position inside its interval; the first `longer` intervals have one row more.
             let (inside, size) = match at < longer * (len + 1) {
                 true => (at % (len + 1), len + 1),
                 false => ((at - longer * (len + 1)) % len.max(1), len),
@@ -74,7 +74,8 @@ fn table(rows: usize, order: Order, shapes: &[(Shape, u64)], intervals: usize) -
         let is_missing = hash(at as u64, column as u64 + 77) % 1000 < missing;
         let value = sample(shape, at, rows, intervals);
         match column {
-            // FLOAT64 and INT32 and TIMESTAMP may be null; FLOAT32 is NaN instead, INT64 always has a value.
+            // FLOAT64, INT32 and TIMESTAMP may be null; FLOAT32 is NaN instead; INT64 always has a
+            // value.
             1 if is_missing => Some("NaN".to_owned()),
             0 | 2 | 4 if is_missing => None,
             4 => Some(crate::value::time::format(crate::value::time::from_millis(value))),

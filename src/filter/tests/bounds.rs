@@ -1,4 +1,4 @@
-//! Each bound of a filter: one below, at, and one above.
+//! The bounds of a filter: one below, at, and one above.
 
 use super::*;
 use crate::error::ErrorKind;
@@ -12,13 +12,13 @@ fn every_bound_of_a_filter_holds() {
     holds_at(limits::FILTER_DEPTH, refused, |depth| {
         work_item(&format!("{}true{}", "(".repeat(depth), ")".repeat(depth)), &[])
     });
-    // Each operand is a node, and the chain of them is one.
+    // Each operand is a node, and their chain is one more.
     holds_at(limits::FILTER_NODES, refused, |nodes| work_item(&vec!["true"; nodes - 1].join("|"), &[]));
     holds_at(limits::FILTER_LIST, refused, |elements| {
         work_item(&format!("name in ({})", vec!["\"a\""; elements].join(",")), &[])
     });
     holds_at(limits::FILTER_SUBSTITUTED_BYTES, refused, |bytes| {
-        // Two texts that stand there twice.
+        // Two texts, each of which occurs twice.
         let (short, long) = ("a".repeat(10), "b".repeat(bytes / 2 - 10));
         let odd = "c".repeat(bytes % 2);
         work_item(
@@ -29,7 +29,7 @@ fn every_bound_of_a_filter_holds() {
     holds_at(limits::FILTER_SUBSTITUTIONS, refused, |values| work_item("name = @0", &vec![json!("a"); values]));
 }
 
-/// Steps that a filter takes on a record.
+/// The steps that a filter takes on a record.
 fn steps(text: &str, record: &serde_json::Value) -> (bool, u64) {
     let filter = work_item(text, &[]).unwrap();
     let row = JsonRow::new(&schemas::fields("workItem"), &schemas::sources("workItem"), record);
@@ -81,7 +81,8 @@ fn whatever_a_filter_loops_over_counts() {
         "properties": words.iter().map(|word| (word.clone(), json!(long))).take(20).collect::<serde_json::Map<_, _>>(),
         "resources": {"assets": {"selections": words.iter().map(|id| json!({"id": id})).collect::<Vec<_>>()}},
     });
-    // Steps at least: 2,000 for each list, 2,000 for a text that is looked through, 16,000 for one that is converted.
+    // Minimum steps: 2,000 for each list, 2,000 for a text that is searched, 16,000 for one that is
+    // converted.
     for (text, least) in [
         ("fileIdsFromTemplate.Any(x => x = \"no\")", 2_000),
         ("fileIdsFromTemplate.All(x => x != \"no\")", 2_000),
@@ -112,7 +113,7 @@ fn whatever_a_filter_loops_over_counts() {
         let (_, spent) = steps(text, &record);
         assert!((least..4 * least).contains(&spent), "{text} counts {spent} steps, not about {least}");
     }
-    // Each part counts, however short it is, and also where it is null.
+    // Each part counts, also if it is short or null.
     let text = format!("(type{}) = \"no\"", " + substate".repeat(2_000));
     let (_, spent) = steps(&text, &record);
     assert!((2_000..6_000).contains(&spent), "2,000 parts count {spent} steps");

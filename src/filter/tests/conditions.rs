@@ -1,4 +1,4 @@
-//! What conditions mean, evaluated the slow way: the meaning that index scans give them.
+//! The meaning of conditions, evaluated the slow way; index scans must give them the same meaning.
 
 use std::ops::Bound;
 

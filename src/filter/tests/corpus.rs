@@ -1,4 +1,5 @@
-//! Runs `tests/corpus/filters/*.toml`: records in wire JSON, filters, and the records that they find or the fault.
+//! Runs `tests/corpus/filters/*.toml`: records in wire JSON, filters, and for each filter the
+//! records that it finds, or its fault.
 //!
 //! | key | meaning |
 //! |---|---|
@@ -8,7 +9,7 @@
 //! | `case.substitutions` | JSON list |
 //! | `case.reference` | reference time; default 2024-05-15T12:00:00Z |
 //! | `case.expect` | numbers of the records found |
-//! | `case.error`, `case.at`, `case.text` | kind of the fault, its offset in characters, the offending text |
+//! | `case.error`, `case.at`, `case.text` | kind of the fault, its offset in characters, its text |
 
 use std::collections::BTreeMap;
 
@@ -40,7 +41,7 @@ pub(crate) struct Case {
     pub(crate) text: Option<String>,
 }
 
-/// The kind of a fault, its offset and the offending text.
+/// The kind of a fault, its offset, and the offending text.
 pub(crate) type Told = (String, usize, String);
 
 impl Case {
@@ -61,7 +62,7 @@ impl Case {
         }
     }
 
-    /// What is expected, for messages.
+    /// The expectation as text, for messages.
     pub(crate) fn expected(&self) -> String {
         match (&self.expect, &self.error) {
             (Some(found), _) => format!("{found:?}"),
@@ -83,7 +84,7 @@ pub(crate) fn files() -> Vec<(String, File)> {
     paths.into_iter().map(read).collect()
 }
 
-/// What the fault of a filter tells.
+/// Kind, offset and offending text of a filter's fault.
 pub(crate) fn told(error: &crate::Error) -> Told {
     let api = error.api_error();
     let Some(Place::Offset(offset)) = error.place() else { panic!("{error:?} has no offset") };
@@ -91,7 +92,7 @@ pub(crate) fn told(error: &crate::Error) -> Told {
     (api.args[0].clone(), *offset, api.args[1].clone())
 }
 
-/// A record with its values taken from wire JSON once.
+/// A record with its values read from wire JSON once.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct JsonRow(Vec<Owned>);
 
@@ -168,7 +169,7 @@ impl Row for JsonRow {
     }
 }
 
-/// What a case gave, in the words of the corpus; `Ok` with the records found.
+/// The result of a case in the terms of the corpus: the records found, or the fault.
 fn run(file: &File, case: &Case, rows: &[JsonRow], fields: &[FieldDecl]) -> Result<Vec<usize>, Told> {
     let now = time::parse("2024-05-15T12:00:00Z").unwrap();
     let reference = case.reference.as_deref().map(|text| {
@@ -184,7 +185,7 @@ fn run(file: &File, case: &Case, rows: &[JsonRow], fields: &[FieldDecl]) -> Resu
     }
     let filter = compile(Some(&case.filter), &values, &schema, &times).map_err(|error| told(&error))?;
     let Some(filter) = filter else { return Ok((1..=rows.len()).collect()) };
-    // The canonical text means the same.
+    // The canonical text has the same meaning.
     let again = compile(Some(&filter.to_string()), &values, &schema, &times)
         .unwrap_or_else(|error| panic!("{}: {filter}: {error:?}", case.filter))
         .unwrap();

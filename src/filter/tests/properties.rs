@@ -16,7 +16,7 @@ fn row() -> JsonRow {
     JsonRow::new(&schemas::fields("probe"), &schemas::sources("probe"), &record)
 }
 
-/// Compiles and, when that works, evaluates and prints.
+/// Compiles a text; if that succeeds, evaluates and prints the filter.
 fn try_all(text: &str) {
     let fields = schemas::fields("probe");
     for schema in [
@@ -139,7 +139,7 @@ const PIECES: &[&str] = &[
     "\\",
 ];
 
-/// Trees that parse: an expression grammar without regard for types.
+/// Trees that parse: an expression grammar that ignores types.
 fn expression() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         prop::sample::select(vec![

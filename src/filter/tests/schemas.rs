@@ -1,6 +1,6 @@
-//! The filterable properties of every service, as the services list them, and where the wire form has
-//! them. The declarations are compared with this list; `docs/reference/fields.md` is made from the
-//! declarations.
+//! The filterable properties of every service as the services list them, and their places in the
+//! wire form. The declarations are compared with this list; `docs/reference/fields.md` is generated
+//! from the declarations.
 
 use crate::filter::Schema;
 use crate::value::{FieldDecl, FieldType, Ops};
@@ -72,7 +72,7 @@ const CONDITION: &[FieldDecl] = &[
 ];
 const DISCOVERIES: Members = &[("MANUAL", &[]), ("AUTOMATIC", &[])];
 
-/// A field and the path of its value in the wire form, where that is another than its own.
+/// A field, and the path of its value in the wire form if that differs from its own.
 type Entry = (&'static str, FieldType, &'static str);
 
 const T: FieldType = FieldType::String;
@@ -333,7 +333,7 @@ const SPECIFICATION: &[Entry] = &[
     ("conditions", FieldType::Rows(CONDITION), ""),
 ];
 
-/// A kind made for the rules that no service has a property for: doubles and nested lists.
+/// A kind for rules that no property of a service covers: doubles and nested lists.
 const PROBE: &[Entry] = &[
     ("id", T, ""),
     ("number", FieldType::Double, ""),
@@ -388,7 +388,7 @@ pub(crate) fn fields(kind: &str) -> Vec<FieldDecl> {
     entries(kind).iter().map(declare).collect()
 }
 
-/// Where the wire form has the values of [`fields`].
+/// The places of the values of [`fields`] in the wire form.
 pub(crate) fn sources(kind: &str) -> Vec<&'static str> {
     entries(kind).iter().map(|(path, _, source)| if source.is_empty() { *path } else { *source }).collect()
 }

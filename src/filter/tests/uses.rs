@@ -1,14 +1,15 @@
-//! Which operators a filter applies to which fields: what the coverage of the corpus is counted in.
+//! Which operators a filter applies to which fields. The coverage of the corpus is counted in these
+//! pairs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::filter::Filter;
 use crate::filter::tree::{How, List, Place, RECORD, Scalar, Test};
 
-/// A field of the record, a member of it where it is a list of records, and an operator.
+/// A field of the record, a member of it if it is a list of records, and an operator.
 pub(crate) type Use = (usize, Option<usize>, &'static str);
 
-/// The operators that a filter applies to fields directly, not through functions.
+/// The operators that a filter applies to fields directly, without functions.
 pub(crate) fn uses(filter: &Filter) -> BTreeSet<Use> {
     let mut walk = Walk::default();
     walk.test(&filter.test);
@@ -18,7 +19,7 @@ pub(crate) fn uses(filter: &Filter) -> BTreeSet<Use> {
 #[derive(Default)]
 struct Walk {
     found: BTreeSet<Use>,
-    /// The field whose elements a scope runs over.
+    /// The field whose elements are the values of a scope.
     lists: BTreeMap<u32, usize>,
 }
 
