@@ -238,7 +238,8 @@ fn an_equality_prefix_gives_the_order_behind_it() {
     };
     let plan = plan_of(&session, &query);
     assert_eq!(plan.access, "index number, updatedAt in order");
-    // The state stands beside the entries, so only matches are read: the page, and one more to know that there is one.
+    // The state stands beside the entries, so only matches are read: the page, and one more to know
+    // that there is one.
     assert_eq!(plan.records_touched, Some(6), "{plan}");
 }
 
@@ -382,7 +383,8 @@ fn a_set_is_looked_for_along_the_order() {
 fn a_set_that_lies_far_along_the_order_is_read_instead_and_comes_once() {
     let store = StoreOptions::default().seed(Some(1)).open_on(Arc::new(MemoryDisk::new())).unwrap();
     let session = store.session(Identity::user("ada"));
-    // Two of the set at the start of the order, the others at its end, behind more than the walk has patience for.
+    // Two of the set at the start of the order, the others at its end, behind more than the walk
+    // has patience for.
     let is_wanted = |n: i64| !(2..1900).contains(&n);
     session
         .write(move |draft| {
@@ -546,7 +548,8 @@ fn what_is_read_grows_with_the_answer_and_not_with_the_store() {
             assert!(plan.access.starts_with(access), "{what}: {plan}");
             read.push((plan.records_touched.unwrap(), plan.entries_touched.unwrap()));
         }
-        // The prefix and the ties of one moment are ten times as many in the store that is ten times as large.
+        // The prefix and the ties of one moment are ten times as many in the store that is ten
+        // times as large.
         let factor = if matches!(what, "a prefix" | "the newest" | "the newest of a number") { 12 } else { 1 };
         assert!(read[1].0 <= read[0].0 * factor, "{what}: {read:?}");
         assert!(read[1].1 <= read[0].1 * factor, "{what}: {read:?}");
@@ -598,7 +601,8 @@ fn filled_with(texts: &[String]) -> (Store, Session) {
 
 #[test]
 fn walks_go_on_behind_sort_keys_of_any_length() {
-    // Alike for longer than a token, and apart at once, in all mixtures; the same text more than once.
+    // Alike for longer than a token, and apart at once, in all mixtures; the same text more than
+    // once.
     let long = "x".repeat(5_000);
     let texts: Vec<String> = (0..40)
         .map(|n| match n % 5 {
