@@ -1,4 +1,5 @@
-//! Stores of an older format under this build: members, enumeration values, indexes and kinds that came later.
+//! Stores of an older format under this build: members, enumeration values, indexes and kinds that
+//! came later.
 
 use std::sync::Arc;
 
@@ -302,7 +303,8 @@ fn an_index_that_came_later_is_filled_step_by_step_beside_writes() {
         // A reader that began before goes on with what its state has.
         let before = session.context().engine.snapshot();
         let held = Fillings::of(crate::records::Source::Snapshot(&before)).unwrap();
-        // Writes on both sides of what is filled: the first and the last table change, one goes, one comes.
+        // Writes on both sides of what is filled: the first and the last table change, one goes,
+        // one comes.
         expected.sort_by_key(|table| table.id.clone());
         let last = expected.len() - 1;
         for at in [0, last] {

@@ -1,5 +1,6 @@
-//! Stores that an older build left in a directory, under a build to which something was added: a member, a value of an
-//! enumeration, a kind. (An index that came later: `tests/fixtures/main.rs`.) And the power cut while an index is filled.
+//! Stores that an older build left in a directory, under a build to which something was added: a
+//! member, a value of an enumeration, a kind. (An index that came later: `tests/fixtures/main.rs`.)
+//! And the power cut while an index is filled.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -23,7 +24,8 @@ use crate::value::stored::Format;
 use crate::value::wire::wire_enum;
 use crate::value::{Control, RecordKey};
 
-/// The format that what is added here comes with: that of this build, so that each store of before lacks it.
+/// The format that what is added here comes with: that of this build, so that each store of before
+/// lacks it.
 const SINCE: u8 = 3;
 
 wire_enum! {
@@ -187,7 +189,8 @@ fn a_store_from_before_a_kind_has_none_of_it_and_takes_some() {
     }
 }
 
-/// An index is filled seven records at a time, with a write beside each step, and the power is cut after every change.
+/// An index is filled seven records at a time, with a write beside each step, and the power is cut
+/// after every change.
 #[test]
 fn a_filling_that_the_power_cuts_goes_on_where_it_was_and_completes() {
     const MADE: usize = 30;

@@ -320,7 +320,8 @@ fn sixty_four_threads_share_the_syncs_of_a_slow_disk() {
     let per_second = 1600.0 / start.elapsed().as_secs_f64();
     let syncs = syncs(&disk) - syncs_before;
     println!("64 threads, sync 4 ms: {per_second:.0} acknowledged creates a second, {syncs} syncs for 1600 creates");
-    // One sync for each create would make 250 a second and 1600 syncs. The time depends on the machine, the syncs do not.
+    // One sync for each create would make 250 a second and 1600 syncs. The time depends on the
+    // machine, the syncs do not.
     assert!(syncs <= 400, "{syncs} syncs");
     let session = store.session(Identity::user("ada"));
     assert_eq!(all(&session, &Query { take: 10_000, ..Query::default() }).len(), 1600);

@@ -14,7 +14,8 @@ use crate::value::id::Kind;
 use crate::value::limits::{SEARCH_FEED_CHANGES, SEARCH_OVERLAY_CHANGES};
 
 impl SearchOutbox {
-    /// The index, and its state with exactly what `view` sees: no later commit, and the view's open transaction.
+    /// The index, and its state with exactly what `view` sees: no later commit, and the view's open
+    /// transaction.
     pub(in crate::session) fn state_at(&self, view: &View<'_>) -> Result<(Arc<Index>, text::View)> {
         let (index, state) = self.caught_up(view)?;
         // Taken after the state, so that its log reaches as far as the state does.
@@ -51,8 +52,8 @@ impl SearchOutbox {
         Err(Error::new(ErrorKind::Io, "the text index fails again and again; look at the disk of its directory"))
     }
 
-    /// The keys of the records of a kind that a text query finds, among those that the caller may see: what it takes
-    /// tells nothing of the others.
+    /// The keys of the records of a kind that a text query finds, among those that the caller may
+    /// see: what it takes tells nothing of the others.
     ///
     /// # Errors
     /// As [`super::search`].
@@ -79,8 +80,9 @@ impl SearchOutbox {
         }
     }
 
-    /// The keys of the records of a kind that may contain `piece` in their filter field `path`, letter case ignored:
-    /// none that does is missing. `None` when the index is no help, or not at hand: a filter never waits for it.
+    /// The keys of the records of a kind that may contain `piece` in their filter field `path`,
+    /// letter case ignored: none that does is missing. `None` when the index is no help, or not at
+    /// hand: a filter never waits for it.
     ///
     /// A text field that is named like a filter field holds the text of that field.
     pub(in crate::session) fn containing(
@@ -108,8 +110,9 @@ impl SearchOutbox {
         (index.view().sequence() > 0).then(|| index.shape().column(kind.code, path)).flatten()
     }
 
-    /// The number of records of a kind whose cells fulfil every ask and that `visibility` admits, and the keys of further
-    /// records that have to be read to be counted. `None` when the index is no help, or not at hand.
+    /// The number of records of a kind whose cells fulfil every ask and that `visibility` admits,
+    /// and the keys of further records that have to be read to be counted. `None` when the index is
+    /// no help, or not at hand.
     pub(in crate::session) fn count_cells(
         &self,
         view: &View<'_>,
@@ -144,7 +147,8 @@ impl SearchOutbox {
         self.index(&newest, snapshot.sequence).ok()
     }
 
-    /// The state of the index with exactly what `view` sees, if little is missing in it; a filter never waits for more.
+    /// The state of the index with exactly what `view` sees, if little is missing in it; a filter
+    /// never waits for more.
     fn at_hand(&self, view: &View<'_>) -> Option<text::View> {
         let index = self.opened_index(view)?;
         let engine = &view.context().engine;
@@ -181,8 +185,8 @@ impl SearchOutbox {
         Some(state.with(&changes))
     }
 
-    /// Adds the documents that an open turn changed: by what its transaction has not logged yet, and by the plans that ran
-    /// before in its group, which have.
+    /// Adds the documents that an open turn changed: by what its transaction has not logged yet,
+    /// and by the plans that ran before in its group, which have.
     fn touched_in_turn(&self, view: &View<'_>, committed: u64, touched: &mut HashSet<DocKey>) -> Result<()> {
         if let Source::Turn(_) = view.source() {
             touched.extend(self.touched(view.pending()).map(|(key, _)| key));
@@ -194,8 +198,8 @@ impl SearchOutbox {
         Ok(())
     }
 
-    /// The documents that commits after `from` and up to `to` concern; `None` when they are more than
-    /// `most`, or not known.
+    /// The documents that commits after `from` and up to `to` concern; `None` when they are more
+    /// than `most`, or not known.
     fn touched_between(&self, view: &View<'_>, from: u64, to: u64, most: usize) -> Option<HashSet<DocKey>> {
         let mut touched = HashSet::new();
         if from == to {

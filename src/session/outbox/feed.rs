@@ -1,9 +1,10 @@
 //! Brings the text index up to the committed state.
 //!
-//! The change log is the source: the index knows up to which commit it is complete and reads on from there. When the log
-//! no longer reaches back that far, or the index was lost or damaged, it is built from the records. Nothing here is on
-//! the write path. What must hold: the index holds committed state only, and the checkpoint row is written after the
-//! files that it names are synced.
+//! The change log is the source: the index knows up to which commit it is complete and reads on
+//! from there. When the log no longer reaches back that far, or the index was lost or damaged, it
+//! is built from the records. Nothing here is on the write path. What must hold: the index holds
+//! committed state only, and the checkpoint row is written after the files that it names are
+//! synced.
 
 use std::collections::HashSet;
 use std::sync::{Arc, MutexGuard, TryLockError};
@@ -87,8 +88,9 @@ impl SearchOutbox {
         Ok((index, snapshot))
     }
 
-    /// Gives up what the index holds, which turned out to be damaged after [`SearchOutbox::beginnings`] had been asked,
-    /// and builds it again from the records, unless another caller has given it up since.
+    /// Gives up what the index holds, which turned out to be damaged after
+    /// [`SearchOutbox::beginnings`] had been asked, and builds it again from the records, unless
+    /// another caller has given it up since.
     pub(in crate::session) fn rebuild(&self, context: &Arc<Context>, beginnings: u64) -> Result<()> {
         if let Some(index) = self.open_index() {
             let _feeding = self.feeding(context)?;
@@ -99,9 +101,10 @@ impl SearchOutbox {
         self.catch_up(context).map(drop)
     }
 
-    /// The state of the index that holds exactly what the returned snapshot holds, all of it committed to the index. `None`
-    /// when there is no index that searches would go on with, or it cannot be brought up to date; then there is nothing
-    /// that could be compared with the records. Nothing is built here.
+    /// The state of the index that holds exactly what the returned snapshot holds, all of it
+    /// committed to the index. `None` when there is no index that searches would go on with, or it
+    /// cannot be brought up to date; then there is nothing that could be compared with the records.
+    /// Nothing is built here.
     ///
     /// # Errors
     /// What reading the checkpoint returns; the deadline of the session.
@@ -129,7 +132,8 @@ impl SearchOutbox {
             Ok(state) if state.sequence() > 0 && state.sequence() == snapshot.sequence => Ok(Some((state, snapshot))),
             Ok(_) => Ok(None),
             Err(error) if matches!(error.kind(), ErrorKind::DeadlineExceeded | ErrorKind::Cancelled) => Err(error),
-            // A search begins such an index again; a full disk, for example, keeps it from being written.
+            // A search begins such an index again; a full disk, for example, keeps it from being
+            // written.
             Err(_) => Ok(None),
         }
     }
@@ -146,8 +150,9 @@ impl SearchOutbox {
         }
     }
 
-    /// Gives up an index that turned out not to hold what the records say, after [`SearchOutbox::beginnings`] had been
-    /// asked: the next search or maintenance builds it again, and so does the next opening.
+    /// Gives up an index that turned out not to hold what the records say, after
+    /// [`SearchOutbox::beginnings`] had been asked: the next search or maintenance builds it again,
+    /// and so does the next opening.
     pub(in crate::session) fn give_up(&self, context: &Arc<Context>, beginnings: u64) -> Result<()> {
         let _feeding = self.feeding(context)?;
         match self.open_index() {
@@ -174,7 +179,8 @@ impl SearchOutbox {
         }
     }
 
-    /// Applies what the log says happened after `from`. Each record is read once, in its newest state.
+    /// Applies what the log says happened after `from`. Each record is read once, in its newest
+    /// state.
     fn feed_log(&self, index: &Index, view: &View<'_>, from: u64, to: u64) -> Result<()> {
         let mut seen = HashSet::new();
         let mut batch: Vec<(DocKey, bool)> = Vec::new();
@@ -232,8 +238,8 @@ impl SearchOutbox {
         index.apply(&batch, to)
     }
 
-    /// The documents that events concern, and whether the index can hold no earlier form of them: what was created, unless
-    /// callers choose the ids of the kind, so that one may be used again.
+    /// The documents that events concern, and whether the index can hold no earlier form of them:
+    /// what was created, unless callers choose the ids of the kind, so that one may be used again.
     pub(super) fn touched<'e>(&'e self, events: &'e [Event]) -> impl Iterator<Item = (DocKey, bool)> + 'e {
         events.iter().filter(|event| event.what != What::RowsAppended).filter_map(|event| {
             let kind = self.by_code(event.kind_code)?.kind;

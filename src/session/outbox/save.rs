@@ -42,7 +42,8 @@ impl SearchOutbox {
         Ok(())
     }
 
-    /// Whether there may be something to do. A store that never logged anything does not even open the index.
+    /// Whether there may be something to do. A store that never logged anything does not even open
+    /// the index.
     fn is_behind(&self, session: &Session) -> Result<bool> {
         if cfg!(not(feature = "search")) || self.searchable().next().is_none() {
             return Ok(false);
@@ -94,8 +95,8 @@ impl SearchOutbox {
 
     fn checkpoint(&self, index: &Index, session: &Session, is_forced: bool) -> Result<()> {
         let checkpoint = {
-            // Half of what is fed must not be saved, and not be given up under whoever feeds. It is let go before the
-            // write, since whoever has the turn may wait for it.
+            // Half of what is fed must not be saved, and not be given up under whoever feeds. It is
+            // let go before the write, since whoever has the turn may wait for it.
             let _feeding = lock(&self.feeding);
             // A building that was cut short is begun again, and must not be found by the next open.
             if index.sequence() == 0 {
@@ -104,7 +105,8 @@ impl SearchOutbox {
             match index.checkpoint(is_forced) {
                 Ok(Some(checkpoint)) => checkpoint,
                 Ok(None) => return Ok(()),
-                // After a failed sync nobody knows what is on the disk, and a second sync would not tell.
+                // After a failed sync nobody knows what is on the disk, and a second sync would not
+                // tell.
                 Err(error) if error.kind() == ErrorKind::Io => {
                     index.start_anew()?;
                     return Err(error);

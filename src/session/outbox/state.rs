@@ -40,7 +40,8 @@ impl fmt::Debug for SearchOutbox {
 }
 
 impl Drop for SearchOutbox {
-    /// A fork must not stop the index: it would wait for threads that only the process has that opened the store.
+    /// A fork must not stop the index: it would wait for threads that only the process has that
+    /// opened the store.
     #[expect(clippy::mem_forget, reason = "the process that opened the store frees it")]
     fn drop(&mut self) {
         if !self.owner.is_current() {
@@ -66,7 +67,8 @@ impl SearchOutbox {
         lock(&self.opened).as_ref().map(|(_, how)| how.clone())
     }
 
-    /// Drops what the index has checked of its files, so that the next search meets what is on the disk.
+    /// Drops what the index has checked of its files, so that the next search meets what is on the
+    /// disk.
     #[cfg(test)]
     pub(in crate::session) fn forget_blocks(&self) {
         self.open_index().into_iter().for_each(|index| index.forget_blocks());

@@ -542,7 +542,8 @@ fn a_walk_shows_nothing_that_left_the_workspaces_asked_for() {
     assert_eq!(session.search(request).unwrap().hits.len(), 2);
 }
 
-/// What hidden records have takes no memory of the caller's query, and so decides nothing that it is told.
+/// What hidden records have takes no memory of the caller's query, and so decides nothing that it
+/// is told.
 #[test]
 fn a_search_in_a_filter_looks_only_at_what_the_policy_shows() {
     let disk = Arc::new(MemoryDisk::new());

@@ -60,8 +60,8 @@ pub(crate) struct TextAnswer {
 /// Carries out a search.
 ///
 /// # Errors
-/// `InvalidArgument` for what is no query, an unknown kind or field, or a foreign token; `LimitExceeded` above a bound;
-/// `Unsupported` without the feature.
+/// `InvalidArgument` for what is no query, an unknown kind or field, or a foreign token;
+/// `LimitExceeded` above a bound; `Unsupported` without the feature.
 pub(crate) fn search(access: &impl Access, ask: &TextSearch) -> Result<TextAnswer> {
     access.read(|view| {
         let outbox = &view.context().engine.search;
@@ -142,7 +142,8 @@ fn prepare(view: &View<'_>, index: &Index, ask: &TextSearch) -> Result<(Request,
     Ok((request, walk))
 }
 
-/// Which kinds in which workspaces: what is asked for and what the policy lets the caller see. `None` means everything.
+/// Which kinds in which workspaces: what is asked for and what the policy lets the caller see.
+/// `None` means everything.
 fn scopes(view: &View<'_>, shape: &Shape, ask: &TextSearch) -> Result<Option<Vec<Scope>>> {
     let mut wanted = Vec::new();
     for (at, name) in ask.kinds.iter().enumerate() {

@@ -1,8 +1,9 @@
-//! Looking for damage in the files of the text index, and for documents that are not what the records say.
+//! Looking for damage in the files of the text index, and for documents that are not what the
+//! records say.
 //!
-//! The recorded checkpoint says which files there are, how long they are and what their checksums are. Maintenance may record
-//! another checkpoint meanwhile and remove files of this one, so a finding counts only while its checkpoint is still
-//! the recorded one.
+//! The recorded checkpoint says which files there are, how long they are and what their checksums
+//! are. Maintenance may record another checkpoint meanwhile and remove files of this one, so a
+//! finding counts only while its checkpoint is still the recorded one.
 
 use std::sync::Arc;
 
@@ -57,8 +58,9 @@ fn problem(disk: &dyn Disk, path: &str, len: u64, crc: Option<u32>, control: &Co
     Ok((hasher.finalize() != crc).then(|| "does not have its checksum".to_owned()))
 }
 
-/// Checks the files that the recorded checkpoint names: that they are there with their lengths and, when `deep`, with
-/// their checksums. Tells each damaged file and its problem; the numbers of files and bytes.
+/// Checks the files that the recorded checkpoint names: that they are there with their lengths and,
+/// when `deep`, with their checksums. Tells each damaged file and its problem; the numbers of files
+/// and bytes.
 ///
 /// # Errors
 /// What `control` says, and what reading the checkpoint answers.
@@ -70,7 +72,8 @@ pub(crate) fn verify(
 ) -> Result<(u64, u64)> {
     for _ in 0..ATTEMPTS {
         let Some(checkpoint) = recorded(engine)? else { return Ok((0, 0)) };
-        // Without any of its files the index was left behind, as a backup does, or deleted, as anybody may: it is built again.
+        // Without any of its files the index was left behind, as a backup does, or deleted, as
+        // anybody may: it is built again.
         let path = |name: &str| format!("{DIRECTORY}/{name}");
         let named = || checkpoint.files.iter().chain([&checkpoint.meta]);
         if !named().any(|file| engine.disk.exists(&path(&file.name)).unwrap_or(true)) {
@@ -94,10 +97,11 @@ pub(crate) fn verify(
     Ok((0, 0))
 }
 
-/// Compares the text index with the records, in both directions: each document with its record, and that each record has
-/// one document. Both are read in one state, while writers go on. Tells each difference by its place and what it is; an
-/// index with a difference is then given up, so that it is built again from the records. Nothing is compared where there is
-/// no index that searches would use.
+/// Compares the text index with the records, in both directions: each document with its record, and
+/// that each record has one document. Both are read in one state, while writers go on. Tells each
+/// difference by its place and what it is; an index with a difference is then given up, so that it
+/// is built again from the records. Nothing is compared where there is no index that searches would
+/// use.
 ///
 /// # Errors
 /// What `control` says, and what reading the records answers.
@@ -147,7 +151,8 @@ impl Work<'_> {
                 match state.copies(key) {
                     Ok(1) => {}
                     Ok(0) => {
-                        // A record that cannot be read is told by whoever reads it, and has no document.
+                        // A record that cannot be read is told by whoever reads it, and has no
+                        // document.
                         if matches!(self.outbox.expected(self.source, self.shape, key), Expected::Document(_)) {
                             self.found(Some(key), "a record is there, and no document");
                         }
