@@ -1,4 +1,5 @@
-//! Content as its record describes it: bytes from the record file, or a row of blobs one behind the other.
+//! Content as its record describes it: bytes from the record file, or a row of blobs one behind the
+//! other.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
@@ -16,8 +17,8 @@ pub type Part = BlobInfo;
 
 /// Verified content as a `Read + Seek` handle.
 ///
-/// It was opened on what the record named at that moment, and reads that to its end whatever happens to the record while
-/// the store is open.
+/// It was opened on what the record named at that moment, and reads that to its end whatever
+/// happens to the record while the store is open.
 #[derive(Debug)]
 pub struct ContentReader {
     source: Source,
@@ -31,8 +32,8 @@ enum Source {
     Parts(Box<Parts>),
 }
 
-/// A row of blobs. One of them is open at a time, since content may have more parts than a process may have open files;
-/// the others are held, so that none is removed before its turn.
+/// A row of blobs. One of them is open at a time, since content may have more parts than a process
+/// may have open files; the others are held, so that none is removed before its turn.
 #[derive(Debug)]
 struct Parts {
     blobs: BlobStore,
@@ -83,7 +84,8 @@ impl ContentReader {
     /// Content that lives in blobs. Their removal does not disturb the reader from here on.
     ///
     /// # Errors
-    /// `Corrupt` when a part is missing, or is not one of this length; `Io` when one cannot be read.
+    /// `Corrupt` when a part is missing, or is not one of this length; `Io` when one cannot be
+    /// read.
     pub fn parts(blobs: &BlobStore, parts: &[Part]) -> Result<Self> {
         let mut rows = Vec::with_capacity(parts.len());
         let mut len = 0;
@@ -93,7 +95,8 @@ impl ContentReader {
         }
         let held = (parts.len() > 1).then(|| blobs.hold(parts.iter().map(|part| part.id).collect()));
         let mut parts = Parts { blobs: blobs.clone(), rows, open: None, _held: held };
-        // Each is looked at now, so that what is missing is told before the first byte; the first one stays open.
+        // Each is looked at now, so that what is missing is told before the first byte; the first
+        // one stays open.
         for index in (0..parts.rows.len()).rev() {
             parts.open(index)?;
         }
@@ -136,10 +139,12 @@ impl ContentReader {
         }
     }
 
-    /// Writes all content to `target`, whatever the position; each byte was verified before it is written.
+    /// Writes all content to `target`, whatever the position; each byte was verified before it is
+    /// written.
     ///
     /// # Errors
-    /// `Corrupt` when a byte is not what was written, what `target` fails with, and `control`'s refusals.
+    /// `Corrupt` when a byte is not what was written, what `target` fails with, and `control`'s
+    /// refusals.
     pub fn copy_to(&mut self, target: &mut dyn Write, control: &Control) -> Result<u64> {
         self.copy(target, control, false)
     }

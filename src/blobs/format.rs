@@ -8,9 +8,9 @@
 //! | 8 | XXH3-64 of the block, seeded by the blob's id and the block's number, little-endian |
 //! | … | further blocks, each full but the last, each with its checksum |
 //!
-//! So the place of a block follows from its number, a ranged read verifies what it returns, and a block or a file in the
-//! wrong place does not pass for another. Empty content has no block. The length stands in the record that names the
-//! blob, and the length of the file follows from it.
+//! So the place of a block follows from its number, a ranged read verifies what it returns, and a
+//! block or a file in the wrong place does not pass for another. Empty content has no block. The
+//! length stands in the record that names the blob, and the length of the file follows from it.
 
 use std::ops::Range;
 

@@ -10,8 +10,8 @@ use crate::disk::{Disk, DiskFile, Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::{Control, guarded};
 
-/// An open blob. It reads on when the blob is removed, returns no byte that it has not verified, and touches only the
-/// blocks that hold what it returns.
+/// An open blob. It reads on when the blob is removed, returns no byte that it has not verified,
+/// and touches only the blocks that hold what it returns.
 #[derive(Debug)]
 pub struct BlobReader {
     file: Box<dyn DiskFile>,
@@ -19,7 +19,8 @@ pub struct BlobReader {
     id: u64,
     len: u64,
     at: u64,
-    /// The block that was read last, its content with its checksum behind, and the length of the content.
+    /// The block that was read last, its content with its checksum behind, and the length of the
+    /// content.
     block: Option<u64>,
     buffer: Vec<u8>,
     content_len: usize,
@@ -63,7 +64,8 @@ impl BlobReader {
         self.len == 0
     }
 
-    /// Reads content from `offset` into `buffer`; fewer bytes at the end of a block, none behind the end.
+    /// Reads content from `offset` into `buffer`; fewer bytes at the end of a block, none behind
+    /// the end.
     ///
     /// # Errors
     /// `Corrupt` when the bytes are not what was written, and what the disk fails with.
@@ -96,16 +98,19 @@ impl BlobReader {
         self.buffer.get(..self.content_len).unwrap_or_default()
     }
 
-    /// Writes all content to `target` and answers its length; with `hash`, compares the content with it.
+    /// Writes all content to `target` and answers its length; with `hash`, compares the content
+    /// with it.
     ///
     /// # Errors
-    /// `Corrupt` when a byte is not what was written, what `target` fails with, and `control`'s refusals.
+    /// `Corrupt` when a byte is not what was written, what `target` fails with, and `control`'s
+    /// refusals.
     pub fn copy_to(&mut self, target: &mut dyn Write, hash: Option<u128>, control: &Control) -> Result<u64> {
         self.copy_part(target, hash, control, Place { before: 0, total: self.len })?;
         Ok(self.len)
     }
 
-    /// As [`BlobReader::copy_to`], for a part of a content: what is reported is the progress of the whole.
+    /// As [`BlobReader::copy_to`], for a part of a content: what is reported is the progress of the
+    /// whole.
     pub(super) fn copy_part(
         &mut self,
         target: &mut dyn Write,

@@ -75,7 +75,8 @@ impl BlobStore {
         disk.create_dir_all(ROOT).map_err(attempt)?;
         disk.sync_dir("").map_err(attempt)?;
         let found = disk.list(ROOT).map_err(attempt)?;
-        // A directory that a killed process left may not be durable yet, so this sync comes before it is trusted.
+        // A directory that a killed process left may not be durable yet, so this sync comes before
+        // it is trusted.
         disk.sync_dir(ROOT).map_err(attempt)?;
         let durable = found.into_iter().filter(|entry| entry.is_dir).map(|entry| format!("{ROOT}/{}", entry.name));
         Ok(Self {
@@ -103,7 +104,8 @@ impl BlobStore {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner).next
     }
 
-    /// Notes that ids below `next` are given out, and that those below `reserved` are durably set aside.
+    /// Notes that ids below `next` are given out, and that those below `reserved` are durably set
+    /// aside.
     pub fn set_reserved(&self, next: u64, reserved: u64) {
         let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
         if next > ids.next {
@@ -112,7 +114,8 @@ impl BlobStore {
         ids.reserved = ids.reserved.max(reserved);
     }
 
-    /// Notes blobs whose record may never come to be, or that could not be removed just now, for the next look.
+    /// Notes blobs whose record may never come to be, or that could not be removed just now, for
+    /// the next look.
     pub fn suspect(&self, ids: impl IntoIterator<Item = u64>) {
         self.suspects.add(ids);
     }
@@ -123,8 +126,8 @@ impl BlobStore {
         self.suspects.take()
     }
 
-    /// Notes that these blobs will be opened by and by. Called while a record names them to somebody; whoever removes the
-    /// blobs of records that are gone asks [`BlobStore::is_held`].
+    /// Notes that these blobs will be opened by and by. Called while a record names them to
+    /// somebody; whoever removes the blobs of records that are gone asks [`BlobStore::is_held`].
     #[must_use]
     pub(super) fn hold(&self, ids: Vec<u64>) -> Held {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -152,11 +155,12 @@ impl BlobStore {
         BlobWriter::create(Arc::clone(&self.disk), self.suspects.clone(), id)
     }
 
-    /// Writes the blob `id` from `source`. It is durable when this returns; on an error nothing is left.
+    /// Writes the blob `id` from `source`. It is durable when this returns; on an error nothing is
+    /// left.
     ///
     /// # Errors
-    /// `LimitExceeded` above `size_limit` bytes, `Cancelled` and `DeadlineExceeded` by `control`, what the source fails
-    /// with, and what the disk fails with.
+    /// `LimitExceeded` above `size_limit` bytes, `Cancelled` and `DeadlineExceeded` by `control`,
+    /// what the source fails with, and what the disk fails with.
     pub fn put(&self, id: u64, source: &mut dyn Read, size_limit: Option<u64>, control: &Control) -> Result<BlobInfo> {
         self.fill(self.writer(id)?, source, size_limit, control)
     }
@@ -190,7 +194,8 @@ impl BlobStore {
     /// Opens a blob of `len` bytes. The handle reads on when the blob is removed meanwhile.
     ///
     /// # Errors
-    /// `NotFound` when there is no such blob, `Corrupt` when its file is not that of a blob of this id and length.
+    /// `NotFound` when there is no such blob, `Corrupt` when its file is not that of a blob of this
+    /// id and length.
     pub fn read(&self, id: u64, len: u64) -> Result<BlobReader> {
         BlobReader::open(&self.disk, id, len)
     }
@@ -211,7 +216,8 @@ impl BlobStore {
         BlobReader::open(disk, info.id, info.len)?.copy_to(&mut io::sink(), Some(info.hash), control).map(|_| ())
     }
 
-    /// Removes blobs and makes their removal durable; those that are missing are passed over, so it may be repeated.
+    /// Removes blobs and makes their removal durable; those that are missing are passed over, so it
+    /// may be repeated.
     ///
     /// # Errors
     /// What the disk fails with; blobs behind the faulty one may remain.
@@ -266,7 +272,8 @@ impl BlobStore {
             }
             for file in list(&top_path)?.into_iter().filter(|file| !file.is_dir) {
                 let path = format!("{top_path}/{}", file.name);
-                // A blob in the directory of another is not found by its id, so it counts as a stray file.
+                // A blob in the directory of another is not found by its id, so it counts as a
+                // stray file.
                 let id = format::parse_name(&file.name).filter(|&id| format::path(id) == path);
                 out.push(BlobEntry { path, id, file_len: file.len });
             }
@@ -281,7 +288,8 @@ impl BlobStore {
     }
 
     fn prepare_directory(&self, directory: &str) -> Result<()> {
-        // Held during the sync: whoever comes second must not name a blob before the directory's own name is durable.
+        // Held during the sync: whoever comes second must not name a blob before the directory's
+        // own name is durable.
         let mut durable = self.durable.lock().unwrap_or_else(PoisonError::into_inner);
         if durable.contains(directory) {
             return Ok(());

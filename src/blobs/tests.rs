@@ -215,7 +215,8 @@ fn a_range_reads_the_blocks_that_it_lies_in_and_no_more() {
     range(content.len() - 4, 8, 2);
 }
 
-/// A file of an upload session has a part for each 10 MiB, and a process may have a thousand files open.
+/// A file of an upload session has a part for each 10 MiB, and a process may have a thousand files
+/// open.
 #[test]
 fn content_of_many_parts_has_one_of_them_open() {
     let most_open = Arc::new(AtomicU64::new(0));

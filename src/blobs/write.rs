@@ -1,4 +1,5 @@
-//! Writing one blob: hash and checksums on the way, synced at the end, removed when it is not finished.
+//! Writing one blob: hash and checksums on the way, synced at the end, removed when it is not
+//! finished.
 
 use std::sync::Arc;
 
@@ -13,8 +14,8 @@ use crate::error::{Error, Result};
 /// Blocks that are written with one call.
 const BATCH_BLOCKS: usize = 8;
 
-/// File bytes after which long content is synced up to there, beside the writing: the disk is at work while the next
-/// bytes come and are hashed, and little is left for the sync at the end.
+/// File bytes after which long content is synced up to there, beside the writing: the disk is at
+/// work while the next bytes come and are hashed, and little is left for the sync at the end.
 const SYNC_AHEAD_BYTES: u64 = 32 * 1024 * 1024;
 
 /// What a finished blob is known by.
@@ -92,7 +93,8 @@ impl BlobWriter {
         self.len == 0
     }
 
-    /// Room for the next bytes, at least one; whoever filled some of it calls [`BlobWriter::advance`].
+    /// Room for the next bytes, at least one; whoever filled some of it calls
+    /// [`BlobWriter::advance`].
     ///
     /// # Errors
     /// What the disk fails with.
@@ -151,7 +153,8 @@ impl BlobWriter {
         }
         self.flush()?;
         if let Some(ahead) = self.ahead.take() {
-            // After a sync that failed the file is not synced again: the system may have forgotten what it lost.
+            // After a sync that failed the file is not synced again: the system may have forgotten
+            // what it lost.
             ahead.finish().map_err(|error| Error::io(format_args!("syncing {}", self.path), error))?;
         }
         let Some(file) = &self.file else {

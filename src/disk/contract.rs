@@ -1,7 +1,7 @@
 //! What every disk must do, written once over the trait.
 //!
-//! A new implementation names itself in `disk_contract!` and gets each check as a test of its own. The checks need an
-//! empty disk each.
+//! A new implementation names itself in `disk_contract!` and gets each check as a test of its own.
+//! The checks need an empty disk each.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a broken contract is a failed test")]
 
@@ -191,7 +191,8 @@ fn locks(disk: &dyn Disk) {
     assert!(first.try_lock().unwrap(), "the lock ends with its handle");
 }
 
-/// Readers keep a file that is removed behind them. Windows holds the name until the last handle is closed.
+/// Readers keep a file that is removed behind them. Windows holds the name until the last handle is
+/// closed.
 fn handles_outlive_names(disk: &dyn Disk) {
     put(disk, "f", b"still here");
     let reader = disk.open("f", Mode::Read).unwrap();

@@ -1,7 +1,9 @@
-//! A directory tree in memory, for stores that live as long as their process and for tests that need speed.
+//! A directory tree in memory, for stores that live as long as their process and for tests that
+//! need speed.
 //!
-//! It keeps names and bytes and nothing else: syncs succeed without effect. What must hold: the same answers as the
-//! operating system's disk (the contract suite runs over both), and no lock held while a caller's code runs.
+//! It keeps names and bytes and nothing else: syncs succeed without effect. What must hold: the
+//! same answers as the operating system's disk (the contract suite runs over both), and no lock
+//! held while a caller's code runs.
 
 use std::collections::BTreeMap;
 use std::io;

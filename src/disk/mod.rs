@@ -1,8 +1,9 @@
 //! The only door to the file system.
 //!
-//! Paths are relative to the directory that a disk was opened on, with `/` between the parts, so that nothing on disk
-//! or in memory holds an absolute path. What must hold: file data is durable after its sync, a name is durable after
-//! [`Disk::sync_dir`] of its directory, and nothing else is promised. No other module uses `std::fs`.
+//! Paths are relative to the directory that a disk was opened on, with `/` between the parts, so
+//! that nothing on disk or in memory holds an absolute path. What must hold: file data is durable
+//! after its sync, a name is durable after [`Disk::sync_dir`] of its directory, and nothing else is
+//! promised. No other module uses `std::fs`.
 
 #[cfg(any(test, feature = "faults"))]
 pub mod contract;
@@ -43,7 +44,8 @@ pub struct DirEntry {
     pub len: u64,
 }
 
-/// Which file a name or a handle leads to: one file has one id on one disk as long as a handle of it is open.
+/// Which file a name or a handle leads to: one file has one id on one disk as long as a handle of
+/// it is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileId {
     /// The device that the file is on.
@@ -67,26 +69,29 @@ pub enum Mode {
 
 /// A directory tree on some medium.
 ///
-/// All calls are safe from many threads at once. Errors are plain [`io::Error`]s; callers add the attempt and the path.
+/// All calls are safe from many threads at once. Errors are plain [`io::Error`]s; callers add the
+/// attempt and the path.
 ///
-/// A disk whose directory is not at its path any more answers `StaleNetworkFileHandle` to every call that takes a name, so
-/// that no file of another directory is read, changed or removed.
+/// A disk whose directory is not at its path any more answers `StaleNetworkFileHandle` to every
+/// call that takes a name, so that no file of another directory is read, changed or removed.
 pub trait Disk: Send + Sync + Debug + 'static {
     /// Opens or creates a file.
     fn open(&self, path: &str, mode: Mode) -> io::Result<Box<dyn DiskFile>>;
-    /// Creates a directory and its missing parents inside the disk; succeeds when it exists. `""` is the disk's root.
+    /// Creates a directory and its missing parents inside the disk; succeeds when it exists. `""`
+    /// is the disk's root.
     fn create_dir_all(&self, path: &str) -> io::Result<()>;
     /// Whether a file or directory with this name exists.
     fn exists(&self, path: &str) -> io::Result<bool>;
     /// The entries of a directory, sorted by name; `NotFound` when there is no such directory.
     fn list(&self, path: &str) -> io::Result<Vec<DirEntry>>;
-    /// Lets those who may use one file use another in the same way: for a file that takes its place.
-    /// Does nothing on a disk without such rights.
+    /// Lets those who may use one file use another in the same way: for a file that takes its
+    /// place. Does nothing on a disk without such rights.
     fn copy_access(&self, from: &str, to: &str) -> io::Result<()> {
         let _ = (from, to);
         Ok(())
     }
-    /// Renames a file or directory, replacing a file that has the new name. Durable after `sync_dir` of both parents.
+    /// Renames a file or directory, replacing a file that has the new name. Durable after
+    /// `sync_dir` of both parents.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// Removes a file. Durable after `sync_dir` of its parent.
     fn remove_file(&self, path: &str) -> io::Result<()>;
@@ -124,10 +129,11 @@ pub trait DiskFile: Send + Sync + Debug {
     fn sync_data(&self) -> io::Result<()>;
     /// Makes data and metadata durable.
     fn sync_all(&self) -> io::Result<()>;
-    /// Takes the exclusive lock of the file without waiting; false when another handle or process holds it.
+    /// Takes the exclusive lock of the file without waiting; false when another handle or process
+    /// holds it.
     ///
-    /// The lock ends with [`DiskFile::unlock`], when the handle is dropped, or with the process. Taking a lock that
-    /// this handle already holds is left open by the platforms; do not.
+    /// The lock ends with [`DiskFile::unlock`], when the handle is dropped, or with the process.
+    /// Taking a lock that this handle already holds is left open by the platforms; do not.
     fn try_lock(&self) -> io::Result<bool>;
     /// Gives the lock back; succeeds when none is held.
     fn unlock(&self) -> io::Result<()>;
@@ -139,8 +145,8 @@ pub fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
-/// Reads a whole file of at most `max_len` bytes; a longer one is `InvalidData`, so that no file decides how much
-/// memory is taken.
+/// Reads a whole file of at most `max_len` bytes; a longer one is `InvalidData`, so that no file
+/// decides how much memory is taken.
 #[cfg(any(test, feature = "faults"))]
 pub fn read_file(disk: &dyn Disk, path: &str, max_len: u64) -> io::Result<Vec<u8>> {
     let file = disk.open(path, Mode::Read)?;

@@ -2,8 +2,8 @@
 
 use std::io;
 
-/// The process that opened something. A fork gets a copy of every handle, and must not use it: two processes that write
-/// one file from what each has in memory destroy it.
+/// The process that opened something. A fork gets a copy of every handle, and must not use it: two
+/// processes that write one file from what each has in memory destroy it.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner {
     process_id: u32,

@@ -2,7 +2,8 @@
 
 use std::io;
 
-/// Refuses what could leave the disk's root or mean different things on different platforms. `""` is the root.
+/// Refuses what could leave the disk's root or mean different things on different platforms. `""`
+/// is the root.
 pub(super) fn check(path: &str) -> io::Result<()> {
     if path.is_empty() {
         return Ok(());
@@ -30,7 +31,8 @@ pub(super) fn check_name(path: &str) -> io::Result<()> {
 
 /// Refuses what is no name of a file in one directory of this system, whatever it is on others.
 pub(super) fn check_local_name(name: &str) -> io::Result<()> {
-    // A colon names a drive or an alternate stream on Windows, and is a character like others elsewhere.
+    // A colon names a drive or an alternate stream on Windows, and is a character like others
+    // elsewhere.
     let is_device = cfg!(windows) && name.contains(':');
     if name.contains('/') || is_device {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name:?} is no name of a file here")));

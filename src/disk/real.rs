@@ -1,8 +1,9 @@
 //! The disk of the operating system.
 //!
-//! The one module that uses `std::fs`. What it adds to it: positioned reads and writes on every platform, directory
-//! syncs, patience with Windows scanners that hold a fresh file, and two refusals: of names, once the directory is not
-//! the one that was opened; of everything, in a forked process.
+//! The one module that uses `std::fs`. What it adds to it: positioned reads and writes on every
+//! platform, directory syncs, patience with Windows scanners that hold a fresh file, and two
+//! refusals: of names, once the directory is not the one that was opened; of everything, in a
+//! forked process.
 
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io;
@@ -14,8 +15,8 @@ use super::{DirEntry, Disk, DiskFile, FileId, Mode, Owner, path};
 
 /// A directory of the operating system.
 ///
-/// Every use of a name first compares the directory at the path with the one that was opened: two `stat` calls. A move
-/// between that look and the use is not seen.
+/// Every use of a name first compares the directory at the path with the one that was opened: two
+/// `stat` calls. A move between that look and the use is not seen.
 #[derive(Debug)]
 pub struct RealDisk {
     root: PathBuf,
@@ -25,7 +26,8 @@ pub struct RealDisk {
 
 /// The directory that was opened, as something to compare with.
 ///
-/// The handle keeps the directory's number from being given to another directory when it is removed.
+/// The handle keeps the directory's number from being given to another directory when it is
+/// removed.
 #[cfg(not(windows))]
 #[derive(Debug)]
 struct OpenedRoot(File);
@@ -43,8 +45,8 @@ impl OpenedRoot {
 
 /// The directory that was opened, as something to compare with.
 ///
-/// Windows does not move or remove a directory while a file below it is open, so this only finds a path that another
-/// directory was mounted or linked at.
+/// Windows does not move or remove a directory while a file below it is open, so this only finds a
+/// path that another directory was mounted or linked at.
 #[cfg(windows)]
 #[derive(Debug)]
 struct OpenedRoot(FileId);
@@ -66,8 +68,8 @@ fn id_of(metadata: &Metadata) -> FileId {
     FileId { device: metadata.dev(), index: metadata.ino() }
 }
 
-/// The standard library does not give the file index on Windows. The time of creation tells most files apart; what keeps
-/// the record file from being replaced there is [`keep_name`].
+/// The standard library does not give the file index on Windows. The time of creation tells most
+/// files apart; what keeps the record file from being replaced there is [`keep_name`].
 #[cfg(windows)]
 fn id_of(metadata: &Metadata) -> FileId {
     use std::os::windows::fs::MetadataExt;
@@ -97,7 +99,8 @@ impl RealDisk {
         Ok(Arc::new(Self { opened: OpenedRoot::of(&root)?, owner: Owner::current(), root }))
     }
 
-    /// Opens a directory, creating it and its missing parents; the names of all created ones are durable on return.
+    /// Opens a directory, creating it and its missing parents; the names of all created ones are
+    /// durable on return.
     pub fn create(root: &Path) -> io::Result<Arc<Self>> {
         let root = std::path::absolute(root)?;
         let missing: Vec<&Path> = root.ancestors().take_while(|dir| !dir.exists()).collect();
@@ -199,7 +202,8 @@ impl Disk for RealDisk {
         let mut entries = Vec::new();
         for entry in fs::read_dir(self.full(path)?)? {
             let entry = entry?;
-            // A name that is not Unicode was not written by this crate, and could not be asked for either.
+            // A name that is not Unicode was not written by this crate, and could not be asked for
+            // either.
             let Ok(name) = entry.file_name().into_string() else { continue };
             let metadata = match entry.metadata() {
                 Ok(metadata) => metadata,
@@ -252,9 +256,10 @@ fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Windows has no documented call that makes one name durable: a directory handle cannot be flushed without the
-/// rights of a backup operator. NTFS and ReFS log every change of a name, and a file flush forces the log up to it;
-/// the record file is flushed right after each directory sync that matters, in the commit that uses the name.
+/// Windows has no documented call that makes one name durable: a directory handle cannot be flushed
+/// without the rights of a backup operator. NTFS and ReFS log every change of a name, and a file
+/// flush forces the log up to it; the record file is flushed right after each directory sync that
+/// matters, in the commit that uses the name.
 #[cfg(windows)]
 fn sync_directory(path: &Path) -> io::Result<()> {
     fs::metadata(path).map(|_| ())
@@ -266,8 +271,8 @@ fn while_held<T>(attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     attempt()
 }
 
-/// Scanners and indexers on Windows open fresh files for moments without sharing them; a refusal is tried again
-/// until this much time has passed.
+/// Scanners and indexers on Windows open fresh files for moments without sharing them; a refusal is
+/// tried again until this much time has passed.
 #[cfg(windows)]
 const HELD_FILE_RETRY_MS: u64 = 2_500;
 
@@ -307,7 +312,8 @@ impl RealFile {
 }
 
 impl Drop for RealFile {
-    /// Closing is not enough: a fork that is still alive has a copy of the handle, and the lock belongs to both.
+    /// Closing is not enough: a fork that is still alive has a copy of the handle, and the lock
+    /// belongs to both.
     fn drop(&mut self) {
         let _ = self.unlock();
     }

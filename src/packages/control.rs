@@ -58,7 +58,8 @@ impl ControlFile {
     /// Reads the first paragraph of a control file. Bytes that are no UTF-8 are replaced.
     ///
     /// # Errors
-    /// `InvalidArgument` for a line that belongs to no field, `LimitExceeded` for a name, field or file beyond its bound.
+    /// `InvalidArgument` for a line that belongs to no field, `LimitExceeded` for a name, field or
+    /// file beyond its bound.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         if bytes.len() > limits::PACKAGE_CONTROL_TEXT_BYTES {
             return Err(too_large(format_args!(

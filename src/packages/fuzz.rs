@@ -1,4 +1,5 @@
-//! Bodies of the fuzz targets of packages: each container, what is inside, and the text in the middle.
+//! Bodies of the fuzz targets of packages: each container, what is inside, and the text in the
+//! middle.
 
 /// Any bytes are a package or an error.
 pub fn fuzz_package(data: &[u8]) {
@@ -10,7 +11,8 @@ pub fn fuzz_package(data: &[u8]) {
     }
 }
 
-/// Any bytes are the tar of a gzipped one or an error: compresses them, since a fuzzer seldom makes a sound checksum.
+/// Any bytes are the tar of a gzipped one or an error: compresses them, since a fuzzer seldom makes
+/// a sound checksum.
 pub fn fuzz_gzipped_tar(data: &[u8]) {
     fuzz_package(data);
     if let Ok(compressed) = super::gzip(data) {
@@ -18,7 +20,8 @@ pub fn fuzz_gzipped_tar(data: &[u8]) {
     }
 }
 
-/// Any bytes are a control archive or an error: wraps them, so that the fuzzer needs no container of its own.
+/// Any bytes are a control archive or an error: wraps them, so that the fuzzer needs no container
+/// of its own.
 pub fn fuzz_control_archive(data: &[u8]) {
     let mut deb = b"!<arch>\n".to_vec();
     for (name, content) in [("debian-binary", b"2.0\n".as_slice()), ("control.tar.gz", data), ("data.tar", b"")] {

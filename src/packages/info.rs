@@ -61,7 +61,8 @@ impl PackageInfo {
     /// `InvalidArgument` naming the field when the package has no name, version or architecture.
     pub fn from_control(control: &ControlFile) -> Result<Self> {
         let required = |name: &str| match control.get(name) {
-            // An index writes control characters as blanks, and is refused whole where one of these fields has nothing else.
+            // An index writes control characters as blanks, and is refused whole where one of these
+            // fields has nothing else.
             Some(text) if text.chars().any(|c| !c.is_control() && !c.is_whitespace()) => Ok(text.to_owned()),
             _ => Err(invalid(format_args!("its control file has no field {name}")).with_args([name])),
         };

@@ -1,9 +1,10 @@
 //! Reads the metadata of .deb, .ipk and vendor packages from a byte stream.
 //!
-//! What for: [`inspect`] reads a package once, front to back, and answers its control file, its size and its hashes.
-//! What not: nothing is extracted, the data archive is never inflated, no file is opened, names are never trusted (the
-//! container is told by its bytes). What must hold: every allocation and every decompression is bounded by a constant
-//! of `value::limits`, and no input makes it panic or run without end.
+//! What for: [`inspect`] reads a package once, front to back, and answers its control file, its
+//! size and its hashes. What not: nothing is extracted, the data archive is never inflated, no file
+//! is opened, names are never trusted (the container is told by its bytes). What must hold: every
+//! allocation and every decompression is bounded by a constant of `value::limits`, and no input
+//! makes it panic or run without end.
 //!
 //! With the feature `packages` off the same interface answers `Unsupported`.
 
@@ -62,7 +63,8 @@ pub struct Inspected {
 }
 
 impl Inspected {
-    /// The name that a package without one gets: `<package>_<version without epoch>_<architecture>.<extension>`.
+    /// The name that a package without one gets: `<package>_<version without
+    /// epoch>_<architecture>.<extension>`.
     #[must_use]
     pub fn canonical_name(&self, extension: &str) -> String {
         let version = &self.info.version;
@@ -73,8 +75,8 @@ impl Inspected {
         format!("{}_{version}_{}.{extension}", self.info.package_name, self.info.architecture)
     }
 
-    /// Every control field under the key of the file, fields with an `X…-` prefix also under the bare name, and what
-    /// was measured where the file does not say it.
+    /// Every control field under the key of the file, fields with an `X…-` prefix also under the
+    /// bare name, and what was measured where the file does not say it.
     #[must_use]
     pub fn attributes(&self, file_name: &str) -> BTreeMap<String, String> {
         let mut out: BTreeMap<String, String> =
@@ -114,7 +116,8 @@ fn bare_name(name: &str) -> Option<&str> {
         .then_some(bare)
 }
 
-/// The error of content that is no package; `reason` completes "the content is not a valid package".
+/// The error of content that is no package; `reason` completes "the content is not a valid
+/// package".
 pub(crate) fn invalid(reason: impl std::fmt::Display) -> Error {
     Error::invalid(format!("the content is not a valid package: {reason}")).with_name("Feeds.InvalidPackage", None)
 }

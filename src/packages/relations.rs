@@ -10,7 +10,8 @@ pub fn is_relation_field(name: &str) -> bool {
     RELATION_FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name))
 }
 
-/// Splits a relationship list at commas outside parentheses; blanks inside an element collapse to one.
+/// Splits a relationship list at commas outside parentheses; blanks inside an element collapse to
+/// one.
 #[must_use]
 pub fn relations(text: &str) -> Vec<String> {
     let mut depth = 0usize;
@@ -27,8 +28,8 @@ pub fn relations(text: &str) -> Vec<String> {
     .collect()
 }
 
-/// The list as package managers parse it in an index, where one that they cannot parse costs them all packages: `None`
-/// for such a list. The package itself cannot be installed then either.
+/// The list as package managers parse it in an index, where one that they cannot parse costs them
+/// all packages: `None` for such a list. The package itself cannot be installed then either.
 #[must_use]
 pub fn index_relations(text: &str) -> Option<String> {
     let list = relations(text);

@@ -235,7 +235,8 @@ fn bombs_are_refused_in_every_layer() {
         assert!(ratio(&bomb) > 1000, "{}", ratio(&bomb));
         assert_eq!(kind(&deb("control.tar.gz", &bomb)), ErrorKind::LimitExceeded);
     }
-    // A dictionary that nobody needs for a control archive, which would be allocated before a byte comes out.
+    // A dictionary that nobody needs for a control archive, which would be allocated before a byte
+    // comes out.
     if let Some(greedy) = real::xz(&["--lzma2=dict=256MiB"], &tarball(&[file("control", CONTROL)])) {
         assert_eq!(kind(&deb("control.tar.xz", &greedy)), ErrorKind::LimitExceeded);
     }
@@ -264,7 +265,8 @@ fn member_counts_hold_at_the_limit_and_not_above() {
     let entries = |count: usize| {
         let mut entries = vec![file("control", CONTROL)];
         entries.resize(count, file("x", b""));
-        // Stored in the clear this is beyond the bound of the control archive, so it is compressed, with little ratio.
+        // Stored in the clear this is beyond the bound of the control archive, so it is compressed,
+        // with little ratio.
         deb("control.tar.gz", &gz_of_len(&tarball(&entries), 64 * 1024))
     };
     assert!(run(&entries(limits::PACKAGE_MEMBERS)).is_ok());
@@ -383,7 +385,8 @@ fn endless_members_are_given_up_soon() {
     let mut many = Endless { head, piece: gz(&entry), at: 0, served: 0 };
     assert_eq!(inspect(&mut many).unwrap_err().kind(), ErrorKind::LimitExceeded);
     assert!(many.served < 4 * 1024 * 1024, "{} bytes were read", many.served);
-    // A stream of nothing but empty gzip members neither ends nor yields; only its source can end it.
+    // A stream of nothing but empty gzip members neither ends nor yields; only its source can end
+    // it.
     let mut stopped = Endless { head: gz(b""), piece: gz(b""), at: 0, served: 0 }.take(3 * 1024 * 1024);
     assert_eq!(inspect(&mut stopped).unwrap_err().kind(), ErrorKind::InvalidArgument);
 }

@@ -1,4 +1,5 @@
-//! Blocks of files whose checksums were compared, kept for the next reads; a bounded number of bytes.
+//! Blocks of files whose checksums were compared, kept for the next reads; a bounded number of
+//! bytes.
 //!
 //! Files of the index never change, so a block that was right once is right for ever.
 

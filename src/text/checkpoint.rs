@@ -1,4 +1,5 @@
-//! What the record file remembers about the text index, so that opening can tell a whole index from a damaged one.
+//! What the record file remembers about the text index, so that opening can tell a whole index from
+//! a damaged one.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +18,8 @@ pub struct FileEntry {
 
 /// A durable state of the index: all the files that it needs are synced.
 ///
-/// It counts once the record file holds it; the index directory alone never says which state is the last.
+/// It counts once the record file holds it; the index directory alone never says which state is the
+/// last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
     /// Number of the checkpoint; also in the name of its meta file.

@@ -1,9 +1,10 @@
 //! Gathers the best hits of an index view, and counts.
 //!
-//! The order is total: score, then key, so it does not depend on segments. Counting visits every hit; without counting,
-//! postings that cannot reach the page are skipped. Many documents score alike, so what decides how much is skipped is
-//! whether a document that scores like the last of the page may still come before it: not when all keys that follow are
-//! greater, as in a segment whose documents lie in the order of their keys.
+//! The order is total: score, then key, so it does not depend on segments. Counting visits every
+//! hit; without counting, postings that cannot reach the page are skipped. Many documents score
+//! alike, so what decides how much is skipped is whether a document that scores like the last of
+//! the page may still come before it: not when all keys that follow are greater, as in a segment
+//! whose documents lie in the order of their keys.
 
 use std::collections::BinaryHeap;
 use tantivy::columnar::StrColumn;
@@ -217,7 +218,8 @@ impl Top {
         }
     }
 
-    /// Keeps out what scores like the last of a full page, where no document from `document` on comes before it.
+    /// Keeps out what scores like the last of a full page, where no document from `document` on
+    /// comes before it.
     fn raise_floor(&mut self, keys: &Keys, document: u32) {
         if let Some(worst) = self.worst()
             && keys.least_from(document).is_none_or(|least| least >= worst.key)

@@ -1,8 +1,9 @@
 //! Comparing what the index holds with what it must hold, document by document.
 //!
-//! The index stores no documents: it has postings, which lead from words to documents, and columns. So a segment's
-//! postings are read once, in their order, and each adds to a sum of the document that it names. The sum of a document is
-//! then compared with the one that its record gives. A segment takes eight bytes of memory for each of its documents.
+//! The index stores no documents: it has postings, which lead from words to documents, and columns.
+//! So a segment's postings are read once, in their order, and each adds to a sum of the document
+//! that it names. The sum of a document is then compared with the one that its record gives. A
+//! segment takes eight bytes of memory for each of its documents.
 
 use tantivy::columnar::{Column, StrColumn};
 use tantivy::postings::Postings;
@@ -24,7 +25,8 @@ const STEP: usize = 4_096;
 const GAP: u32 = 1;
 
 impl View {
-    /// Compares every document of the index with what it must be. What is in memory only is not looked at: commit before.
+    /// Compares every document of the index with what it must be. What is in memory only is not
+    /// looked at: commit before.
     ///
     /// # Errors
     /// What `comparison` returns; `Corrupt` or `Io` when the index cannot be read.
@@ -65,7 +67,8 @@ impl View {
         Ok(())
     }
 
-    /// The number of documents that the index holds for a key. What is in memory only is not counted.
+    /// The number of documents that the index holds for a key. What is in memory only is not
+    /// counted.
     ///
     /// # Errors
     /// `Corrupt` or `Io` when the index cannot be read.

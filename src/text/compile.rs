@@ -54,7 +54,8 @@ impl Compiler<'_> {
             parts.push((Occur::MustNot, hidden));
         }
         if parts.is_empty() {
-            // A boosted term is skipped through by its best blocks as a part of a union, and not by itself.
+            // A boosted term is skipped through by its best blocks as a part of a union, and not by
+            // itself.
             let is_boosted = query.downcast_ref::<BoostQuery>().is_some();
             return Ok(if is_boosted { Box::new(BooleanQuery::new(vec![(Occur::Should, query)])) } else { query });
         }
@@ -139,7 +140,8 @@ impl Compiler<'_> {
         })
     }
 
-    /// The documents with these words side by side in one field; `None` when the dictionary shows that there are none.
+    /// The documents with these words side by side in one field; `None` when the dictionary shows
+    /// that there are none.
     fn words(&self, field: Field, words: &[String], prefix: bool) -> Result<Option<Box<dyn Query>>> {
         let terms: Vec<Term> = words.iter().map(|word| Term::from_field_text(field, word)).collect();
         let (whole, last) = match terms.split_last() {
@@ -152,8 +154,9 @@ impl Compiler<'_> {
             }
         }
         if let (Some(_), Some(word)) = (last, words.last()) {
-            // A phrase opens the postings of every word that the prefix stands for at once, so they are bounded. A prefix
-            // alone takes one bit for each document of a segment, however many words it stands for.
+            // A phrase opens the postings of every word that the prefix stands for at once, so they
+            // are bounded. A prefix alone takes one bit for each document of a segment, however
+            // many words it stands for.
             let most = if whole.is_empty() { None } else { Some(TEXT_QUERY_EXPANSION) };
             if !self.has_words(field, word, most)? {
                 return Ok(None);

@@ -1,8 +1,10 @@
-//! Which documents may contain a piece of text in a field: candidates for filters, from the words of the index.
+//! Which documents may contain a piece of text in a field: candidates for filters, from the words
+//! of the index.
 //!
-//! The piece is cut like text. What stands inside it as a whole word must be a word of the document; its open ends are
-//! the end, the start or the inside of one, which the dictionary tells without reading a document. So the candidates
-//! are a superset of the documents that contain the piece, letter case ignored, and whoever asks tests them.
+//! The piece is cut like text. What stands inside it as a whole word must be a word of the
+//! document; its open ends are the end, the start or the inside of one, which the dictionary tells
+//! without reading a document. So the candidates are a superset of the documents that contain the
+//! piece, letter case ignored, and whoever asks tests them.
 
 use std::ops::ControlFlow;
 
@@ -28,7 +30,8 @@ pub enum Part {
     Has(String),
 }
 
-/// The parts of a piece of text; `None` when it has no letter or digit, or a run that text may cut elsewhere.
+/// The parts of a piece of text; `None` when it has no letter or digit, or a run that text may cut
+/// elsewhere.
 pub fn parts(piece: &str) -> Option<Vec<Part>> {
     let is_open_before = piece.chars().next().is_some_and(is_word_char);
     let is_open_after = piece.chars().next_back().is_some_and(is_word_char);
@@ -57,8 +60,8 @@ impl Part {
     }
 }
 
-/// The documents of one segment that have a word for each part in the field, ascending; `None` when that would be more
-/// than `most`, or when a long word leaves it open.
+/// The documents of one segment that have a word for each part in the field, ascending; `None` when
+/// that would be more than `most`, or when a long word leaves it open.
 pub fn candidates(
     reader: &SegmentReader,
     field: Field,
@@ -123,8 +126,8 @@ enum Fitting {
     Unknown,
 }
 
-/// The words with the part inside, from the list of the segment's words; `None` when there is none, or the dictionary
-/// answers as well.
+/// The words with the part inside, from the list of the segment's words; `None` when there is none,
+/// or the dictionary answers as well.
 fn by_list(reader: &SegmentReader, field: Field, part: &Part, lists: &WordLists) -> tantivy::Result<Option<Fitting>> {
     let (text, at_end) = match part {
         Part::Has(text) => (text, false),

@@ -1,11 +1,12 @@
 //! The directory that the index engine sees, over our disk.
 //!
-//! Nothing here syncs except [`StoreDirectory::sync`], which checkpoints call. The two files that the engine replaces
-//! (`meta.json`, `.managed.json`) live in memory; a checkpoint writes the first under a name of its own. A file that a
-//! checkpoint names is not removed from the disk before a later one has been recorded. Reads copy into owned memory:
-//! a mapped file that another process cuts short would kill the host. And every byte is checked when it is read from the
-//! disk, so that damage that comes while the index is open is an error and not another answer; what was checked is kept,
-//! within bounds, for all readers of a file.
+//! Nothing here syncs except [`StoreDirectory::sync`], which checkpoints call. The two files that
+//! the engine replaces (`meta.json`, `.managed.json`) live in memory; a checkpoint writes the first
+//! under a name of its own. A file that a checkpoint names is not removed from the disk before a
+//! later one has been recorded. Reads copy into owned memory: a mapped file that another process
+//! cuts short would kill the host. And every byte is checked when it is read from the disk, so that
+//! damage that comes while the index is open is an error and not another answer; what was checked
+//! is kept, within bounds, for all readers of a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -51,7 +52,8 @@ struct Shared {
     refuses_writes: AtomicBool,
 }
 
-/// What is known of a file, and kept for all who have it open. The engine opens every file anew with each commit.
+/// What is known of a file, and kept for all who have it open. The engine opens every file anew
+/// with each commit.
 struct Known {
     /// The number of the file among [`Blocks`].
     number: u64,
@@ -91,7 +93,8 @@ impl fmt::Debug for StoreDirectory {
 }
 
 impl StoreDirectory {
-    /// An index directory at `path` of `disk` that holds `files`, all recorded, and `meta` when there is any.
+    /// An index directory at `path` of `disk` that holds `files`, all recorded, and `meta` when
+    /// there is any.
     pub fn new(disk: SharedDisk, path: &str, files: Vec<FileEntry>, meta: Option<Vec<u8>>) -> Self {
         let mut names = Names { recorded: files.iter().map(|file| file.name.clone()).collect(), ..Names::default() };
         if let Some(meta) = meta {
@@ -145,7 +148,8 @@ impl StoreDirectory {
         format!("{}/{name}", self.0.path)
     }
 
-    /// The list of segments as it is now, and the files that it names; they stay until [`StoreDirectory::unpin`].
+    /// The list of segments as it is now, and the files that it names; they stay until
+    /// [`StoreDirectory::unpin`].
     pub fn pin(&self) -> io::Result<(Vec<u8>, Vec<FileEntry>)> {
         let mut names = self.names();
         let meta = names.in_memory.get(META).cloned().unwrap_or_default();
@@ -164,7 +168,8 @@ impl StoreDirectory {
         Ok((meta, files))
     }
 
-    /// Makes the files durable that no recorded checkpoint names, then writes `meta` as `name`, durably.
+    /// Makes the files durable that no recorded checkpoint names, then writes `meta` as `name`,
+    /// durably.
     pub fn sync(&self, files: &[FileEntry], name: &str, meta: &[u8]) -> io::Result<()> {
         for file in files {
             if !self.names().recorded.contains(&file.name) {
@@ -193,7 +198,8 @@ impl StoreDirectory {
         self.sweep();
     }
 
-    /// Removes from the disk what nothing names any more; what cannot be removed now is tried again the next time.
+    /// Removes from the disk what nothing names any more; what cannot be removed now is tried again
+    /// the next time.
     fn sweep(&self) {
         let mut names = self.names();
         let kept: BTreeSet<String> = names
@@ -421,7 +427,8 @@ impl Handle {
         Ok(bytes)
     }
 
-    /// The checksums of the blocks; of a file that an earlier process wrote they are computed at the first read.
+    /// The checksums of the blocks; of a file that an earlier process wrote they are computed at
+    /// the first read.
     fn sums(&self) -> io::Result<&[u32]> {
         if let Some(sums) = self.known.sums.get() {
             return Ok(sums);

@@ -24,7 +24,8 @@ impl DocKey {
         bytes
     }
 
-    /// The first eight bytes of the key, and the further ones, as numbers: two pairs order as the keys do.
+    /// The first eight bytes of the key, and the further ones, as numbers: two pairs order as the
+    /// keys do.
     pub fn halves(self) -> (u64, u64) {
         let mut bytes = [0; 16];
         for (to, from) in bytes.iter_mut().zip(self.key.as_bytes()) {
@@ -75,8 +76,8 @@ pub struct ColumnName {
     pub is_float: bool,
 }
 
-/// Part of the fingerprint of every index: raised when what builds before wrote must not be used any more. An index with
-/// another number is built anew from the records at the next opening.
+/// Part of the fingerprint of every index: raised when what builds before wrote must not be used
+/// any more. An index with another number is built anew from the records at the next opening.
 ///
 /// 3: builds before could leave documents of deleted and updated records in the index.
 const CONTENT_VERSION: u32 = 3;
@@ -93,7 +94,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Adds a field unless there is one of this name, whose weight then is the greater of both; returns its place.
+    /// Adds a field unless there is one of this name, whose weight then is the greater of both;
+    /// returns its place.
     pub fn add_field(&mut self, name: &str, weight: f32) -> usize {
         if let Some(at) = self.field(name) {
             if let Some(field) = self.fields.get_mut(at) {
@@ -110,7 +112,8 @@ impl Shape {
         self.fields.iter().position(|field| field.name.eq_ignore_ascii_case(name))
     }
 
-    /// The code of the kind with this name, compared without letter case, `_`, `-` and spaces; a plural `s` is allowed.
+    /// The code of the kind with this name, compared without letter case, `_`, `-` and spaces; a
+    /// plural `s` is allowed.
     pub fn kind(&self, name: &str) -> Option<u8> {
         let wanted = folded(name);
         let wanted_one = wanted.strip_suffix('s').unwrap_or(&wanted);

@@ -6,8 +6,8 @@ use tantivy::schema::Field;
 
 use super::overlay::Statistics;
 
-/// Statistics that are the same whatever the index holds: every word is as rare as every other, and the average document
-/// has as many words as a usual name and description.
+/// Statistics that are the same whatever the index holds: every word is as rare as every other, and
+/// the average document has as many words as a usual name and description.
 pub(super) struct FixedStatistics;
 
 impl FixedStatistics {

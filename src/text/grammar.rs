@@ -8,9 +8,9 @@
 //!         | "kind:" name | "workspace:" id
 //! ```
 //!
-//! `AND`, `OR` and `NOT` are operators in capitals only. A word with punctuation inside (`DMM-4065`) asks for its parts
-//! side by side; text without any letter or digit asks for nothing and is skipped. Depth, terms and bytes are bounded,
-//! so no text can exhaust stack or time.
+//! `AND`, `OR` and `NOT` are operators in capitals only. A word with punctuation inside
+//! (`DMM-4065`) asks for its parts side by side; text without any letter or digit asks for nothing
+//! and is skipped. Depth, terms and bytes are bounded, so no text can exhaust stack or time.
 
 use super::document::Shape;
 use super::tree::{Leaf, Node};
@@ -265,7 +265,8 @@ impl<'t> Parser<'t> {
         Ok(text)
     }
 
-    /// A quoted text without its quotes, or the characters up to the next blank, parenthesis or quote.
+    /// A quoted text without its quotes, or the characters up to the next blank, parenthesis or
+    /// quote.
     fn token(&mut self) -> Result<(String, bool)> {
         let start = self.at;
         if !self.eat('"') {

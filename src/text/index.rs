@@ -1,8 +1,9 @@
 //! The index: opened, fed, searched and made durable.
 //!
-//! Changes are applied in the order of the change log. What is applied is found at once: small batches by evaluation in
-//! memory until the next commit, large ones by committing. A failed writer is dropped and the index continues from its
-//! last commit; the caller sees the lower [`Index::sequence`] and feeds the changes again. `rollback` is never called.
+//! Changes are applied in the order of the change log. What is applied is found at once: small
+//! batches by evaluation in memory until the next commit, large ones by committing. A failed writer
+//! is dropped and the index continues from its last commit; the caller sees the lower
+//! [`Index::sequence`] and feeds the changes again. `rollback` is never called.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +28,8 @@ use crate::value::limits::SEARCH_OVERLAY_CHANGES;
 pub enum Opened {
     /// As the checkpoint has it.
     Resumed,
-    /// Empty, because there was no checkpoint, or the files are not what it says; the text is the reason.
+    /// Empty, because there was no checkpoint, or the files are not what it says; the text is the
+    /// reason.
     Anew(String),
 }
 
@@ -48,11 +50,13 @@ struct Walks {
     views: VecDeque<(u64, View)>,
 }
 
-/// Walks whose view is kept. An older walk goes on in the newest state, where scores may have shifted.
+/// Walks whose view is kept. An older walk goes on in the newest state, where scores may have
+/// shifted.
 const WALKS: usize = 16;
 
 impl Index {
-    /// Opens the index in the directory `path` of `disk` as `checkpoint` has it, or empty when anything does not match.
+    /// Opens the index in the directory `path` of `disk` as `checkpoint` has it, or empty when
+    /// anything does not match.
     ///
     /// With `with_contents` the checksum of every file is compared, else the length.
     ///
@@ -81,7 +85,8 @@ impl Index {
             Err(reason) => (place.anew(&shape)?, Opened::Anew(reason.to_string())),
         };
         let view = state.view(&shape);
-        // Numbers of walks are drawn anew, so that a token of an earlier opening does not find a view of this one.
+        // Numbers of walks are drawn anew, so that a token of an earlier opening does not find a
+        // view of this one.
         let mut first = [0; 8];
         getrandom::fill(&mut first)
             .map_err(|error| Error::new(ErrorKind::Io, format!("drawing a number for the text index: {error}")))?;
@@ -144,7 +149,8 @@ impl Index {
         state.unsaved_changes + state.uncommitted_changes
     }
 
-    /// Applies the changes from [`Index::sequence`] up to `sequence`; views taken afterwards show them.
+    /// Applies the changes from [`Index::sequence`] up to `sequence`; views taken afterwards show
+    /// them.
     ///
     /// # Errors
     /// When the writer fails: the index then stands at its last commit, see [`Index::sequence`].
@@ -197,8 +203,8 @@ impl Index {
         Ok(())
     }
 
-    /// After an error of the writer: drops it and goes on from the last commit, whichever that is: an error may come
-    /// after the commit took effect.
+    /// After an error of the writer: drops it and goes on from the last commit, whichever that is:
+    /// an error may come after the commit took effect.
     fn recover(&self, state: &mut State, outcome: Result<()>) -> Result<()> {
         if outcome.is_ok() {
             return outcome;
@@ -220,7 +226,8 @@ impl Index {
                 state.is_loading = false;
             }
             Err(_) => {
-                // An empty index may not be made either, and the next attempt must not go on from here.
+                // An empty index may not be made either, and the next attempt must not go on from
+                // here.
                 state.disown();
                 self.publish(state);
                 *state = self.place.anew(&self.shape)?;
@@ -230,8 +237,9 @@ impl Index {
         outcome
     }
 
-    /// Commits and makes the index durable. It counts once the caller has recorded what is returned and then calls
-    /// [`Index::recorded`]; `None` when the last checkpoint is still right, unless `is_forced`, which moves its sequence on.
+    /// Commits and makes the index durable. It counts once the caller has recorded what is returned
+    /// and then calls [`Index::recorded`]; `None` when the last checkpoint is still right, unless
+    /// `is_forced`, which moves its sequence on.
     ///
     /// # Errors
     /// When the disk fails; the index goes on without the checkpoint.
@@ -297,14 +305,15 @@ impl Index {
         Ok(())
     }
 
-    /// How often the index was begun anew since it was opened: whoever meets damage tells by it whether another caller
-    /// has mended that already.
+    /// How often the index was begun anew since it was opened: whoever meets damage tells by it
+    /// whether another caller has mended that already.
     pub fn beginnings(&self) -> u64 {
         self.beginnings.load(Ordering::Relaxed)
     }
 
-    /// Merges segments while nobody writes, so that searches look into few; waits for it. Nothing happens where one
-    /// segment is much larger than all others, so that a store that is written to now and then is not rewritten.
+    /// Merges segments while nobody writes, so that searches look into few; waits for it. Nothing
+    /// happens where one segment is much larger than all others, so that a store that is written to
+    /// now and then is not rewritten.
     ///
     /// # Errors
     /// When the merge fails; the index is as it was.
@@ -317,7 +326,8 @@ impl Index {
         };
         match merging.wait() {
             Ok(_) => {}
-            // A merge of the writer's own took some of the segments meanwhile. The next pass looks again.
+            // A merge of the writer's own took some of the segments meanwhile. The next pass looks
+            // again.
             Err(TantivyError::InvalidArgument(_)) => return Ok(()),
             Err(error) => return Err(failed(error)),
         }

@@ -1,7 +1,8 @@
 //! The columns that tell the keys of documents, opened once for each segment.
 //!
-//! Opening a column looks its name up and reads its head, which costs more than all of a short query. Segments do not
-//! change, so the columns are opened at the first query; those of segments that are gone are dropped.
+//! Opening a column looks its name up and reads its head, which costs more than all of a short
+//! query. Segments do not change, so the columns are opened at the first query; those of segments
+//! that are gone are dropped.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,7 +1,8 @@
 //! When segments are merged: few segments always, and each document rewritten seldom.
 //!
-//! A merge puts one segment behind the other, the one with the least keys first. Where records are made in the order of
-//! their keys, the documents of every segment then lie in that order, which searches make use of.
+//! A merge puts one segment behind the other, the one with the least keys first. Where records are
+//! made in the order of their keys, the documents of every segment then lie in that order, which
+//! searches make use of.
 
 use std::convert::Infallible;
 use std::sync::mpsc::Sender;
@@ -13,7 +14,8 @@ use tantivy::{Index, SegmentMeta, SegmentReader};
 use super::failure::{failed, guarded};
 use super::schema::{KeyNumbers, Keys};
 
-/// Segments of like size are merged four at a time; above [`MOST_SEGMENTS`] the smallest go first, whatever their size.
+/// Segments of like size are merged four at a time; above [`MOST_SEGMENTS`] the smallest go first,
+/// whatever their size.
 #[derive(Debug)]
 pub struct Bounded {
     /// The index that is merged.
@@ -87,8 +89,9 @@ fn bounded<'s, 'm>(segments: &'s [&'m SegmentMeta]) -> &'s [&'m SegmentMeta] {
     segments.get(..count).unwrap_or(segments)
 }
 
-/// The segments that are worth being merged into one while nothing else is to do; `None` when there is no need. A segment
-/// that is much larger than all smaller ones stays as it is, unless many of its documents are gone.
+/// The segments that are worth being merged into one while nothing else is to do; `None` when there
+/// is no need. A segment that is much larger than all smaller ones stays as it is, unless many of
+/// its documents are gone.
 pub fn worth_settling(index: &Index, segments: &[SegmentMeta]) -> Option<Vec<SegmentId>> {
     const LARGER: u64 = 8;
     let mut segments: Vec<&SegmentMeta> =

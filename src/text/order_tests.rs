@@ -63,7 +63,8 @@ fn hits_that_score_alike_come_by_key_wherever_they_lie() {
 
 #[test]
 fn sums_of_several_words_are_the_same_on_every_page() {
-    // Few different texts of one length, so that many documents score alike, each by words that stand in some only.
+    // Few different texts of one length, so that many documents score alike, each by words that
+    // stand in some only.
     let text = |number: u64| {
         let times = |at: u64| {
             let mixed = (number * 8 + at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -74,7 +74,8 @@ impl Place {
         if !listed.is_empty() {
             let aside = format!("{}.old", self.path);
             let _ = self.disk.remove_dir_all(&aside);
-            // Where open files keep a directory from being renamed, the strays stay until the next open.
+            // Where open files keep a directory from being renamed, the strays stay until the next
+            // open.
             if self.disk.rename(&self.path, &aside).is_ok() {
                 let _ = self.disk.remove_dir_all(&aside);
             }

@@ -41,8 +41,9 @@ pub struct Request {
     pub count: bool,
     /// Whether to count by kind and workspace.
     pub facets: bool,
-    /// Whether scores use fixed statistics instead of counts over the index. A score is otherwise a function of how many
-    /// documents have a word, so it tells of documents that the caller may not see.
+    /// Whether scores use fixed statistics instead of counts over the index. A score is otherwise a
+    /// function of how many documents have a word, so it tells of documents that the caller may not
+    /// see.
     pub fixed_statistics: bool,
 }
 
@@ -81,16 +82,16 @@ pub struct Hit {
     pub score: f32,
 }
 
-/// The scores of several words are added in an order that depends on what was passed over, so the last bits of their sum
-/// differ between pages. These bits of a score do not count.
+/// The scores of several words are added in an order that depends on what was passed over, so the
+/// last bits of their sum differ between pages. These bits of a score do not count.
 const UNCOUNTED: u32 = 12;
 /// Half of what a score is rounded to, in bits.
 const HALF: u32 = 1 << (UNCOUNTED - 1);
 /// More than sums of the same scores differ by, in bits.
 const SLACK: u32 = 64;
 
-/// A score as it counts in the order of hits: rounded, so that the sums of the same scores are the same but for those that
-/// lie at the edge of two roundings, one in a thousand.
+/// A score as it counts in the order of hits: rounded, so that the sums of the same scores are the
+/// same but for those that lie at the edge of two roundings, one in a thousand.
 pub fn counted(score: f32) -> f32 {
     if score > 0.0 {
         return f32::from_bits(score.to_bits().saturating_add(HALF) & !(2 * HALF - 1));

@@ -122,7 +122,8 @@ impl Keys {
         (self.kind.min_value(), self.high.min_value(), self.low.min_value())
     }
 
-    /// A key that no document from `document` on has a lesser one than; `None` when there is no such document.
+    /// A key that no document from `document` on has a lesser one than; `None` when there is no
+    /// such document.
     pub fn least_from(&self, document: u32) -> Option<KeyNumbers> {
         let block = usize::try_from(document).ok()? / BLOCK;
         self.least.get_or_init(|| self.least_of_blocks()).get(block).copied()

@@ -1,8 +1,8 @@
 //! A query whose scorer only moves by plain seeks.
 //!
-//! The phrase scorers of the engine may be asked, when they stand in an exclusion, to seek to a document before the one
-//! they are at, against their own contract. The default way of probing a scorer never does that, so phrases are wrapped
-//! into a scorer that has no way of its own.
+//! The phrase scorers of the engine may be asked, when they stand in an exclusion, to seek to a
+//! document before the one they are at, against their own contract. The default way of probing a
+//! scorer never does that, so phrases are wrapped into a scorer that has no way of its own.
 
 use std::fmt;
 

@@ -23,8 +23,8 @@ const SNIPPET_BYTES: usize = 160;
 /// Bytes of a text in which a snippet is looked for.
 const SNIPPET_SOURCE_BYTES: usize = 256 * 1024;
 
-/// The best piece of `text`, a text of `field`; `None` when nothing that gives score is in it. `fields` are those that
-/// words without a field are looked for in, `None` for all.
+/// The best piece of `text`, a text of `field`; `None` when nothing that gives score is in it.
+/// `fields` are those that words without a field are looked for in, `None` for all.
 pub fn highlight(query: &Node, fields: Option<&[usize]>, field: usize, text: &str) -> Option<Snippet> {
     let text = cut(text, SNIPPET_SOURCE_BYTES).trim_end();
     let all: Vec<Word> = words(text).collect();

@@ -1,4 +1,5 @@
-//! The writing side of an index: what is committed, what is found in memory, what a checkpoint still has to save.
+//! The writing side of an index: what is committed, what is found in memory, what a checkpoint
+//! still has to save.
 
 use std::sync::Arc;
 
@@ -75,8 +76,9 @@ impl State {
         })
     }
 
-    /// Claims nothing of what the index holds, because changes that it was given are lost. The changes that count as
-    /// not saved make whoever feeds it begin anew first, and no checkpoint is made of it.
+    /// Claims nothing of what the index holds, because changes that it was given are lost. The
+    /// changes that count as not saved make whoever feeds it begin anew first, and no checkpoint is
+    /// made of it.
     pub fn disown(&mut self) {
         self.writer = None;
         self.overlay = Overlay::default();

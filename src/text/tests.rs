@@ -155,7 +155,8 @@ fn changes_of_a_transaction_show_in_its_view_only() {
 fn a_prefix_finds_however_many_words_start_like_it() {
     let (index, _) = open(&memory(), None);
     let words = 2 * limits::TEXT_QUERY_EXPANSION as u64 + 500;
-    // Two words a document; the first half in one segment, then others in further ones and in memory.
+    // Two words a document; the first half in one segment, then others in further ones and in
+    // memory.
     let changes: Vec<Change> =
         (0..words / 2).map(|number| put(number, &format!("x{} x{}", 2 * number, 2 * number + 1), "")).collect();
     for (at, part) in changes.chunks(changes.len() / 3).enumerate() {

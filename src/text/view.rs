@@ -49,8 +49,8 @@ impl View {
     /// Carries out a search.
     ///
     /// # Errors
-    /// `LimitExceeded` for a phrase whose last word is a prefix of too many words; `Corrupt` or `Io` when the index is damaged: build
-    /// it anew.
+    /// `LimitExceeded` for a phrase whose last word is a prefix of too many words; `Corrupt` or
+    /// `Io` when the index is damaged: build it anew.
     pub fn search(&self, request: &Request) -> Result<Hits> {
         let mut hits = Hits {
             hits: Vec::new(),
@@ -87,8 +87,9 @@ impl View {
         Ok(keys)
     }
 
-    /// The documents of a kind that may contain `piece` in the field of this name, letter case ignored: none that does
-    /// is missing. `None` when the index is no help: no such field, nothing to look for, or too many.
+    /// The documents of a kind that may contain `piece` in the field of this name, letter case
+    /// ignored: none that does is missing. `None` when the index is no help: no such field, nothing
+    /// to look for, or too many.
     ///
     /// # Errors
     /// `Corrupt` or `Io` when the index is damaged.
@@ -116,7 +117,8 @@ impl View {
         }))
     }
 
-    /// The number of documents whose cells fulfil every ask, in these scopes, without those that [`View::unsettled`] names.
+    /// The number of documents whose cells fulfil every ask, in these scopes, without those that
+    /// [`View::unsettled`] names.
     ///
     /// # Errors
     /// `Corrupt` or `Io` when the index is damaged.

@@ -1,7 +1,9 @@
-//! The words of a segment's field as one piece of text, so that looking inside words is one pass over memory.
+//! The words of a segment's field as one piece of text, so that looking inside words is one pass
+//! over memory.
 //!
-//! The engine's dictionary gives words in order one by one, at a hundred times the cost of a byte search. Segments do not
-//! change, so a list is made once for each; lists of segments that are gone are dropped.
+//! The engine's dictionary gives words in order one by one, at a hundred times the cost of a byte
+//! search. Segments do not change, so a list is made once for each; lists of segments that are gone
+//! are dropped.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,8 +1,9 @@
 //! How text becomes words: the one tokenizer of index, memory, queries and snippets.
 //!
-//! A word is a run of letters, digits and combining marks, in lowercase. `DMM-4065/2` is the words `dmm`, `4065`, `2`:
-//! found by each part, and as a whole because a query for it asks for the parts side by side. A run longer than
-//! [`WORD_CHARS`] continues as the next word, so nothing is lost and no word is long.
+//! A word is a run of letters, digits and combining marks, in lowercase. `DMM-4065/2` is the words
+//! `dmm`, `4065`, `2`: found by each part, and as a whole because a query for it asks for the parts
+//! side by side. A run longer than [`WORD_CHARS`] continues as the next word, so nothing is lost
+//! and no word is long.
 
 /// Characters of one word.
 pub const WORD_CHARS: usize = 64;

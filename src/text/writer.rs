@@ -23,7 +23,8 @@ pub struct Writer {
 /// Dropping it waits until the engine's threads are through with the directory.
 struct Threads {
     directory: StoreDirectory,
-    /// Disconnected when the merge policy is dropped. Each thread and each task of the engine holds the policy.
+    /// Disconnected when the merge policy is dropped. Each thread and each task of the engine holds
+    /// the policy.
     ended: Receiver<Infallible>,
 }
 
@@ -38,16 +39,19 @@ impl Writer {
         let (working, ended) = channel();
         let writer: IndexWriter = engine.writer_with_options(options).map_err(failed)?;
         writer.set_merge_policy(Box::new(Bounded { index: engine.clone(), _working: working }));
-        // The engine gives the first operation of a new writer the stamp of the last commit, C (`IndexWriter::new` starts
-        // the stamper at the stamp of the list of segments; elsewhere an operation always has a greater stamp than the
-        // commits before it). That collides in a merge of committed segments, whose target is C (`segment_updater::merge`):
-        // `advance_deletes` applies operations up to C to a segment without deletes of the last commit and moves its
-        // cursor past them, but returns at once for a segment whose deletes are of stamp C. The merged segment goes on
-        // with the cursor of its first segment. So when the first operation is a delete of a document of the second
-        // segment, it is passed over without being applied, and the document stays for ever. No document has an empty
-        // key: this delete takes the stamp C, and it does no harm when it is the one that is lost. It covers every merge
-        // (by the policy and by `settle`), since both have C as their target only until the writer's first commit, and
-        // every writer (after opening, `recover` and `start_anew`), since all are made here.
+        // The engine gives the first operation of a new writer the stamp of the last commit, C
+        // (`IndexWriter::new` starts the stamper at the stamp of the list of segments; elsewhere an
+        // operation always has a greater stamp than the commits before it). That collides in a
+        // merge of committed segments, whose target is C (`segment_updater::merge`):
+        // `advance_deletes` applies operations up to C to a segment without deletes of the last
+        // commit and moves its cursor past them, but returns at once for a segment whose deletes
+        // are of stamp C. The merged segment goes on with the cursor of its first segment. So when
+        // the first operation is a delete of a document of the second segment, it is passed over
+        // without being applied, and the document stays for ever. No document has an empty key:
+        // this delete takes the stamp C, and it does no harm when it is the one that is lost. It
+        // covers every merge (by the policy and by `settle`), since both have C as their target
+        // only until the writer's first commit, and every writer (after opening, `recover` and
+        // `start_anew`), since all are made here.
         writer.delete_term(Term::from_field_bytes(key, &[]));
         Ok(Self { engine: writer, threads: Threads { directory: directory.clone(), ended } })
     }

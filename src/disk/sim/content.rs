@@ -1,4 +1,5 @@
-//! The bytes of one simulated file, in shared pages, so that thousands of crash images cost what differs in them.
+//! The bytes of one simulated file, in shared pages, so that thousands of crash images cost what
+//! differs in them.
 
 use std::sync::Arc;
 
@@ -13,7 +14,8 @@ pub(super) struct Content {
     pages: Vec<Option<Arc<Page>>>,
 }
 
-/// The pieces of `[offset, offset + len)` that lie in one page each: page number, start in the page, bytes.
+/// The pieces of `[offset, offset + len)` that lie in one page each: page number, start in the
+/// page, bytes.
 fn pieces(offset: u64, len: usize) -> impl Iterator<Item = (usize, usize, usize)> {
     let mut at = usize::try_from(offset).unwrap_or(usize::MAX);
     let end = at.saturating_add(len);

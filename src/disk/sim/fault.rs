@@ -62,7 +62,8 @@ pub enum Fault {
     Interrupted,
     /// One bit of what was read is wrong; the operation reports success.
     FlipBit,
-    /// A sync fails, and what it should have written is never written: the kernel marks the pages clean.
+    /// A sync fails, and what it should have written is never written: the kernel marks the pages
+    /// clean.
     DropDirty,
     /// A sync reports success and does nothing: the removed barrier of an ablation test.
     IgnoreSync,
@@ -125,7 +126,8 @@ impl Pick {
         Self { kind: Some(kind), ..Self::any() }
     }
 
-    /// Exactly the operation with this number, counted from 0 as [`SimDisk::ops`](super::SimDisk::ops) does.
+    /// Exactly the operation with this number, counted from 0 as
+    /// [`SimDisk::ops`](super::SimDisk::ops) does.
     #[must_use]
     pub fn op(op: u64) -> Self {
         Self { ops: op..=op, ..Self::any() }

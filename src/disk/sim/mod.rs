@@ -1,9 +1,10 @@
 //! A disk that loses what a real one may lose, and fails where it is told to.
 //!
-//! Every change goes to a log and to two images: what readers see, and what is durable. File data is durable after
-//! the file's sync, a name after the sync of its directory, and nothing else is. A power cut at any change is made by
-//! applying the log up to it ([`SimDisk::replay`]) and drawing what of the rest survives ([`Survival`]), so one run of
-//! a scenario yields all its crash images. What must hold: equal seeds and equal operations give equal images.
+//! Every change goes to a log and to two images: what readers see, and what is durable. File data
+//! is durable after the file's sync, a name after the sync of its directory, and nothing else is. A
+//! power cut at any change is made by applying the log up to it ([`SimDisk::replay`]) and drawing
+//! what of the rest survives ([`Survival`]), so one run of a scenario yields all its crash images.
+//! What must hold: equal seeds and equal operations give equal images.
 
 mod content;
 mod fault;
@@ -150,7 +151,8 @@ impl SimDisk {
         self.inner().trace.clone()
     }
 
-    /// Lets operations up to and with number `op` happen, and makes all later ones fail without effect.
+    /// Lets operations up to and with number `op` happen, and makes all later ones fail without
+    /// effect.
     pub fn crash_after(&self, op: u64) {
         self.inner().crash_after = Some(op);
     }
@@ -181,12 +183,14 @@ impl SimDisk {
         inner.crash_after = None;
     }
 
-    /// Bounds the bytes of all files: writes and growth past it fail for lack of space until some are freed.
+    /// Bounds the bytes of all files: writes and growth past it fail for lack of space until some
+    /// are freed.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.inner().capacity_bytes = bytes;
     }
 
-    /// The most bytes that all files ever had together: a disk of this capacity would have been enough.
+    /// The most bytes that all files ever had together: a disk of this capacity would have been
+    /// enough.
     #[must_use]
     pub fn peak_bytes(&self) -> u64 {
         self.inner().peak_bytes
@@ -443,7 +447,8 @@ impl Disk for SimDisk {
         Ok(())
     }
 
-    // No operation of its own: it is asked at every commit, and touches nothing that a power cut could take.
+    // No operation of its own: it is asked at every commit, and touches nothing that a power cut
+    // could take.
     fn file_id(&self, path: &str) -> io::Result<FileId> {
         path::check_name(path)?;
         let missing = |_| io::Error::new(io::ErrorKind::NotFound, format!("there is no {path:?}"));
@@ -620,7 +625,8 @@ impl std::fmt::Debug for Replay {
 }
 
 impl Replay {
-    /// Applies the next change, and tells the number, kind and path of its operation; `None` at the end.
+    /// Applies the next change, and tells the number, kind and path of its operation; `None` at the
+    /// end.
     pub fn advance(&mut self) -> Option<(u64, OpKind, Arc<str>)> {
         let logged = self.log.get(self.next)?;
         self.next += 1;
@@ -628,8 +634,9 @@ impl Replay {
         Some((logged.op, logged.kind, logged.path.clone()))
     }
 
-    /// The number of the operation that makes the next change: a power cut at this point comes before it, and whatever
-    /// was acknowledged when [`SimDisk::ops`] was at most this number must survive. `u64::MAX` at the end.
+    /// The number of the operation that makes the next change: a power cut at this point comes
+    /// before it, and whatever was acknowledged when [`SimDisk::ops`] was at most this number must
+    /// survive. `u64::MAX` at the end.
     #[must_use]
     pub fn until_op(&self) -> u64 {
         self.log.get(self.next).map_or(u64::MAX, |logged| logged.op)

@@ -1,4 +1,5 @@
-//! Numbers from a seed: the same on every platform and in every release, so that a failing seed stays one.
+//! Numbers from a seed: the same on every platform and in every release, so that a failing seed
+//! stays one.
 
 /// SplitMix64.
 #[derive(Clone, Debug)]

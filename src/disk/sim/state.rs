@@ -1,8 +1,8 @@
 //! The two images of a simulated disk: what a reader sees, and what a power cut leaves.
 //!
-//! Files and directories are nodes. Each holds what is live, what is durable, and the changes in between, in order.
-//! What must hold: applying the same [`Change`]s to the same state gives the same state, because crash images of every
-//! point are made by applying the log again.
+//! Files and directories are nodes. Each holds what is live, what is durable, and the changes in
+//! between, in order. What must hold: applying the same [`Change`]s to the same state gives the
+//! same state, because crash images of every point are made by applying the log again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -92,7 +92,8 @@ pub(super) struct State {
     next_id: Id,
     /// Number of the next change.
     pub(super) sequence: u64,
-    /// Newest change of names or lengths that a sync made durable; a journal has all older ones too.
+    /// Newest change of names or lengths that a sync made durable; a journal has all older ones
+    /// too.
     journaled: u64,
 }
 
@@ -304,7 +305,8 @@ impl Luck {
         Self { random, survival, metadata_percent, journal_end }
     }
 
-    /// Even rates find little in long histories: nearly all and nearly nothing are drawn as often as half.
+    /// Even rates find little in long histories: nearly all and nearly nothing are drawn as often
+    /// as half.
     fn rate(random: &mut Random) -> u64 {
         match random.below(5) {
             0 => 5,
@@ -354,7 +356,8 @@ impl Luck {
                     if keeps_length && content.len() < end {
                         content.set_len(end);
                     } else if !keeps_length && self.survival == Survival::Journal && content.len() > len {
-                        // The journal did not get to the new length; the data behind the old one is out of reach.
+                        // The journal did not get to the new length; the data behind the old one is
+                        // out of reach.
                         content.set_len(len);
                     }
                 }

@@ -7,9 +7,10 @@ pub enum Survival {
     None,
     /// Everything.
     All,
-    /// Any subset, drawn from the seed: each 512-byte sector of each write whole, in part or not at all, and each
-    /// name and length on its own. Harsher than any journaling file system.
+    /// Any subset, drawn from the seed: each 512-byte sector of each write whole, in part or not at
+    /// all, and each name and length on its own. Harsher than any journaling file system.
     Random,
-    /// Names and lengths as a prefix of their order, as a journal keeps them; data as in [`Survival::Random`].
+    /// Names and lengths as a prefix of their order, as a journal keeps them; data as in
+    /// [`Survival::Random`].
     Journal,
 }

@@ -224,7 +224,8 @@ fn replay_gives_the_image_that_a_crash_at_that_change_gives() {
     }
 }
 
-/// The canary: a writer that replaces a file the way careless programs do must be caught, and a careful one must not.
+/// The canary: a writer that replaces a file the way careless programs do must be caught, and a
+/// careful one must not.
 #[test]
 fn a_careless_writer_is_caught_and_a_careful_one_is_not() {
     fn replace(disk: &SimDisk, bytes: &[u8], sync_file: bool, sync_dir: bool) {

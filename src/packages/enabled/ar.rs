@@ -88,7 +88,8 @@ fn next_header(source: &mut Source<'_>) -> Result<Option<Header>> {
             name.pop();
         }
     } else if name.starts_with(b"/") {
-        // The symbol table, the table of long names, and references into it: extra members without a role.
+        // The symbol table, the table of long names, and references into it: extra members without
+        // a role.
         name.clear();
     }
     if name.last() == Some(&b'/') {

@@ -1,4 +1,5 @@
-//! Decompression within bounds: the whole control archive in memory, and the outer layer of a gzipped tar as a stream.
+//! Decompression within bounds: the whole control archive in memory, and the outer layer of a
+//! gzipped tar as a stream.
 
 use std::borrow::Cow;
 use std::io::{self, BufReader, Read};
@@ -52,8 +53,8 @@ fn gather(mut decoder: impl Read, limit: usize, method: &str) -> Result<Vec<u8>>
     let mut out = Vec::new();
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {
-        // Over bytes in memory there is nothing to wait for, so an interruption is a decoder that neither consumes nor
-        // yields; it is an error like every other, and not tried again.
+        // Over bytes in memory there is nothing to wait for, so an interruption is a decoder that
+        // neither consumes nor yields; it is an error like every other, and not tried again.
         let count = decoder.read(&mut buffer).map_err(|error| match error.kind() {
             io::ErrorKind::OutOfMemory => too_large(format_args!(
                 "its control archive asks the {method} decoder for more than {} KiB",
@@ -100,7 +101,8 @@ impl<'s, 'r> Outer<'s, 'r> {
 impl Read for Outer<'_, '_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = match self.decoder.read(buffer) {
-            // The source retries by itself, so this is a decoder that does not move; the caller must not try again.
+            // The source retries by itself, so this is a decoder that does not move; the caller
+            // must not try again.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {
                 return Err(self.meter.refuse(invalid("its outer archive cannot be decompressed: the decoder stalls")));
             }

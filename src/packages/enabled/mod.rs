@@ -17,8 +17,9 @@ use source::Source;
 /// Reads a package to its end and answers its control file, size and hashes.
 ///
 /// # Errors
-/// `InvalidArgument` when the content is no package, `LimitExceeded` when it is beyond a bound, and whatever the source
-/// itself fails with: an [`crate::Error`] that the source wraps in its [`std::io::Error`] comes back as it is.
+/// `InvalidArgument` when the content is no package, `LimitExceeded` when it is beyond a bound, and
+/// whatever the source itself fails with: an [`crate::Error`] that the source wraps in its
+/// [`std::io::Error`] comes back as it is.
 pub fn inspect(source: &mut dyn Read) -> Result<Inspected> {
     let mut source = Source::new(source);
     let head = source.peek(AR_MAGIC.len())?;

@@ -11,7 +11,8 @@ use crate::error::{Error, Result};
 use crate::packages::invalid;
 use crate::value::id::hex;
 
-/// What went wrong below a decoder. Decoders rewrap or drop errors of their input, so it is kept beside them.
+/// What went wrong below a decoder. Decoders rewrap or drop errors of their input, so it is kept
+/// beside them.
 #[derive(Clone, Default)]
 pub(super) struct Meter {
     consumed: Rc<Cell<u64>>,
@@ -88,7 +89,8 @@ impl<'r> Source<'r> {
         Ok(true)
     }
 
-    /// The next `len` bytes. They are read before they are trusted: a forged length allocates nothing.
+    /// The next `len` bytes. They are read before they are trusted: a forged length allocates
+    /// nothing.
     pub(super) fn take_vec(&mut self, len: u64, what: &str) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         let read = self.by_ref().take(len).read_to_end(&mut out);
@@ -136,7 +138,8 @@ impl Read for Source<'_> {
                 Err(error) => return Err(self.meter.refuse(own_error(error))),
             }
         };
-        // A reader that claims more than the buffer holds is broken; what it cannot have read is not counted.
+        // A reader that claims more than the buffer holds is broken; what it cannot have read is
+        // not counted.
         let Some(read) = buffer.get(..count) else {
             return Err(self
                 .meter

@@ -1,7 +1,7 @@
 //! The two tar archives: the outer one of some .ipk, and the control archive.
 //!
-//! Entries are walked raw: extended headers are entries like others and are passed over, so none of them is collected
-//! in memory and none can rename an entry.
+//! Entries are walked raw: extended headers are entries like others and are passed over, so none of
+//! them is collected in memory and none can rename an entry.
 
 use std::io::{self, Read};
 
@@ -46,7 +46,8 @@ pub(super) fn read_outer(source: &mut Source<'_>) -> Result<Members> {
             role => members.has_data |= matches!(role, Role::Data),
         }
     }
-    // The rest is padding; reading it checks the length and the checksum at the end of the gzip stream.
+    // The rest is padding; reading it checks the length and the checksum at the end of the gzip
+    // stream.
     let mut rest = archive.into_inner();
     io::copy(&mut rest, &mut io::sink()).map_err(explain)?;
     Ok(members)

@@ -1,6 +1,7 @@
 //! Packages of `dpkg-deb`'s own making, and real ones, compared with what `dpkg-deb` says of them.
 //!
-//! `STATIONDB_DEBS` names a directory of further packages to compare, such as those that `apt-get download` fetched.
+//! `STATIONDB_DEBS` names a directory of further packages to compare, such as those that `apt-get
+//! download` fetched.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -160,7 +161,8 @@ fn real_packages_have_the_fields_that_dpkg_deb_prints() {
     }
 }
 
-/// Every field of `dpkg-deb`'s listing: one by one, the text that we have is the one that it prints.
+/// Every field of `dpkg-deb`'s listing: one by one, the text that we have is the one that it
+/// prints.
 fn compare(path: &Path) {
     let name = path.to_str().unwrap();
     let bytes = std::fs::read(path).unwrap();
