@@ -776,10 +776,10 @@ fn verify_tells_documents_that_are_not_as_the_records_and_they_are_mended() {
         let found = ada(&store).search(ask("amplifier")).unwrap().total;
         assert_eq!(found, Some(30), "one too many twice, and one too few twice");
         let mut expected = [
-            format!("long note {}: a document is there, and no record", gone.id),
+            format!("long note {}: the document has no record", gone.id),
             format!("long note {}: the record has no document", notes[3].id),
             format!("long note {}: the record has several documents", notes[4].id),
-            format!("long note {}: the words of the document are not those of the record", notes[5].id),
+            format!("long note {}: the words of the document differ from those of the record", notes[5].id),
         ];
         expected.sort();
         let mut told = differences(&store);
