@@ -198,7 +198,7 @@ fn what_is_no_package_is_refused() {
         (ar(&[member("#1/11", b"../evil.txt")]), "../evil.txt"),
         (ar(&[member("#1/99", b"short")]), "longer than the member"),
         (ar(&[sized("debian-binary", 400, b"2.0\n")]), "ends in the middle"),
-        (b"!<arch>\ndebian-binary   0           0     0     644     -4        `\n2.0\n".to_vec(), "no number"),
+        (b"!<arch>\ndebian-binary   0           0     0     644     -4        `\n2.0\n".to_vec(), "not a number"),
         (b"!<arch>\ndebian-binary   0           0     0     644     4         xx2.0\n".to_vec(), "does not end"),
         (gz(b"not a tar, but long enough to be one block of it if it were padded"), ""),
     ] {
