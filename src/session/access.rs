@@ -276,7 +276,9 @@ impl<'t> Transaction<'t> {
 }
 
 fn nested() -> Error {
-    Error::conflict("a call inside another call of the same transaction cannot write")
+    Error::conflict(
+        "a call inside another call of the same transaction cannot write; make the calls one after the other",
+    )
 }
 
 impl Access for Transaction<'_> {

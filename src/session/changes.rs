@@ -55,9 +55,9 @@ pub struct ChangeEvent {
 
 /// The sequence and log entry of a row in [`Space::Log`].
 pub(crate) fn read_log_row(key: &[u8], value: &[u8]) -> Result<(u64, LogEntry)> {
-    let sequence = <[u8; 8]>::try_from(key)
-        .map(u64::from_be_bytes)
-        .map_err(|_| Error::corrupt("records.redb: a key of the change log has a wrong length"))?;
+    let sequence = <[u8; 8]>::try_from(key).map(u64::from_be_bytes).map_err(|_| {
+        Error::corrupt("records.redb: a key of the change log has a wrong length; restore it from a backup")
+    })?;
     let entry = stored::read(envelope::open(key, 0, value)?)?;
     Ok((sequence, entry))
 }
@@ -116,6 +116,8 @@ pub(crate) fn trim(draft: &mut Draft<'_>, derived_position: u64, batch: usize) -
         while dropped.len() < batch {
             let Some((key, _)) = cursor.next()? else { break };
             let sequence = <[u8; 8]>::try_from(key.as_slice()).map_or(0, u64::from_be_bytes);
+            // Beyond the bound, entries are dropped even if a subscriber has not read them. Within
+            // it, entries that every subscriber has passed are dropped down to half of the bound.
             // Without a subscriber, the log is kept up to its bound, so that a subscriber may still
             // register for the past.
             let beyond = held.saturating_sub(dropped.len() as u64) > max;

@@ -469,6 +469,12 @@ impl<'v> Draft<'v> {
         self.entries.change_key(key, true, None);
     }
 
+    /// Drafts the changes of the index entries that turn the record `old` into `new`; `None` means
+    /// that the record does not exist.
+    ///
+    /// Must be called with the exact stored form as `old`: an entry of `old` that is missed here
+    /// stays in its index for ever. An index that is being filled gets entries only up to the
+    /// position of the filling, see `growth`.
     fn put_indexes<R: Resource>(&mut self, key: RecordKey, old: Option<&R>, new: Option<&R>) -> Result<()> {
         if self.fillings.is_none() {
             self.fillings = Some(self.view.fillings()?);

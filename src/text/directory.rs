@@ -505,6 +505,11 @@ impl Handle {
         Ok(OwnedBytes::new(bytes))
     }
 
+    /// The whole content of a hot file, if it fits into the memory bound.
+    ///
+    /// The bytes are reserved before they are read, so that concurrent readers cannot exceed the
+    /// bound together. A reader that fails, or that is not the first to store the content, releases
+    /// them.
     fn whole(&self) -> io::Result<Option<&OwnedBytes>> {
         if !self.is_hot {
             return Ok(None);

@@ -85,6 +85,8 @@ impl Held {
             .sum()
     }
 
+    /// The score of the engine: the same formula and constants, so that hits in memory and hits in
+    /// the index can be ranked together.
     #[expect(clippy::cast_precision_loss, reason = "a score is an estimate")]
     fn bm25(&self, field: usize, words: &[String], count: usize, about: &dyn Statistics) -> f32 {
         const K1: f32 = 1.2;

@@ -131,6 +131,8 @@ impl Keys {
         self.least.get_or_init(|| self.least_of_blocks()).get(block).copied()
     }
 
+    /// Computes [`Keys::least_from`] for all blocks: a running minimum from the last block to the
+    /// first. Keys are read block by block, and a column with one value not at all.
     fn least_of_blocks(&self) -> Vec<KeyNumbers> {
         let documents = self.kind.num_docs();
         let starts: Vec<u32> = (0..documents).step_by(BLOCK).collect();

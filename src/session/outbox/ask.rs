@@ -112,8 +112,8 @@ impl SearchOutbox {
     }
 
     /// Counts the records of a kind whose cells satisfy every `Ask` and that `visibility` allows.
-    /// Also returns the keys of records that must be read and tested because their indexed form is
-    /// outdated. `None` if the index cannot answer, or is not ready.
+    /// Also returns the keys of records that must be read and tested because the index does not
+    /// contain their present form. `None` if the index cannot answer, or is not ready.
     pub(in crate::session) fn count_cells(
         &self,
         view: &View<'_>,

@@ -162,6 +162,9 @@ impl SearchOutbox {
         }
     }
 
+    /// Applies the changes up to the commit `to`: from the change log, or from all records if the
+    /// index is empty or the log no longer reaches back far enough (`Conflict`). Must be called
+    /// under the lock of feeding.
     pub(super) fn feed(&self, index: &Index, view: &View<'_>, to: u64) -> Result<()> {
         let from = index.sequence();
         if from == 0 {

@@ -58,7 +58,7 @@ pub(super) struct Choice {
     pub(super) count: Option<Count>,
 }
 
-/// Sets with at most this many entries are gathered into memory.
+/// A set with more entries than this is not gathered if an index can be read in order instead.
 const GATHER: usize = 32_768;
 /// Up to this many records, reading them costs less than asking the text index.
 const FEW: usize = 256;
@@ -152,7 +152,8 @@ fn named<R: Resource>(query: &Query<'_>, conditions: &[Condition]) -> Option<Vec
     in_query.or_else(|| in_filter.min_by_key(Vec::len))
 }
 
-/// Whether some index leaves at most `most` records.
+/// Whether some index leaves at most `most` records. False if no condition could use the text index:
+/// then the answer is not needed.
 fn smallest_is<R: Resource>(
     view: &View<'_>,
     indexes: &[&'static Index<R>],

@@ -131,6 +131,8 @@ impl TableSalvage<'_> {
         (self.lost)(LostRows { table, ordinals, file, reason });
     }
 
+    /// Rebuilds one table: walks its pieces in append order, gives them new ordinals without gaps,
+    /// and reports the ordinals that are lost. All changes of the table are one commit.
     fn table(&mut self, key: RecordKey) -> Result<SalvagedRows> {
         let id = key.to_id(TableMetadata::KIND.id);
         let full_key = record_key(TableMetadata::KIND, key);
