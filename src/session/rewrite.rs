@@ -135,8 +135,8 @@ impl Engine {
             self.records().discard_new();
             return Err(error);
         }
-        // `oldest_live_sequence` upgrades each weak reference for a moment, under this lock.
-        // Holding it keeps those moments from counting as readers.
+        // `oldest_live_sequence` upgrades each weak reference for a moment, under this lock. While
+        // it is locked here, no such reference to an old snapshot exists.
         let mut live = lock(&self.live);
         *published = Arc::new(Snapshot::empty(sequence));
         live.clear();

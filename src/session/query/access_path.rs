@@ -3,10 +3,10 @@
 //! Every access path gives the same answer, because every candidate is tested; the choice only
 //! decides what is read.
 //!
-//! Ranges are compared by their number of entries. The entries of all ranges are counted in
-//! parallel, up to a growing bound, until the count of the smallest range is complete. So choosing
-//! costs a small multiple of reading the smallest range, and needs no statistics, which could be
-//! stale.
+//! Ranges are compared by their number of entries. The entries of all ranges are counted in rounds,
+//! up to a cap that grows with each round, until the count of the smallest range is complete. So
+//! choosing costs a small multiple of reading the smallest range, and needs no statistics, which
+//! could be stale.
 
 use super::count::Count;
 use super::predicate::Predicate;
