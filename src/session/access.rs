@@ -235,7 +235,11 @@ fn run_transaction<T>(context: &Arc<Context>, f: impl FnOnce(&Transaction<'_>) -
     context.engine.commit(written, finished, sequence).map(|()| value).map_err(|error| {
         Error::new(
             ErrorKind::OutcomeUnknown,
-            format!("the disk failed during the commit ({}); reopen the store and read the data to see whether the transaction took effect", error.message()),
+            format!(
+                "the disk failed during the commit ({}); reopen the store and read the data to see whether the \
+                 transaction took effect",
+                error.message()
+            ),
         )
         .with_source(error)
     })
@@ -253,7 +257,8 @@ impl<'t> Transaction<'t> {
         if self.failed.get() {
             return Err(Error::new(
                 ErrorKind::Io,
-                "a write of this transaction failed while it was applied, so the transaction was rolled back; reopen the store and try again",
+                "a write of this transaction failed while it was applied, so the transaction was rolled back; reopen \
+                 the store and try again",
             ));
         }
         let engine = &self.context.engine;

@@ -81,7 +81,8 @@ impl View<'_> {
             trimmed.and_then(|bytes| <[u8; 8]>::try_from(bytes.as_slice()).ok()).map_or(0, u64::from_be_bytes);
         if position < trimmed {
             return Err(Error::conflict(format!(
-                "the change log no longer contains the commits after position {position}, it starts after {trimmed}; read the resources anew, and continue from the current position"
+                "the change log no longer contains the commits after position {position}, it starts after {trimmed}; \
+                 read the resources anew, and continue from the current position"
             )));
         }
         let Some(after) = position.checked_add(1) else { return Ok(()) };

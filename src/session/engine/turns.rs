@@ -152,7 +152,12 @@ impl<P, A> Turns<P, A> {
             self.lead(&leadership.group, run);
         }
         let answer = lock(&own.answer).take();
-        answer.unwrap_or_else(|| Err(Error::new(ErrorKind::OutcomeUnknown, "the thread that led the group of this write panicked; read the data to see whether the write took effect")))
+        answer.unwrap_or_else(|| {
+            Err(Error::new(
+                ErrorKind::OutcomeUnknown,
+                "the thread that led the group of this write panicked; read the data to see whether it took effect",
+            ))
+        })
     }
 
     /// Holds the turn alone while `f` runs. Explicit transactions use it.
@@ -274,7 +279,8 @@ fn failed(cause: &Error, committing: bool) -> Error {
         Error::new(
             ErrorKind::OutcomeUnknown,
             format!(
-                "the disk failed during the commit ({}); reopen the store and read the data to see whether the write took effect",
+                "the disk failed during the commit ({}); reopen the store and read the data to see whether the write \
+                 took effect",
                 cause.message()
             ),
         )
