@@ -1,4 +1,4 @@
-//! A constructor and a method for each member, for callers who build a struct.
+//! Generates a constructor, and a setter for each member, for structs that callers build.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -7,7 +7,7 @@ use syn::{DeriveInput, Error, Ident, Result, Type};
 use crate::node::{nodes, plain};
 use crate::record::{Member, bare};
 
-/// `Name::new(…)` and the methods, where the struct says `#[new(…)]`.
+/// Generates `Name::new(…)` and the setters, if the struct has `#[new(…)]`.
 pub fn builder(input: &DeriveInput, members: &[Member]) -> Result<TokenStream> {
     if !input.attrs.iter().any(|attribute| attribute.path().is_ident("new")) {
         return Ok(TokenStream::new());
@@ -21,7 +21,7 @@ pub fn builder(input: &DeriveInput, members: &[Member]) -> Result<TokenStream> {
     }
     let names: Vec<&Ident> = arguments.iter().map(|member| &member.name).collect();
     let types: Vec<&Type> = arguments.iter().map(|member| &member.ty).collect();
-    let doc = format!("Makes a `{}`; members that are not set are absent or empty.", plain(name));
+    let doc = format!("Makes a `{}`; members that are not set stay absent or empty.", plain(name));
     let methods = members.iter().map(method);
     Ok(quote! {
         impl #name {
@@ -37,7 +37,7 @@ pub fn builder(input: &DeriveInput, members: &[Member]) -> Result<TokenStream> {
     })
 }
 
-/// What a method takes, and the member's value made from it.
+/// The setter of a member: the type of its argument, and the conversion to the type of the member.
 fn method(member: &Member) -> TokenStream {
     let Member { name, ty, doc, .. } = member;
     let (argument, value) = match parts(ty) {
@@ -72,7 +72,7 @@ fn content(ty: &Type) -> (TokenStream, TokenStream) {
         }
         Some((map, arguments)) if map == "BTreeMap" && arguments.len() == 2 => {
             let key = arguments[0];
-            // A value that may be absent on the wire is there when a caller gives it.
+            // A value that is optional on the wire is given as a plain value.
             let (item, value) = match parts(arguments[1]) {
                 Some((option, inner)) if option == "Option" && inner.len() == 1 => {
                     (inner[0], quote!(::core::option::Option::Some(value.into())))
@@ -88,7 +88,7 @@ fn content(ty: &Type) -> (TokenStream, TokenStream) {
                 quote!(value.into_iter().map(|(key, value)| (key.into(), #value)).collect()),
             )
         }
-        // A number needs no conversion, and a literal has its type from the argument.
+        // Numbers are taken without conversion, so that the argument gives a literal its type.
         None if is_plain(ty) => (quote!(#ty), quote!(value)),
         _ => (quote!(impl ::core::convert::Into<#ty>), quote!(value.into())),
     }

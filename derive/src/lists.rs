@@ -1,4 +1,4 @@
-//! Orders and projections: enumerations of members, with what each stands for.
+//! Generates the enumerations of orders and projections from lists of members.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
@@ -6,13 +6,13 @@ use syn::{DeriveInput, Error, Ident, LitStr, Result};
 
 use crate::node::{Node, Path, nodes, pascal_case, paths, upper_first};
 
-/// A list with a name of its own.
+/// A named list.
 struct List {
     name: Ident,
     entries: Vec<Node>,
 }
 
-/// Lists under one attribute; those of one name are one list.
+/// The lists of one attribute. Lists with the same name are joined.
 fn lists(input: &DeriveInput, attribute: &str) -> Result<Vec<List>> {
     let mut lists: Vec<List> = Vec::new();
     for node in nodes(&input.attrs, attribute)? {
@@ -26,12 +26,12 @@ fn lists(input: &DeriveInput, attribute: &str) -> Result<Vec<List>> {
     Ok(lists)
 }
 
-/// One value of the enumeration.
+/// One variant of the enumeration.
 struct Value {
     variant: Ident,
     text: String,
     doc: String,
-    /// What it stands for; nothing for a value that the record's own code answers.
+    /// The member that it stands for; `None` for a variant that code of the record handles.
     path: Option<Path>,
 }
 
@@ -39,7 +39,7 @@ fn value(path: Option<Path>, text: Option<&LitStr>) -> Result<Value> {
     let span = text.map(LitStr::span).or(path.as_ref().map(Path::span)).unwrap_or_else(Span::call_site);
     let default = path.as_ref().map(Path::upper_case).unwrap_or_default();
     let text = text.map_or(default, LitStr::value);
-    // `NUMBER_OF_ROWS`, or `lastUpdatedTimestamp`.
+    // The text is in the form `NUMBER_OF_ROWS` or `lastUpdatedTimestamp`.
     let name = match text.chars().any(char::is_lowercase) {
         true => upper_first(&text),
         false => pascal_case(&text),
@@ -69,13 +69,15 @@ fn enumeration(name: &Ident, doc: &str, values: &[Value]) -> TokenStream {
     quote!(crate::value::wire::wire_enum! { #[doc = #doc] pub enum #name { #(#values),* } })
 }
 
-/// The orders: each value knows the path of its field.
+/// The enumerations of orders; each variant has the path of its field.
 pub fn orders(input: &DeriveInput, kind: &str, fields: &[String]) -> Result<TokenStream> {
     let orders = lists(input, "order")?.into_iter().map(|list| {
         let values = values(&list)?;
         let mut arms = Vec::new();
         for Value { variant, path, .. } in &values {
-            let path = path.as_ref().ok_or_else(|| Error::new(variant.span(), "an order is by a field"))?;
+            let path = path.as_ref().ok_or_else(|| {
+                Error::new(variant.span(), "an order needs a field; `\"TEXT\"` alone works only in #[projection]")
+            })?;
             let wire = path.wire();
             if !fields.contains(&wire) {
                 return Err(Error::new(path.span(), format!("`{wire}` is not one of #[fields]")));
@@ -83,7 +85,8 @@ pub fn orders(input: &DeriveInput, kind: &str, fields: &[String]) -> Result<Toke
             arms.push(quote!(Self::#variant => #wire));
         }
         let name = &list.name;
-        let enumeration = enumeration(name, &format!("The fields of a {kind} that `{name}` lists."), &values);
+        let enumeration =
+            enumeration(name, &format!("Fields that a query of the kind `{kind}` can be ordered by."), &values);
         Ok(quote! {
             #enumeration
 
@@ -99,7 +102,7 @@ pub fn orders(input: &DeriveInput, kind: &str, fields: &[String]) -> Result<Toke
     orders.collect()
 }
 
-/// The projection, and the record with only the members that it lists.
+/// The enumeration of the projection, and the method that reduces a record to the listed members.
 pub fn projections(input: &DeriveInput, kind: &str) -> Result<TokenStream> {
     let record = &input.ident;
     let lists = lists(input, "projection")?;
@@ -110,7 +113,7 @@ pub fn projections(input: &DeriveInput, kind: &str) -> Result<TokenStream> {
         let values = values(&list)?;
         let name = &list.name;
         let enumeration =
-            enumeration(name, &format!("The members of a {kind} that a query can be restricted to."), &values);
+            enumeration(name, &format!("Members that a query of the kind `{kind}` can be restricted to."), &values);
         let copies = values.iter().map(|Value { variant, path, .. }| match path {
             Some(path) => {
                 let copy = copy(path);
@@ -131,7 +134,7 @@ pub fn projections(input: &DeriveInput, kind: &str) -> Result<TokenStream> {
             #enumeration
 
             impl #name {
-                /// The path of the member; empty for what is no member.
+                /// The path of the member; empty for a variant that is not a member.
                 #[allow(dead_code)]
                 pub(crate) const fn path(self) -> &'static str {
                     match self { #(#wires),* }
@@ -139,7 +142,8 @@ pub fn projections(input: &DeriveInput, kind: &str) -> Result<TokenStream> {
             }
 
             impl #record {
-                /// The record with only the members that `projection` lists; all of them when it is empty.
+                /// The record with only the members of `projection`, or with all members if it is
+                /// empty.
                 #[must_use]
                 pub fn project(self, projection: &[#name]) -> Self {
                     if projection.is_empty() {
@@ -158,7 +162,7 @@ pub fn projections(input: &DeriveInput, kind: &str) -> Result<TokenStream> {
     projections.collect()
 }
 
-/// Copies a member from `self` to `kept`; those above it are made where the record has them.
+/// Copies a member from `self` to `kept`. Creates the members that contain it, if `self` has them.
 fn copy(path: &Path) -> TokenStream {
     let (last, above) = path.0.split_last().map_or((path.head(), &[][..]), |(last, above)| (last, above));
     let Some((inner, outer)) = above.split_last() else {

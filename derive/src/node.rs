@@ -1,4 +1,4 @@
-//! Lists in attributes, and the names that are made from the members in them.
+//! Parses the lists in attributes, and derives names from the members in them.
 
 use proc_macro2::Span;
 use quote::{ToTokens, quote};
@@ -19,7 +19,7 @@ impl Parse for Node {
         if input.peek(Lit) {
             let literal: Lit = input.parse()?;
             return match &literal {
-                // A name that came through a macro as a text.
+                // A name that a macro passed as a string literal.
                 Lit::Str(text) if input.peek(Token![=]) => {
                     input.parse::<Token![=]>()?;
                     let name = text.parse::<Ident>()?;
@@ -50,7 +50,7 @@ impl Node {
         }
     }
 
-    /// The name of an entry without a value.
+    /// The name of an entry; an error for a literal.
     pub fn name(&self) -> Result<&Ident> {
         match self {
             Self::Item { name, .. } => Ok(name),
@@ -69,7 +69,7 @@ impl Node {
         }
     }
 
-    /// The one entry in the brackets.
+    /// The only entry in the brackets; an error for none or several.
     pub fn only(&self) -> Result<&Self> {
         match self.children() {
             [only] => Ok(only),
@@ -115,12 +115,12 @@ pub fn groups(attributes: &[Attribute], name: &str) -> Result<Vec<Vec<Node>>> {
         .collect()
 }
 
-/// A member, or a member of a member.
+/// The path of a member, or of a member inside a member.
 #[derive(Clone)]
 pub struct Path(pub Vec<Ident>);
 
 impl Path {
-    /// The path that an entry names, in brackets where it is nested: `timeline(due_date_time)`.
+    /// The path of an entry; nested members are in brackets: `timeline(due_date_time)`.
     pub fn of(node: &Node) -> Result<Self> {
         let mut path = vec![node.name()?.clone()];
         if !node.children().is_empty() {
@@ -137,17 +137,17 @@ impl Path {
         self.0.last().map_or_else(Span::call_site, Ident::span)
     }
 
-    /// `timeline.dueDateTime`.
+    /// The path in the wire form: `timeline.dueDateTime`.
     pub fn wire(&self) -> String {
         self.0.iter().map(camel_case).collect::<Vec<_>>().join(".")
     }
 
-    /// `TIMELINE_DUE_DATE_TIME`.
+    /// The path in upper case: `TIMELINE_DUE_DATE_TIME`.
     pub fn upper_case(&self) -> String {
         self.0.iter().map(|name| plain(name).to_uppercase()).collect::<Vec<_>>().join("_")
     }
 
-    /// The value at the path of `root`, as an option of a reference.
+    /// An expression for the value at the path of `root`, as an optional reference.
     pub fn get(&self, root: &Ident) -> proc_macro2::TokenStream {
         let (head, rest) = (&self.0[0], &self.0[1..]);
         let rest = rest.iter().map(|name| quote!(.and_then(|inner| crate::value::part::Part::part(&inner.#name))));
@@ -166,25 +166,26 @@ pub fn plain(name: &Ident) -> String {
     name.unraw().to_string()
 }
 
-/// `part_number` as `partNumber`.
+/// Converts `part_number` to `partNumber`.
 pub fn camel_case(name: &Ident) -> String {
     let pascal = pascal_case(&plain(name));
     let mut letters = pascal.chars();
     letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// `part_number` and `PART_NUMBER` as `PartNumber`.
+/// Converts `part_number` and `PART_NUMBER` to `PartNumber`.
 pub fn pascal_case(name: &str) -> String {
     name.split('_').map(|word| upper_first(&word.to_lowercase())).collect()
 }
 
-/// `partNumber` as `PartNumber`.
+/// Converts `partNumber` to `PartNumber`.
 pub fn upper_first(name: &str) -> String {
     let mut letters = name.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// The paths of a list in which brackets hold the members of a member: `timeline(start, end)` is two.
+/// The paths of a list in which brackets contain the members of a member: `timeline(start, end)`
+/// gives two.
 pub fn paths(nodes: &[Node], is_option: fn(&Node) -> bool) -> Result<Vec<(Path, Vec<Node>)>> {
     fn walk(
         node: &Node,
@@ -201,7 +202,10 @@ pub fn paths(nodes: &[Node], is_option: fn(&Node) -> bool) -> Result<Vec<(Path, 
             return Ok(());
         }
         if let Some(option) = options.first() {
-            return Err(Error::new(option.span(), "this belongs to one field, and there are several in the brackets"));
+            return Err(Error::new(
+                option.span(),
+                "this option applies to one field, but the brackets contain several; write them separately",
+            ));
         }
         nested.into_iter().try_for_each(|child| walk(child, &path, is_option, found))
     }

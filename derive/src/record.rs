@@ -1,4 +1,4 @@
-//! The wire form and the stored form of a struct.
+//! Generates the wire form and the stored form of a struct.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -6,14 +6,14 @@ use syn::{Attribute, Data, DeriveInput, Error, Field, Fields, Ident, Meta, Resul
 
 use crate::node::{camel_case, nodes, plain};
 
-/// What a struct is for.
+/// The use of a struct.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Form {
-    /// It is stored, and sent.
+    /// It is stored and sent.
     Stored,
     /// It is sent.
     Wire,
-    /// It is sent, and null members are not absent ones.
+    /// It is sent, and a null member differs from an absent one.
     Patch,
 }
 
@@ -28,22 +28,23 @@ pub struct Member {
 
 pub fn members(input: &DeriveInput) -> Result<Vec<Member>> {
     let Data::Struct(data) = &input.data else {
-        return Err(Error::new_spanned(&input.ident, "only a struct can be declared like this"));
+        return Err(Error::new_spanned(&input.ident, "this derive works only on a struct"));
     };
     let Fields::Named(fields) = &data.fields else {
-        return Err(Error::new_spanned(&input.ident, "the members need names"));
+        return Err(Error::new_spanned(&input.ident, "the derive needs a struct with named members"));
     };
     fields.named.iter().map(member).collect()
 }
 
 fn member(field: &Field) -> Result<Member> {
     let called = |name: &str| field.attrs.iter().filter(|attribute| attribute.path().is_ident(name)).cloned().collect();
-    let name = field.ident.clone().ok_or_else(|| Error::new_spanned(field, "the members need names"))?;
+    let name =
+        field.ident.clone().ok_or_else(|| Error::new_spanned(field, "the derive needs a struct with named members"))?;
     let since = nodes(&field.attrs, "since")?.first().map(crate::node::Node::number).transpose()?;
     Ok(Member { name, ty: field.ty.clone(), since, doc: called("doc"), serde: called("serde") })
 }
 
-/// The type without the invisible brackets of a macro that it came through.
+/// The type without the invisible group of a macro that passed it.
 pub fn bare(ty: &Type) -> &Type {
     match ty {
         Type::Group(group) => bare(&group.elem),
@@ -51,7 +52,7 @@ pub fn bare(ty: &Type) -> &Type {
     }
 }
 
-/// `Option` and `T` of `Option<T>`.
+/// For `Option<T>`: `Option` and `T`.
 pub fn generic(ty: &Type) -> Option<(&Ident, &Type)> {
     let Type::Path(path) = bare(ty) else { return None };
     let last = path.path.segments.last()?;
@@ -66,7 +67,7 @@ fn is_time(ty: &Type) -> bool {
     generic(ty).is_some_and(|(name, _)| name == "DateTime")
 }
 
-/// The module that reads and writes the member, when it is a time.
+/// The module that serializes the member, if it is a time.
 fn time_form(ty: &Type) -> Option<&'static str> {
     match generic(ty) {
         _ if is_time(ty) => Some("crate::value::time::required"),
@@ -152,7 +153,7 @@ pub fn stored(input: &DeriveInput, members: &[Member]) -> TokenStream {
     let names = members.iter().map(|member| &member.name).collect::<Vec<_>>();
     let texts = members.iter().map(|member| camel_case(&member.name));
     let default = quote!(::core::default::Default::default());
-    // A member that came with a later format than the bytes is not in them.
+    // A member that was added after the format of the bytes is not in them.
     let has = |since: u8| quote!(#module::Decoder::context(input).has(#since));
     let take = members.iter().map(|Member { name, since, .. }| match since.map(has) {
         None => quote!(#name: #stored::take(input)?),

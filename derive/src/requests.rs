@@ -1,4 +1,4 @@
-//! Requests that have members of their record.
+//! Generates request types from members of their record.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -22,7 +22,7 @@ struct Taken {
     name: Ident,
     ty: Option<Type>,
     doc: Option<LitStr>,
-    /// Whether the service looks at the member itself, so that it is not copied to the record.
+    /// Whether the service handles the member itself, so that it is not copied to the record.
     is_own: bool,
     serde: Vec<Attribute>,
 }
@@ -90,7 +90,7 @@ fn parts(input: &DeriveInput, attribute: &str) -> Result<Vec<Part>> {
     Ok(parts)
 }
 
-/// All requests of a resource.
+/// Generates all requests of a resource.
 pub fn requests(input: &DeriveInput, members: &[Member]) -> Result<TokenStream> {
     let all = [("request", false), ("patch", true)].into_iter().map(|(attribute, is_patch)| {
         let made = parts(input, attribute)?.into_iter().map(|part| request(input, members, &part, is_patch));
@@ -99,7 +99,8 @@ pub fn requests(input: &DeriveInput, members: &[Member]) -> Result<TokenStream> 
     all.collect()
 }
 
-/// The same of a record that is part of another, and the way from the record to its patches.
+/// Generates the requests of a record that is part of another, and the conversion of the record to
+/// its patches.
 pub fn parts_of_requests(input: &DeriveInput, members: &[Member]) -> Result<TokenStream> {
     let record = &input.ident;
     let requests = parts(input, "request")?.into_iter().map(|part| request(input, members, &part, false));
@@ -123,11 +124,14 @@ pub fn parts_of_requests(input: &DeriveInput, members: &[Member]) -> Result<Toke
 fn request(input: &DeriveInput, members: &[Member], part: &Part, is_patch: bool) -> Result<TokenStream> {
     let (name, record) = (&part.name, &input.ident);
     let Some(doc) = &part.doc else {
-        return Err(Error::new(name.span(), format!("`{name} = \"…\"` says what the request is for")));
+        return Err(Error::new(
+            name.span(),
+            format!("`{name} = \"…\"` is missing; it is the documentation of the request"),
+        ));
     };
     let also: Vec<&Attribute> = input.attrs.iter().filter(|known| known.path().is_ident("also")).collect();
     let form = if is_patch { quote!(#[patch]) } else { quote!(#[wire]) };
-    // What has to be there is what callers name first.
+    // Required members are the arguments of the constructor.
     let needed = part.members.iter().filter(|taken| taken.ty.as_ref().is_some_and(is_text)).map(|taken| &taken.name);
     let needed: Vec<&Ident> = needed.collect();
     let mut fields = Vec::new();
@@ -142,7 +146,8 @@ fn request(input: &DeriveInput, members: &[Member], part: &Part, is_patch: bool)
     let names: Vec<&Ident> = copied.iter().map(|member| &member.name).collect();
     let conversions = if is_patch {
         quote! {
-            /// Moves the members that are in the request to the record, and clears those that are null.
+            /// Applies the request to a record: sets the members that have a value, and clears
+            /// those that are null.
             #[allow(dead_code)]
             pub(crate) fn apply_to(&mut self, record: &mut #record) {
                 #(::core::mem::take(&mut self.#names).apply(&mut record.#names);)*
@@ -150,13 +155,14 @@ fn request(input: &DeriveInput, members: &[Member], part: &Part, is_patch: bool)
         }
     } else {
         quote! {
-            /// A record with the members of the request that the record has too.
+            /// A new record with the members that request and record have in common.
             #[allow(dead_code)]
             pub(crate) fn into_record(self) -> #record {
                 #record { #(#names: self.#names,)* ..::core::default::Default::default() }
             }
 
-            /// Moves the members that are in the request to the record, whose others stay as they are.
+            /// Applies the request to a record: moves the members that are present; the others stay
+            /// unchanged.
             #[allow(dead_code)]
             pub(crate) fn apply_to(&mut self, record: &mut #record) {
                 #(record.#names = self.#names.take().or(record.#names.take());)*
@@ -180,7 +186,9 @@ fn field(taken: &Taken, member: Option<&Member>, is_patch: bool) -> Result<Token
     let doc = match (&taken.doc, member) {
         (Some(doc), _) => quote!(#[doc = #doc]),
         (None, Some(Member { doc, .. })) => quote!(#(#doc)*),
-        (None, None) => return Err(Error::new(name.span(), "a member that the record has not needs a text")),
+        (None, None) => {
+            return Err(Error::new(name.span(), "a member that the record does not have needs a documentation text"));
+        }
     };
     let serde = member.map(|member| member.serde.as_slice()).unwrap_or_default().iter().chain(&taken.serde);
     let ty = match (&taken.ty, member) {
@@ -197,7 +205,7 @@ fn field(taken: &Taken, member: Option<&Member>, is_patch: bool) -> Result<Token
             ));
         }
     };
-    // A text that has to be there is left out when it is not.
+    // A required text that is missing is left out of the JSON.
     let skip =
         taken.ty.as_ref().is_some_and(is_text).then(|| quote!(#[serde(skip_serializing_if = "String::is_empty")]));
     Ok(quote!(#doc #(#serde)* #skip pub #name: #ty))

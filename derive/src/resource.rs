@@ -1,4 +1,4 @@
-//! What a resource declares besides its members.
+//! Generates the implementation of a resource from its declaration.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
@@ -8,20 +8,20 @@ use crate::node::{Node, Path, camel_case, groups, nodes, paths, plain};
 use crate::record::{self, Form, Member};
 use crate::{lists, requests};
 
-/// What an entry of `#[fields]` may say about its field; anything else in its brackets is a nested member.
+/// Options of an entry of `#[fields]`. Any other name in its brackets is a nested member.
 const OPTIONS: [&str; 9] = ["also", "equality", "hidden", "of", "within", "get", "at", "from", "or_empty"];
-/// Types of fields that have a name, for fields whose type does not follow from a member.
+/// Names of field types, for fields whose type cannot be inferred from a member.
 const TYPES: [&str; 10] =
     ["Bool", "String", "DecimalId", "Reference", "Int", "Double", "Time", "Strings", "Map", "Object"];
 
-/// A field that filters see.
+/// A field that filters can use.
 struct Field {
     path: Path,
     aliases: Vec<LitStr>,
     ops: Ident,
     ty: TokenStream,
     value: TokenStream,
-    /// Whether nothing but the member that the path begins with is read.
+    /// Whether its value is read only from the member that its path starts with.
     is_member: bool,
 }
 
@@ -72,7 +72,7 @@ fn field(record: &Ident, path: Path, options: &[Node]) -> Result<Field> {
         ),
         None => {
             let get = source.get(&root);
-            // Of an object filters know only whether it is there.
+            // Filters see of an object only whether it is present.
             let value = match (or_empty, is_object) {
                 (true, _) => quote!(#part::rows_or_none(#get)),
                 (false, true) => quote!(crate::value::Val::from(#get.map(|_| true))),
@@ -91,7 +91,7 @@ impl Field {
     }
 }
 
-/// What filters see of an element of a list of records.
+/// Generates the fields that filters see of an element of a list of records.
 pub fn rows(input: &DeriveInput) -> Result<TokenStream> {
     let fields = fields(input)?;
     if fields.is_empty() {
@@ -122,7 +122,7 @@ pub fn rows(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// The first entry that is called `name`.
+/// The first entry with this name.
 fn find<'n>(nodes: &'n [Node], name: &str) -> Option<&'n Node> {
     nodes.iter().find(|node| node.is(name))
 }
@@ -141,7 +141,7 @@ pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let paths: Vec<String> = fields.iter().map(|field| field.path.wire()).collect();
     for (place, field) in fields.iter().enumerate() {
         if paths[..place].contains(&paths[place]) {
-            return Err(Error::new(field.path.span(), format!("the field `{}` is there twice", paths[place])));
+            return Err(Error::new(field.path.span(), format!("the field `{}` is listed twice", paths[place])));
         }
     }
     let kind_name = needed(&options, "name", "name = \"fixture\"")?.text()?.value();
@@ -191,7 +191,7 @@ pub fn derive(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// Kind, id, workspace and name.
+/// Generates kind, id, workspace and name.
 fn resource(members: &[Member], options: &[Node], fields: &[Field]) -> Result<TokenStream> {
     let number = needed(options, "kind", "kind = 14")?.number()?;
     let name = needed(options, "name", "name = \"fixture\"")?.text()?;
@@ -264,7 +264,7 @@ fn resource(members: &[Member], options: &[Node], fields: &[Field]) -> Result<To
     })
 }
 
-/// A constant for the number of each index, `BY_PART_NUMBER`, and the indexes.
+/// Generates a constant for the number of each index, such as `BY_PART_NUMBER`, and the indexes.
 fn indexes(input: &DeriveInput, fields: &[String]) -> Result<(TokenStream, Vec<TokenStream>)> {
     let mut numbers = TokenStream::new();
     let mut indexes = Vec::new();
@@ -274,7 +274,10 @@ fn indexes(input: &DeriveInput, fields: &[String]) -> Result<(TokenStream, Vec<T
     };
     for group in groups(&input.attrs, "index")? {
         let Some((number, rest)) = group.split_first() else {
-            return Err(Error::new_spanned(&input.ident, "an index is `#[index(1, member)]`"));
+            return Err(Error::new_spanned(
+                &input.ident,
+                "an index needs a number and a member: `#[index(1, member)]`",
+            ));
         };
         let code = number.number()?;
         let (mut paths, mut beside, mut unique, mut since) = (Vec::new(), Vec::new(), false, 1);
@@ -321,14 +324,15 @@ fn indexes(input: &DeriveInput, fields: &[String]) -> Result<(TokenStream, Vec<T
     Ok((numbers, indexes))
 }
 
-/// `name = 4.0`, or `comments(1.0, from(external_calibration(comments)))`, or `name(2.0, get(add_name))`.
+/// Generates the text fields of `name = 4.0`, `comments(1.0, from(external_calibration(comments)))`
+/// or `name(2.0, get(add_name))`.
 fn texts(input: &DeriveInput) -> Result<Vec<TokenStream>> {
     let root = Ident::new("record", Span::call_site());
     let texts = nodes(&input.attrs, "text")?.into_iter().map(|node| {
         let name = node.name()?;
         let wire = camel_case(name);
         let weight = node.value().or_else(|| node.children().iter().find_map(Node::value));
-        let weight = weight.ok_or_else(|| Error::new(node.span(), "a text has a weight: `name = 2.0`"))?;
+        let weight = weight.ok_or_else(|| Error::new(node.span(), "a text field needs a weight: `name = 2.0`"))?;
         let get = match (find(node.children(), "get"), find(node.children(), "from")) {
             (Some(get), _) => {
                 let method = get.only()?.name()?;
@@ -347,7 +351,7 @@ fn texts(input: &DeriveInput) -> Result<Vec<TokenStream>> {
     texts.collect()
 }
 
-/// `#[state(Part(member, …))]`: the members that are kept in a small record beside this one.
+/// Generates the separate record of `#[state(Part(member, …))]`.
 fn state(input: &DeriveInput) -> Result<TokenStream> {
     let nodes = nodes(&input.attrs, "state")?;
     let Some(node) = nodes.first() else { return Ok(TokenStream::new()) };
@@ -372,7 +376,7 @@ fn state(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// Who made and changed a record, and when, for one that has the members for it.
+/// Generates `Stamped` for a record that has the members for its author and times.
 fn stamps(input: &DeriveInput, members: &[Member]) -> TokenStream {
     let needed = ["id", "workspace", "created_by", "created_at", "updated_by", "updated_at"];
     let has = |name: &str| {

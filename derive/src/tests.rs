@@ -1,6 +1,6 @@
 use syn::DeriveInput;
 
-/// What the derive makes of a declaration, or the errors that it reports.
+/// The code that the derive generates for a declaration, or the errors that it reports.
 fn derive(attributes: &str, members: &str) -> Result<String, Vec<String>> {
     let text = format!("{attributes}\npub struct Fixture {{ {members} }}");
     let input: DeriveInput = syn::parse_str(&text).unwrap();
@@ -22,11 +22,14 @@ fn faults_of_a_declaration_are_reported() {
         ),
         ("#[fields(name)] #[index(1, nmae)]", "`nmae` is not one of #[fields]"),
         ("#[fields(name)] #[order(By(count))]", "`count` is not one of #[fields]"),
-        ("#[fields(name, id, name)]", "the field `name` is there twice"),
-        ("#[fields(place(hidden, minion_id))]", "this belongs to one field, and there are several in the brackets"),
-        ("#[text(name)]", "a text has a weight: `name = 2.0`"),
+        ("#[fields(name, id, name)]", "the field `name` is listed twice"),
+        (
+            "#[fields(place(hidden, minion_id))]",
+            "this option applies to one field, but the brackets contain several; write them separately",
+        ),
+        ("#[text(name)]", "a text field needs a weight: `name = 2.0`"),
         ("#[projection(One(id))] #[projection(Two(name))]", "a resource has one projection"),
-        ("#[request(Create(name))]", "`Create = \"…\"` says what the request is for"),
+        ("#[request(Create(name))]", "`Create = \"…\"` is missing; it is the documentation of the request"),
         (
             "#[request(Create = \"A.\")] #[request(Create(count))]",
             "a member that is not optional needs a type: `name(Type)`",
@@ -35,7 +38,10 @@ fn faults_of_a_declaration_are_reported() {
             "#[request(Create = \"A.\")] #[request(Create(other(\"B.\")))]",
             "the record has no member `other`; it needs a type",
         ),
-        ("#[request(Create = \"A.\")] #[request(Create(other(u8)))]", "a member that the record has not needs a text"),
+        (
+            "#[request(Create = \"A.\")] #[request(Create(other(u8)))]",
+            "a member that the record does not have needs a documentation text",
+        ),
     ] {
         let attributes = if attributes.starts_with("#[resource") {
             attributes.to_owned()

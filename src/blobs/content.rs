@@ -1,4 +1,4 @@
-//! Content as its record describes it: bytes from the record file, or a row of blobs one behind the other.
+//! The content of a file: bytes from the record file, or a sequence of blobs.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
@@ -16,8 +16,8 @@ pub type Part = BlobInfo;
 
 /// Verified content as a `Read + Seek` handle.
 ///
-/// It was opened on what the record named at that moment, and reads that to its end whatever happens to the record while
-/// the store is open.
+/// It reads what the record named when it was opened, to the end, even if the record is changed or
+/// deleted meanwhile.
 #[derive(Debug)]
 pub struct ContentReader {
     source: Source,
@@ -31,14 +31,14 @@ enum Source {
     Parts(Box<Parts>),
 }
 
-/// A row of blobs. One of them is open at a time, since content may have more parts than a process may have open files;
-/// the others are held, so that none is removed before its turn.
+/// A sequence of blobs. One of them is open at a time, since a content may have more parts than a
+/// process may have open files. The others are held, so that none is removed before it is read.
 #[derive(Debug)]
 struct Parts {
     blobs: BlobStore,
     rows: Vec<Row>,
     open: Option<(usize, BlobReader)>,
-    /// Nothing for a single part, which stays open.
+    /// `None` for a single part, which stays open.
     _held: Option<Held>,
 }
 
@@ -49,16 +49,18 @@ struct Row {
 }
 
 impl Parts {
-    /// The part at `index`, open.
+    /// Opens the part at `index`.
     fn open(&mut self, index: usize) -> Result<&mut BlobReader> {
         let reader = match self.open.take() {
             Some((open, reader)) if open == index => reader,
             other => {
                 drop(other);
-                let row =
-                    self.rows.get(index).ok_or_else(|| Error::corrupt("a content has fewer parts than it says"))?;
+                let row = self
+                    .rows
+                    .get(index)
+                    .ok_or_else(|| Error::corrupt("internal error: a content has fewer parts than its record lists"))?;
                 self.blobs.read(row.part.id, row.part.len).map_err(|error| match error.kind() {
-                    // A record names it, so this is damage and not a question of the caller's id.
+                    // A record names this blob, so its absence is damage, not an unknown id.
                     ErrorKind::NotFound => Error::corrupt(error.message().to_owned()).with_source(error),
                     _ => error,
                 })?
@@ -69,21 +71,23 @@ impl Parts {
 }
 
 impl ContentReader {
-    /// Content that lives in the record file.
+    /// A content that is stored in the record file.
     ///
     /// # Errors
-    /// `Corrupt` when the bytes do not have this hash.
+    /// `Corrupt` if the bytes do not match this hash.
     pub fn small(bytes: Vec<u8>, hash: u128) -> Result<Self> {
         if xxh3_128(&bytes) != hash {
-            return Err(Error::corrupt("a small content does not have the hash that its record says"));
+            return Err(Error::corrupt(
+                "records.redb: the content of a small file does not match its hash; restore it from a backup",
+            ));
         }
         Ok(Self { len: bytes.len() as u64, source: Source::Small(bytes), at: 0 })
     }
 
-    /// Content that lives in blobs. Their removal does not disturb the reader from here on.
+    /// A content that is stored in blobs. Their removal does not disturb this reader.
     ///
     /// # Errors
-    /// `Corrupt` when a part is missing, or is not one of this length; `Io` when one cannot be read.
+    /// `Corrupt` if a part is missing or has another length; `Io` if one cannot be read.
     pub fn parts(blobs: &BlobStore, parts: &[Part]) -> Result<Self> {
         let mut rows = Vec::with_capacity(parts.len());
         let mut len = 0;
@@ -93,7 +97,8 @@ impl ContentReader {
         }
         let held = (parts.len() > 1).then(|| blobs.hold(parts.iter().map(|part| part.id).collect()));
         let mut parts = Parts { blobs: blobs.clone(), rows, open: None, _held: held };
-        // Each is looked at now, so that what is missing is told before the first byte; the first one stays open.
+        // Every part is opened once now, so that a missing one is reported before the first byte is
+        // read. The first one stays open.
         for index in (0..parts.rows.len()).rev() {
             parts.open(index)?;
         }
@@ -112,10 +117,11 @@ impl ContentReader {
         self.len == 0
     }
 
-    /// Reads from `offset` into `buffer`; fewer bytes at the end of a block, none behind the end.
+    /// Reads from `offset` into `buffer`. Returns fewer bytes at the end of a block, and none after
+    /// the end.
     ///
     /// # Errors
-    /// `Corrupt` when the bytes are not what was written, and what the disk fails with.
+    /// `Corrupt` if the bytes do not match their checksum; errors of the disk.
     pub fn read_at(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         match &mut self.source {
             Source::Small(bytes) => {
@@ -136,18 +142,20 @@ impl ContentReader {
         }
     }
 
-    /// Writes all content to `target`, whatever the position; each byte was verified before it is written.
+    /// Writes the whole content to `target`, independent of the current position. Each byte is
+    /// verified before it is written.
     ///
     /// # Errors
-    /// `Corrupt` when a byte is not what was written, what `target` fails with, and `control`'s refusals.
+    /// `Corrupt` if the bytes do not match their checksums; the errors of `target` and of
+    /// `control`.
     pub fn copy_to(&mut self, target: &mut dyn Write, control: &Control) -> Result<u64> {
         self.copy(target, control, false)
     }
 
-    /// Reads all content and compares it with its hashes as well: of each block, and of the whole.
+    /// Reads the whole content, and verifies the checksum of each block and the hash of the whole.
     ///
     /// # Errors
-    /// `Corrupt` when a byte is not what was written, and `control`'s refusals.
+    /// `Corrupt` if the bytes do not match; the errors of `control`.
     pub fn verify(&mut self, control: &Control) -> Result<()> {
         self.copy(&mut io::sink(), control, true).map(|_| ())
     }

@@ -8,22 +8,22 @@
 //! | 8 | XXH3-64 of the block, seeded by the blob's id and the block's number, little-endian |
 //! | … | further blocks, each full but the last, each with its checksum |
 //!
-//! So the place of a block follows from its number, a ranged read verifies what it returns, and a block or a file in the
-//! wrong place does not pass for another. Empty content has no block. The length stands in the record that names the
-//! blob, and the length of the file follows from it.
+//! So the position of a block follows from its number, a ranged read verifies what it returns, and
+//! a misplaced block or file is detected. Empty content has no block. The record that names the
+//! blob contains the length, which determines the length of the file.
 
 use std::ops::Range;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-/// The directory that holds everything of this room.
+/// The directory of all blobs.
 pub(super) const ROOT: &str = "files";
 
-/// Content bytes of one block.
+/// Number of content bytes of one block.
 pub(super) const BLOCK_BYTES: usize = 64 * 1024;
-/// Bytes of a checksum.
+/// Number of bytes of a checksum.
 pub(super) const CHECK_BYTES: usize = 8;
-/// Bytes in front of the first block.
+/// Number of bytes before the first block.
 pub(super) const HEADER_BYTES: usize = 16;
 
 const MAGIC: [u8; 8] = *b"SDBLOB2\n";
@@ -36,7 +36,8 @@ pub(super) fn header(id: u64) -> [u8; HEADER_BYTES] {
     out
 }
 
-/// The seed ties a block to its place, so that it does not pass for another.
+/// The checksum of a block. The seed binds it to its position, so that a misplaced block does not
+/// match.
 pub(super) fn checksum(id: u64, block: u64, content: &[u8]) -> [u8; CHECK_BYTES] {
     let mut place = [0; 16];
     let (left, right) = place.split_at_mut(8);
@@ -45,7 +46,7 @@ pub(super) fn checksum(id: u64, block: u64, content: &[u8]) -> [u8; CHECK_BYTES]
     xxh3_64_with_seed(content, xxh3_64(&place)).to_le_bytes()
 }
 
-/// Where a block begins in the file.
+/// Position of a block in the file.
 pub(super) fn block_offset(block: u64) -> u64 {
     (HEADER_BYTES as u64).saturating_add(block.saturating_mul((BLOCK_BYTES + CHECK_BYTES) as u64))
 }
@@ -57,7 +58,7 @@ pub(super) fn file_len(len: u64) -> u64 {
         .saturating_add(len.div_ceil(BLOCK_BYTES as u64).saturating_mul(CHECK_BYTES as u64))
 }
 
-/// Where the checksums lie in a blob's file of this length.
+/// Positions of the checksums in a blob's file of this length.
 pub fn check_ranges(file_len: u64) -> impl Iterator<Item = Range<u64>> {
     let stride = (BLOCK_BYTES + CHECK_BYTES) as u64;
     let blocks = file_len.saturating_sub(HEADER_BYTES as u64).div_ceil(stride);
@@ -67,7 +68,7 @@ pub fn check_ranges(file_len: u64) -> impl Iterator<Item = Range<u64>> {
     })
 }
 
-/// Directory of a blob. 256 ids in a row share one, so that a new directory is rare.
+/// Directory of a blob. 256 consecutive ids share one, so that a new directory is rarely needed.
 pub(super) fn directory(id: u64) -> String {
     format!("{}/{:02x}", ROOT, (id >> 8) & 0xff)
 }
@@ -77,7 +78,7 @@ pub fn path(id: u64) -> String {
     format!("{}/{id:016x}", directory(id))
 }
 
-/// The id that a file name stands for; `None` for names that no blob has.
+/// The id in a file name; `None` for a name that no blob has.
 pub(super) fn parse_name(name: &str) -> Option<u64> {
     let is_id = name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
     is_id.then(|| u64::from_str_radix(name, 16).ok()).flatten()

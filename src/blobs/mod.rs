@@ -1,9 +1,13 @@
-//! Contents of files and packages: immutable, one file each, named by a number that is never used again.
+//! Contents of files and packages: immutable blobs, one file each, named by an id that is never
+//! used again.
 //!
-//! What for: streaming writes that are durable when they return, ranged reads that verify every byte they return,
-//! removal, and a listing for the sweep at open. What not: nothing here knows who names a blob; a blob that no committed
-//! record names is garbage. What must hold: a blob is written once, under its final name, and synced before anybody
-//! names it; memory does not grow with the content.
+//! Provides streaming writes that are durable on return, ranged reads that verify every byte,
+//! removal, and a listing for the sweep at opening. This module does not know who names a blob: a
+//! blob that no committed record names is garbage.
+//!
+//! What must hold: a blob is written once, under its final name, and synced before a record names
+//! it. Otherwise a commit could name a file that a power cut takes away. Memory use does not grow
+//! with the content.
 
 mod content;
 mod format;

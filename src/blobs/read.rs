@@ -1,4 +1,4 @@
-//! Reading one blob: positioned, verified block by block.
+//! Positioned reads of one blob, verified block by block.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
@@ -10,8 +10,8 @@ use crate::disk::{Disk, DiskFile, Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::{Control, guarded};
 
-/// An open blob. It reads on when the blob is removed, returns no byte that it has not verified, and touches only the
-/// blocks that hold what it returns.
+/// An open blob. It stays readable when the blob is removed, returns only verified bytes, and reads
+/// only the blocks that contain the requested range.
 #[derive(Debug)]
 pub struct BlobReader {
     file: Box<dyn DiskFile>,
@@ -19,7 +19,8 @@ pub struct BlobReader {
     id: u64,
     len: u64,
     at: u64,
-    /// The block that was read last, its content with its checksum behind, and the length of the content.
+    /// The block in `buffer`, which has its content followed by its checksum; `content_len` is the
+    /// length of the content.
     block: Option<u64>,
     buffer: Vec<u8>,
     content_len: usize,
@@ -39,14 +40,16 @@ impl BlobReader {
         let file_len = file.len().map_err(attempt)?;
         if file_len != format::file_len(len) {
             return Err(Error::corrupt(format!(
-                "{path} is {file_len} bytes long and should be {}",
+                "{path} has {file_len} bytes instead of {}; restore it from a backup",
                 format::file_len(len)
             )));
         }
         let mut header = [0; HEADER_BYTES];
         guarded("reading a content", || file.read_exact_at(&mut header, 0).map_err(attempt))?;
         if header != format::header(id) {
-            return Err(Error::corrupt(format!("{path} does not start as the content {id:016x} must")));
+            return Err(Error::corrupt(format!(
+                "{path} does not start with the header of the content {id:016x}; restore it from a backup"
+            )));
         }
         Ok(Self { file, path, id, len, at: 0, block: None, buffer: Vec::new(), content_len: 0 })
     }
@@ -63,10 +66,11 @@ impl BlobReader {
         self.len == 0
     }
 
-    /// Reads content from `offset` into `buffer`; fewer bytes at the end of a block, none behind the end.
+    /// Reads content from `offset` into `buffer`. Returns fewer bytes at the end of a block, and
+    /// none after the end.
     ///
     /// # Errors
-    /// `Corrupt` when the bytes are not what was written, and what the disk fails with.
+    /// `Corrupt` if the bytes do not match their checksum; errors of the disk.
     pub fn read_at(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         if offset >= self.len || buffer.is_empty() {
             return Ok(0);
@@ -77,7 +81,7 @@ impl BlobReader {
             && self.block != Some(block)
             && let Some(room) = buffer.get_mut(..count + CHECK_BYTES)
         {
-            // With room for the checksum behind it, a block needs no stop on its way.
+            // If the buffer has room for the checksum too, the block is read into it directly.
             self.fetch(block, room)?;
             return Ok(count);
         }
@@ -91,21 +95,24 @@ impl BlobReader {
         Ok(count)
     }
 
-    /// The content of the block that was read last.
+    /// The content of the loaded block.
     fn content(&self) -> &[u8] {
         self.buffer.get(..self.content_len).unwrap_or_default()
     }
 
-    /// Writes all content to `target` and answers its length; with `hash`, compares the content with it.
+    /// Writes the whole content to `target` and returns its length. With `hash`, the whole content
+    /// is compared with it.
     ///
     /// # Errors
-    /// `Corrupt` when a byte is not what was written, what `target` fails with, and `control`'s refusals.
+    /// `Corrupt` if the bytes do not match their checksums or the hash; the errors of `target` and
+    /// of `control`.
     pub fn copy_to(&mut self, target: &mut dyn Write, hash: Option<u128>, control: &Control) -> Result<u64> {
         self.copy_part(target, hash, control, Place { before: 0, total: self.len })?;
         Ok(self.len)
     }
 
-    /// As [`BlobReader::copy_to`], for a part of a content: what is reported is the progress of the whole.
+    /// As [`BlobReader::copy_to`], for a part of a content; reports the progress of the whole
+    /// content.
     pub(super) fn copy_part(
         &mut self,
         target: &mut dyn Write,
@@ -126,25 +133,26 @@ impl BlobReader {
             control.report(done, Some(place.total), "bytes");
         }
         match (hasher, hash) {
-            (Some(hasher), Some(hash)) if hasher.digest128() != hash => {
-                Err(Error::corrupt(format!("the content of {} does not have the hash that its record says", self.path)))
-            }
+            (Some(hasher), Some(hash)) if hasher.digest128() != hash => Err(Error::corrupt(format!(
+                "the content of {} does not match the hash in its record; restore it from a backup",
+                self.path
+            ))),
             _ => Ok(()),
         }
     }
 
-    /// Content bytes of a block.
+    /// Number of content bytes of a block.
     fn block_len(&self, block: u64) -> usize {
         let left = self.len.saturating_sub(block.saturating_mul(BLOCK_BYTES as u64));
         usize::try_from(left).unwrap_or(BLOCK_BYTES).min(BLOCK_BYTES)
     }
 
-    /// Makes a block the one that is in the buffer.
+    /// Reads a block into the buffer, unless it is there.
     fn load(&mut self, block: u64) -> Result<()> {
         if self.block == Some(block) {
             return Ok(());
         }
-        // Forgotten first: after a failed read the buffer holds bytes that nobody verified.
+        // Cleared first: after a failed read, the buffer contains unverified bytes.
         self.block = None;
         self.content_len = self.block_len(block);
         let mut buffer = std::mem::take(&mut self.buffer);
@@ -156,7 +164,7 @@ impl BlobReader {
         Ok(())
     }
 
-    /// Reads a block and its checksum into `room`, which has their length, and compares them.
+    /// Reads a block and its checksum into `room`, which has exactly their length, and verifies it.
     fn fetch(&self, block: u64, room: &mut [u8]) -> Result<()> {
         guarded("reading a content", || {
             let read = self.file.read_exact_at(room, format::block_offset(block));
@@ -165,7 +173,7 @@ impl BlobReader {
         let (content, checksum) = room.split_at(room.len().saturating_sub(CHECK_BYTES));
         if checksum != format::checksum(self.id, block, content) {
             return Err(Error::corrupt(format!(
-                "the bytes from {} on of the content in {} are not what was written",
+                "the block at byte {} of the content in {} does not match its checksum; restore it from a backup",
                 block * BLOCK_BYTES as u64,
                 self.path
             )));
@@ -174,12 +182,12 @@ impl BlobReader {
     }
 }
 
-/// Where a blob stands in the content that it is a part of.
+/// The position of a blob in the content of which it is a part.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    /// Content bytes before it.
+    /// Number of content bytes before it.
     pub(super) before: u64,
-    /// Content bytes of the whole.
+    /// Number of bytes of the whole content.
     pub(super) total: u64,
 }
 
@@ -198,7 +206,7 @@ impl Seek for BlobReader {
     }
 }
 
-/// The position that `to` means; behind the end is allowed, as with files.
+/// The position that `to` refers to. It may be after the end, as for files.
 pub(super) fn seek(to: SeekFrom, at: u64, len: u64) -> io::Result<u64> {
     let target = match to {
         SeekFrom::Start(offset) => Some(offset),

@@ -20,13 +20,13 @@ pub struct BlobStore {
     /// Directories whose names are durable.
     durable: Arc<Mutex<HashSet<String>>>,
     ids: Arc<Mutex<Ids>>,
-    /// Blobs that may be named by nobody for ever: see [`BlobStore::suspect`].
+    /// Blobs that possibly no record names, see [`BlobStore::suspect`].
     suspects: Suspects,
-    /// Blobs that readers will still open, each with the number of its readers.
+    /// Number of readers that will still open each blob.
     held: Arc<Mutex<HashMap<u64, usize>>>,
 }
 
-/// Blobs that are not to be removed while this lives: see [`BlobStore::hold`].
+/// Protects blobs from removal while this value lives, see [`BlobStore::hold`].
 #[derive(Debug)]
 pub(super) struct Held {
     blobs: BlobStore,
@@ -47,19 +47,19 @@ impl Drop for Held {
     }
 }
 
-/// Ids that may be given without asking the durable counter.
+/// Reserved ids, which can be assigned without the durable counter.
 #[derive(Debug, Default)]
 struct Ids {
     next: u64,
     reserved: u64,
 }
 
-/// A file of the directory, as the sweep at open sees it.
+/// A file of the directory, for the sweep at opening.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobEntry {
     /// Path on the disk.
     pub path: String,
-    /// The blob's id; `None` for a file that is no blob.
+    /// The blob's id; `None` for a file that is not a blob.
     pub id: Option<u64>,
     /// Length of the file in bytes.
     pub file_len: u64,
@@ -69,13 +69,14 @@ impl BlobStore {
     /// Opens the blobs of a store, and makes their directories durable.
     ///
     /// # Errors
-    /// What the disk fails with.
+    /// Errors of the disk.
     pub fn open(disk: SharedDisk) -> Result<Self> {
         let attempt = |error| Error::io("opening the directory of file contents", error);
         disk.create_dir_all(ROOT).map_err(attempt)?;
         disk.sync_dir("").map_err(attempt)?;
         let found = disk.list(ROOT).map_err(attempt)?;
-        // A directory that a killed process left may not be durable yet, so this sync comes before it is trusted.
+        // Makes the directories durable before they are relied on: a killed process may have left
+        // one that is not.
         disk.sync_dir(ROOT).map_err(attempt)?;
         let durable = found.into_iter().filter(|entry| entry.is_dir).map(|entry| format!("{ROOT}/{}", entry.name));
         Ok(Self {
@@ -87,7 +88,7 @@ impl BlobStore {
         })
     }
 
-    /// An id out of those that were reserved; `None` when the durable counter has to be asked.
+    /// A reserved id; `None` if the durable counter must be used.
     #[must_use]
     pub fn reserved_id(&self) -> Option<u64> {
         let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
@@ -97,13 +98,13 @@ impl BlobStore {
         })
     }
 
-    /// The smallest id that was not given out in this process.
+    /// The smallest id that was not assigned in this process.
     #[must_use]
     pub fn first_free_id(&self) -> u64 {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner).next
     }
 
-    /// Notes that ids below `next` are given out, and that those below `reserved` are durably set aside.
+    /// Sets the ids: those below `next` are assigned, those below `reserved` are durably reserved.
     pub fn set_reserved(&self, next: u64, reserved: u64) {
         let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
         if next > ids.next {
@@ -112,19 +113,20 @@ impl BlobStore {
         ids.reserved = ids.reserved.max(reserved);
     }
 
-    /// Notes blobs whose record may never come to be, or that could not be removed just now, for the next look.
+    /// Lists blobs for the next check: their record may never be committed, or they could not be
+    /// removed.
     pub fn suspect(&self, ids: impl IntoIterator<Item = u64>) {
         self.suspects.add(ids);
     }
 
-    /// Takes what [`BlobStore::suspect`] noted.
+    /// Removes and returns the ids that [`BlobStore::suspect`] listed.
     #[must_use]
     pub fn take_suspects(&self) -> Vec<u64> {
         self.suspects.take()
     }
 
-    /// Notes that these blobs will be opened by and by. Called while a record names them to somebody; whoever removes the
-    /// blobs of records that are gone asks [`BlobStore::is_held`].
+    /// Marks blobs that will be opened later. Must be called while a record names them. The removal
+    /// of blobs whose records are gone checks [`BlobStore::is_held`].
     #[must_use]
     pub(super) fn hold(&self, ids: Vec<u64>) -> Held {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -135,7 +137,7 @@ impl BlobStore {
         Held { blobs: self.clone(), ids }
     }
 
-    /// Whether the file at `path` is a blob that somebody will still open.
+    /// Whether the file at `path` is a blob that a reader will still open.
     #[must_use]
     pub fn is_held(&self, path: &str) -> bool {
         let id = path.rsplit('/').next().and_then(format::parse_name).filter(|&id| format::path(id) == path);
@@ -146,22 +148,23 @@ impl BlobStore {
     /// Starts writing the blob `id`, which must never have been used.
     ///
     /// # Errors
-    /// What the disk fails with.
+    /// Errors of the disk.
     pub fn writer(&self, id: u64) -> Result<BlobWriter> {
         self.prepare_directory(&format::directory(id))?;
         BlobWriter::create(Arc::clone(&self.disk), self.suspects.clone(), id)
     }
 
-    /// Writes the blob `id` from `source`. It is durable when this returns; on an error nothing is left.
+    /// Writes the blob `id` from `source`. It is durable when this returns; after an error no file
+    /// is left.
     ///
     /// # Errors
-    /// `LimitExceeded` above `size_limit` bytes, `Cancelled` and `DeadlineExceeded` by `control`, what the source fails
-    /// with, and what the disk fails with.
+    /// `LimitExceeded` above `size_limit` bytes; `Cancelled` and `DeadlineExceeded` by `control`;
+    /// the errors of the source and of the disk.
     pub fn put(&self, id: u64, source: &mut dyn Read, size_limit: Option<u64>, control: &Control) -> Result<BlobInfo> {
         self.fill(self.writer(id)?, source, size_limit, control)
     }
 
-    /// Writes a blob that was started with [`BlobStore::writer`], as [`BlobStore::put`] does.
+    /// Writes the content of a blob that [`BlobStore::writer`] started, as [`BlobStore::put`] does.
     ///
     /// # Errors
     /// As [`BlobStore::put`].
@@ -187,34 +190,35 @@ impl BlobStore {
         writer.finish()
     }
 
-    /// Opens a blob of `len` bytes. The handle reads on when the blob is removed meanwhile.
+    /// Opens a blob of `len` bytes. The handle stays readable if the blob is removed meanwhile.
     ///
     /// # Errors
-    /// `NotFound` when there is no such blob, `Corrupt` when its file is not that of a blob of this id and length.
+    /// `NotFound` if there is no such blob; `Corrupt` if its file does not have this id and length.
     pub fn read(&self, id: u64, len: u64) -> Result<BlobReader> {
         BlobReader::open(&self.disk, id, len)
     }
 
-    /// Reads a whole blob and compares it with the hash of its content.
+    /// Reads a whole blob, and compares it with the hash of its content.
     ///
     /// # Errors
-    /// `Corrupt` when a byte is not what was written.
+    /// `Corrupt` if a byte does not match.
     pub fn check(&self, info: &BlobInfo, control: &Control) -> Result<()> {
         self.read(info.id, info.len)?.copy_to(&mut io::sink(), Some(info.hash), control).map(|_| ())
     }
 
-    /// As [`BlobStore::check`], of a disk that is only read.
+    /// As [`BlobStore::check`], on a disk that is only read.
     ///
     /// # Errors
-    /// `NotFound` when there is no such blob, `Corrupt` when a byte is not what was written.
+    /// `NotFound` if there is no such blob; `Corrupt` if a byte does not match.
     pub fn check_on(disk: &SharedDisk, info: &BlobInfo, control: &Control) -> Result<()> {
         BlobReader::open(disk, info.id, info.len)?.copy_to(&mut io::sink(), Some(info.hash), control).map(|_| ())
     }
 
-    /// Removes blobs and makes their removal durable; those that are missing are passed over, so it may be repeated.
+    /// Removes blobs and makes their removal durable. Missing blobs are skipped, so the call can be
+    /// repeated.
     ///
     /// # Errors
-    /// What the disk fails with; blobs behind the faulty one may remain.
+    /// Errors of the disk; the blobs after the one that failed may remain.
     pub fn delete(&self, ids: &[u64]) -> Result<()> {
         let paths: Vec<String> = ids.iter().map(|&id| format::path(id)).collect();
         self.remove(&paths)
@@ -229,7 +233,8 @@ impl BlobStore {
         for path in paths {
             match self.disk.remove_file(path) {
                 Ok(()) => {}
-                // Removed by an earlier attempt, whose sync may not have happened.
+                // Removed by an earlier attempt, whose sync may have failed: sync the directory all
+                // the same.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(Error::io(format_args!("removing {path}"), error)),
             }
@@ -249,10 +254,10 @@ impl BlobStore {
         Ok(())
     }
 
-    /// Every file of the directory, for the sweep: what no record names is garbage.
+    /// Every file of the directory, for the sweep: files that no record names are garbage.
     ///
     /// # Errors
-    /// What the disk fails with.
+    /// Errors of the disk.
     pub fn list(&self) -> Result<Vec<BlobEntry>> {
         let list = |path: &str| {
             self.disk.list(path).map_err(|error| Error::io(format_args!("listing the directory {path}"), error))
@@ -266,7 +271,8 @@ impl BlobStore {
             }
             for file in list(&top_path)?.into_iter().filter(|file| !file.is_dir) {
                 let path = format!("{top_path}/{}", file.name);
-                // A blob in the directory of another is not found by its id, so it counts as a stray file.
+                // A blob in the wrong directory is not found by its id, so it counts as a stray
+                // file.
                 let id = format::parse_name(&file.name).filter(|&id| format::path(id) == path);
                 out.push(BlobEntry { path, id, file_len: file.len });
             }
@@ -281,7 +287,8 @@ impl BlobStore {
     }
 
     fn prepare_directory(&self, directory: &str) -> Result<()> {
-        // Held during the sync: whoever comes second must not name a blob before the directory's own name is durable.
+        // Locked during the sync. Otherwise a second caller could name a blob before the name of
+        // its directory is durable.
         let mut durable = self.durable.lock().unwrap_or_else(PoisonError::into_inner);
         if durable.contains(directory) {
             return Ok(());
@@ -294,7 +301,7 @@ impl BlobStore {
     }
 }
 
-/// Refuses content beyond the limit of the store.
+/// Returns `LimitExceeded` for content beyond the limit of the store.
 pub(super) fn check_limit(len: u64, size_limit: Option<u64>) -> Result<()> {
     match size_limit {
         Some(limit) if len > limit => {

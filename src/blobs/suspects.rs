@@ -1,8 +1,8 @@
-//! Blobs that may be named by no record.
+//! Blobs that possibly no record names.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Ids of blobs whose record may never come to be, or that could not be removed just now.
+/// Ids of blobs whose record may never be committed, or that could not be removed at first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Suspects(Arc<Mutex<Vec<u64>>>);
 
@@ -11,7 +11,7 @@ impl Suspects {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(ids);
     }
 
-    /// Returns all ids and forgets them.
+    /// Removes and returns all ids.
     pub(super) fn take(&self) -> Vec<u64> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

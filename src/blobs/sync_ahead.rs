@@ -1,4 +1,4 @@
-//! Syncing a file beside its writing.
+//! Syncs a file in the background while it is being written.
 
 use std::io;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use std::thread::JoinHandle;
 
 use crate::disk::DiskFile;
 
-/// A thread that syncs one file whenever it is asked to, until a sync fails.
+/// A thread that syncs one file on request, until a sync fails.
 pub(super) struct SyncAhead {
     requests: SyncSender<()>,
     thread: JoinHandle<io::Result<()>>,
 }
 
 impl SyncAhead {
-    /// Starts the thread; `None` where the system has none to give.
+    /// Starts the thread; `None` if the system cannot start one.
     pub(super) fn start(file: Arc<dyn DiskFile>) -> Option<Self> {
         let (requests, received) = sync_channel(1);
         let work = move || received.into_iter().try_for_each(|()| file.sync_data());
@@ -22,27 +22,30 @@ impl SyncAhead {
         Some(Self { requests, thread })
     }
 
-    /// Asks for a sync of what is written by now, and does not wait for it.
+    /// Requests a sync of the data written so far, without waiting for it.
     ///
     /// # Errors
-    /// What an earlier sync failed with; then nobody may sync the file again.
+    /// The error of an earlier sync. The file must then not be synced again: the system may have
+    /// dropped the data that it failed to write.
     pub(super) fn ask(self) -> io::Result<Self> {
         match self.requests.try_send(()) {
-            // One that waits for its turn covers what was written since.
+            // A request in the queue covers the data written since as well.
             Ok(()) | Err(TrySendError::Full(())) => Ok(self),
             Err(TrySendError::Disconnected(())) => {
                 self.finish()?;
-                Err(io::Error::other("the thread that syncs the file has stopped"))
+                Err(io::Error::other("internal error: the thread that syncs the file has stopped"))
             }
         }
     }
 
-    /// Waits for the syncs that were asked for.
+    /// Waits for all requested syncs.
     ///
     /// # Errors
-    /// What one of them failed with.
+    /// The error of one of them.
     pub(super) fn finish(self) -> io::Result<()> {
         drop(self.requests);
-        self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread that syncs the file has stopped")))
+        self.thread
+            .join()
+            .unwrap_or_else(|_| Err(io::Error::other("internal error: the thread that syncs the file has stopped")))
     }
 }

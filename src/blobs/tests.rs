@@ -38,7 +38,7 @@ fn what_goes_in_comes_out_at_every_length() {
         assert_eq!(out, content);
         let entry = blobs.list().unwrap().into_iter().find(|entry| entry.id == Some(id as u64)).unwrap();
         assert_eq!(entry.file_len, BlobStore::file_len(info.len));
-        // Through the writer in odd pieces the bytes on disk are the same.
+        // Written in pieces of odd length, the bytes on disk are the same.
         let mut writer = blobs.writer(1000 + id as u64).unwrap();
         content.chunks(10_007).for_each(|piece| writer.write(piece).unwrap());
         assert_eq!(writer.finish().unwrap().hash, info.hash);
@@ -92,12 +92,13 @@ fn every_flipped_bit_is_found_by_the_read_that_needs_it() {
         let error = blobs.check(&info, &Control::default()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt, "byte {at}");
         if at >= block_offset(1) {
-            // The first block is sound, and a read of it alone succeeds.
+            // The first block is undamaged, and a read of it alone succeeds.
             let mut start = [0; 100];
             blobs.read(7, info.len).unwrap().read_exact(&mut start).unwrap();
             assert_eq!(start, content[..100]);
         } else if at >= block_offset(0) {
-            // By way of the reader's own block, and straight into a buffer with room for it.
+            // Through the reader's own buffer, and directly into a buffer with room for the
+            // checksum.
             for room in [100, BLOCK_BYTES + format::CHECK_BYTES] {
                 let error = blobs.read(7, info.len).unwrap().read(&mut vec![0; room]).unwrap_err();
                 let own = error.get_ref().unwrap().downcast_ref::<Error>().unwrap();
@@ -149,7 +150,7 @@ fn a_refused_or_failed_upload_leaves_nothing() {
     assert_eq!(seen.load(Ordering::SeqCst), BLOCK_BYTES as u64);
     let left: Vec<Option<u64>> = blobs.list().unwrap().into_iter().map(|entry| entry.id).collect();
     assert_eq!(left, [Some(2)]);
-    // The ids are free again, and an id that is taken is not.
+    // The ids can be used again, but not an id whose file exists.
     put(&blobs, 3, &content);
     assert_eq!(blobs.put(2, &mut &*content, None, &control).unwrap_err().kind(), ErrorKind::Io);
     blobs.check(&put(&blobs, 5, &content), &control).unwrap();
@@ -215,7 +216,8 @@ fn a_range_reads_the_blocks_that_it_lies_in_and_no_more() {
     range(content.len() - 4, 8, 2);
 }
 
-/// A file of an upload session has a part for each 10 MiB, and a process may have a thousand files open.
+/// A file of an upload session has a part for each 10 MiB, and a process may be limited to a
+/// thousand open files.
 #[test]
 fn content_of_many_parts_has_one_of_them_open() {
     let most_open = Arc::new(AtomicU64::new(0));
@@ -241,7 +243,7 @@ fn content_of_many_parts_has_one_of_them_open() {
     assert_eq!([held(6), held(7), held(8), held(9), blobs.is_held("files/7")], [false, true, true, false, false]);
     drop(another);
     assert!(!held(7));
-    // What is missing is told at once, whichever part it is.
+    // A missing part is reported at once, whichever it is.
     blobs.delete(&[299]).unwrap();
     assert_eq!(ContentReader::parts(&blobs, &parts).unwrap_err().kind(), ErrorKind::Corrupt);
     assert!(!held(0));

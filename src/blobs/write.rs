@@ -1,4 +1,4 @@
-//! Writing one blob: hash and checksums on the way, synced at the end, removed when it is not finished.
+//! Writes one blob: computes hash and checksums, syncs at the end, and removes an unfinished file.
 
 use std::sync::Arc;
 
@@ -10,14 +10,15 @@ use super::sync_ahead::SyncAhead;
 use crate::disk::{DiskFile, Mode, SharedDisk};
 use crate::error::{Error, Result};
 
-/// Blocks that are written with one call.
+/// Number of blocks written with one call.
 const BATCH_BLOCKS: usize = 8;
 
-/// File bytes after which long content is synced up to there, beside the writing: the disk is at work while the next
-/// bytes come and are hashed, and little is left for the sync at the end.
+/// After this many bytes, a long file is synced in the background while it is being written. So the
+/// disk works while the next bytes are received and hashed, and the sync at the end has little left
+/// to do.
 const SYNC_AHEAD_BYTES: u64 = 32 * 1024 * 1024;
 
-/// What a finished blob is known by.
+/// The identity of a finished blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlobInfo {
     /// The blob's id.
@@ -28,24 +29,25 @@ pub struct BlobInfo {
     pub hash: u128,
 }
 
-/// A blob that is being written. Dropped before [`BlobWriter::finish`] it leaves nothing.
+/// A blob that is being written. If it is dropped before [`BlobWriter::finish`], its file is
+/// removed.
 pub struct BlobWriter {
     disk: SharedDisk,
     suspects: Suspects,
     file: Option<Arc<dyn DiskFile>>,
-    /// Runs once the content is long.
+    /// The background sync of a long content.
     ahead: Option<SyncAhead>,
-    /// File bytes up to which a sync was asked for.
+    /// Number of file bytes covered by the last requested sync.
     asked: u64,
     path: String,
     id: u64,
     len: u64,
     hash: Box<Xxh3>,
-    /// Complete blocks with their checksums, then the block that is being filled.
+    /// Complete blocks with their checksums, followed by the current block.
     buffer: Vec<u8>,
-    /// Bytes of `buffer` that are in use.
+    /// Number of bytes of `buffer` in use.
     used: usize,
-    /// Content bytes of the block that is being filled.
+    /// Number of content bytes of the current block.
     in_block: usize,
     blocks: u64,
     written: u64,
@@ -80,7 +82,7 @@ impl BlobWriter {
         })
     }
 
-    /// Content bytes so far.
+    /// Number of content bytes so far.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.len
@@ -92,29 +94,30 @@ impl BlobWriter {
         self.len == 0
     }
 
-    /// Room for the next bytes, at least one; whoever filled some of it calls [`BlobWriter::advance`].
+    /// A buffer for the next bytes, at least one. After filling a part of it, the caller calls
+    /// [`BlobWriter::advance`].
     ///
     /// # Errors
-    /// What the disk fails with.
+    /// Errors of the disk.
     pub fn space(&mut self) -> Result<&mut [u8]> {
         if self.in_block == BLOCK_BYTES {
             self.close_block()?;
         }
         let room = BLOCK_BYTES - self.in_block;
         if self.buffer.len() < self.used + room + CHECK_BYTES {
-            // Only whole blocks are in the buffer here: a block is begun only where all of it fits.
+            // Only whole blocks are in the buffer here: a block is begun only if all of it fits.
             self.flush()?;
         }
         Ok(self.buffer.get_mut(self.used..self.used + room).unwrap_or_default())
     }
 
-    /// Takes the first `count` bytes of [`BlobWriter::space`] as content.
+    /// Appends the first `count` bytes of [`BlobWriter::space`] to the content.
     ///
     /// # Errors
-    /// `InvalidArgument` when there are more than there was room for.
+    /// `InvalidArgument` if `count` is greater than that buffer.
     pub fn advance(&mut self, count: usize) -> Result<()> {
         if count > BLOCK_BYTES - self.in_block {
-            return Err(Error::invalid("the reader of the content claims more bytes than it was asked for"));
+            return Err(Error::invalid("the reader of the content returned more bytes than were requested"));
         }
         self.hash.update(self.buffer.get(self.used..self.used + count).unwrap_or_default());
         self.used += count;
@@ -126,7 +129,7 @@ impl BlobWriter {
     /// Appends `content`.
     ///
     /// # Errors
-    /// What the disk fails with.
+    /// Errors of the disk.
     pub fn write(&mut self, mut content: &[u8]) -> Result<()> {
         while !content.is_empty() {
             let space = self.space()?;
@@ -141,17 +144,18 @@ impl BlobWriter {
         Ok(())
     }
 
-    /// Completes the blob and makes it durable: first its bytes, then its name.
+    /// Completes the blob, and makes first its bytes and then its name durable.
     ///
     /// # Errors
-    /// What the disk fails with; the blob is removed then.
+    /// Errors of the disk; the blob is removed then.
     pub fn finish(mut self) -> Result<BlobInfo> {
         if self.in_block > 0 {
             self.close_block()?;
         }
         self.flush()?;
         if let Some(ahead) = self.ahead.take() {
-            // After a sync that failed the file is not synced again: the system may have forgotten what it lost.
+            // After a failed sync the file is not synced again: the system may have dropped the
+            // data, and would report success.
             ahead.finish().map_err(|error| Error::io(format_args!("syncing {}", self.path), error))?;
         }
         let Some(file) = &self.file else {
@@ -191,7 +195,7 @@ impl BlobWriter {
                 None => SyncAhead::start(file.clone()),
                 running => running,
             };
-            // Where no thread is to be had, all is synced at the end.
+            // Without a thread, everything is synced at the end.
             if let Some(ahead) = ahead {
                 self.ahead =
                     Some(ahead.ask().map_err(|error| Error::io(format_args!("syncing {}", self.path), error))?);
@@ -204,11 +208,11 @@ impl BlobWriter {
 impl Drop for BlobWriter {
     fn drop(&mut self) {
         if let Some(ahead) = self.ahead.take() {
-            // Its thread holds the file open.
+            // Its thread keeps the file open.
             let _ = ahead.finish();
         }
         if let Some(file) = self.file.take() {
-            // Closed first, for systems on which an open file cannot be removed.
+            // Closed first: some systems cannot remove an open file.
             drop(file);
             if self.disk.remove_file(&self.path).is_err() {
                 self.suspects.add([self.id]);

@@ -1,7 +1,7 @@
-//! What every disk must do, written once over the trait.
+//! The contract of every disk, written once over the trait.
 //!
-//! A new implementation names itself in `disk_contract!` and gets each check as a test of its own. The checks need an
-//! empty disk each.
+//! A new implementation lists itself in `disk_contract!`, and gets each check as a separate test.
+//! Each check needs an empty disk.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a broken contract is a failed test")]
 
@@ -11,7 +11,7 @@ use super::{DirEntry, Disk, DiskFile, Mode, read_file, write_new_file};
 
 type Check = fn(&dyn Disk);
 
-/// Every check with its name.
+/// All checks with their names.
 pub const CHECKS: &[(&str, Check)] = &[
     ("modes", modes),
     ("positioned_io", positioned_io),
@@ -27,7 +27,7 @@ pub const CHECKS: &[(&str, Check)] = &[
     ("threads", threads),
 ];
 
-/// Runs every check, each on a disk of its own.
+/// Runs all checks, each on a disk of its own.
 ///
 /// # Panics
 ///
@@ -111,7 +111,7 @@ fn directories(disk: &dyn Disk) {
     disk.create_dir_all("a/b").unwrap();
     assert!(disk.exists("a/b").unwrap());
     put(disk, "a/z", b"12");
-    // Sorts before "a/" and must not be mistaken for something in it.
+    // Sorts before "a/", and must not be taken for an entry of it.
     put(disk, "a-b", b"1");
     let names: Vec<String> = disk.list("a").unwrap().into_iter().map(|entry| entry.name).collect();
     assert_eq!(names, ["b", "z"]);
@@ -191,7 +191,8 @@ fn locks(disk: &dyn Disk) {
     assert!(first.try_lock().unwrap(), "the lock ends with its handle");
 }
 
-/// Readers keep a file that is removed behind them. Windows holds the name until the last handle is closed.
+/// Readers keep a file that is removed while they have it open. Windows keeps the name until the
+/// last handle is closed.
 fn handles_outlive_names(disk: &dyn Disk) {
     put(disk, "f", b"still here");
     let reader = disk.open("f", Mode::Read).unwrap();

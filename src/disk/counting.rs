@@ -1,4 +1,4 @@
-//! A disk in memory that counts, for tests of what an operation costs.
+//! A disk in memory that counts operations, for tests of their cost.
 
 use std::io;
 use std::sync::Arc;
@@ -6,21 +6,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::{DirEntry, Disk, DiskFile, FileId, MemoryDisk, Mode};
 
-/// A disk that counts the bytes that are read of its files, the files that are open, and the most
-/// that ever were.
+/// A disk that counts bytes read, files open, and the most files that were open at a time.
 #[derive(Clone, Debug)]
 pub struct CountingDisk {
-    /// Where the files are.
+    /// The disk with the files.
     pub disk: Arc<MemoryDisk>,
-    /// Bytes read.
+    /// Number of bytes read.
     pub read: Arc<AtomicU64>,
-    /// Open files.
+    /// Number of open files.
     pub open: Arc<AtomicU64>,
-    /// The most files that were open at a time.
+    /// Most files that were open at a time.
     pub most_open: Arc<AtomicU64>,
-    /// So many files may be open; one more fails, as it does for a process at its limit.
+    /// Most files that may be open. One more fails, as for a process at its limit.
     pub open_max: Arc<AtomicU64>,
-    /// Whether asking which file a name leads to fails.
+    /// Whether [`Disk::file_id`] fails.
     pub file_id_fails: Arc<AtomicBool>,
 }
 

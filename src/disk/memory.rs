@@ -1,7 +1,8 @@
-//! A directory tree in memory, for stores that live as long as their process and for tests that need speed.
+//! A directory tree in memory, for tests and for stores that live only as long as their process.
 //!
-//! It keeps names and bytes and nothing else: syncs succeed without effect. What must hold: the same answers as the
-//! operating system's disk (the contract suite runs over both), and no lock held while a caller's code runs.
+//! It keeps only names and bytes: syncs succeed without effect. What must hold: it behaves like the
+//! operating system's disk (the contract suite runs over both), and it holds no lock while code of
+//! the caller runs.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -29,7 +30,8 @@ struct Content {
     locked: AtomicBool,
 }
 
-// Poison only tells that another thread panicked; each update below is complete or not begun.
+// A poisoned lock only means that another thread panicked: each update below is either complete or
+// not begun.
 impl Content {
     fn read(&self) -> RwLockReadGuard<'_, Vec<u8>> {
         self.bytes.read().unwrap_or_else(PoisonError::into_inner)
@@ -81,7 +83,7 @@ fn need_directory(tree: &BTreeMap<String, Node>, path: &str) -> io::Result<()> {
     }
 }
 
-/// The names below a directory: everything that starts with `path/`.
+/// The entries below a directory, at any depth: all names that start with `path/`.
 fn below<'t>(tree: &'t BTreeMap<String, Node>, path: &str) -> impl Iterator<Item = (&'t str, &'t Node)> + use<'t> {
     let prefix = if path.is_empty() { String::new() } else { format!("{path}/") };
     tree.range(prefix.clone()..).map_while(move |(name, node)| Some((name.strip_prefix(prefix.as_str())?, node)))
@@ -240,7 +242,7 @@ impl MemoryFile {
     }
 }
 
-/// A file length or offset as an index into memory.
+/// Converts a file length or offset to an index into memory.
 fn index(value: u64) -> io::Result<usize> {
     usize::try_from(value).map_err(|_| io::Error::new(io::ErrorKind::FileTooLarge, "the file does not fit in memory"))
 }
@@ -320,7 +322,7 @@ impl DiskFile for MemoryFile {
 
 impl Drop for MemoryFile {
     fn drop(&mut self) {
-        // Cannot fail: it only clears flags.
+        // Cannot fail: only clears flags.
         let _ = self.unlock();
     }
 }

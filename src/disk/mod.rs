@@ -1,8 +1,10 @@
-//! The only door to the file system.
+//! The only access to the file system.
 //!
-//! Paths are relative to the directory that a disk was opened on, with `/` between the parts, so that nothing on disk
-//! or in memory holds an absolute path. What must hold: file data is durable after its sync, a name is durable after
-//! [`Disk::sync_dir`] of its directory, and nothing else is promised. No other module uses `std::fs`.
+//! Paths are relative to the directory that a disk was opened on, with `/` between the parts, so
+//! that no absolute path is stored on disk or in memory.
+//!
+//! What must hold: file data is durable after the file's sync, and a name is durable after
+//! [`Disk::sync_dir`] of its directory. Nothing else is promised. No other module uses `std::fs`.
 
 #[cfg(any(test, feature = "faults"))]
 pub mod contract;
@@ -29,7 +31,7 @@ pub use memory::MemoryDisk;
 pub use owner::Owner;
 pub use real::RealDisk;
 
-/// A handle to a disk, shared by every room of one store.
+/// A handle to a disk, shared by all modules of one store.
 pub type SharedDisk = Arc<dyn Disk>;
 
 /// One entry of a directory.
@@ -43,7 +45,8 @@ pub struct DirEntry {
     pub len: u64,
 }
 
-/// Which file a name or a handle leads to: one file has one id on one disk as long as a handle of it is open.
+/// The identity of the file that a name or a handle refers to. It is unique on one disk while a
+/// handle of the file is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileId {
     /// The device that the file is on.
@@ -55,38 +58,41 @@ pub struct FileId {
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// The file exists and is only read.
+    /// The file must exist, and is only read.
     Read,
-    /// The file exists, and is read and written.
+    /// The file must exist, and is read and written.
     ReadWrite,
-    /// The file must not exist; it is created, and is read and written.
+    /// The file must not exist. It is created, and is read and written.
     CreateNew,
-    /// The file is created when missing, kept when present, and is read and written.
+    /// The file is created if it does not exist, and is read and written.
     OpenOrCreate,
 }
 
 /// A directory tree on some medium.
 ///
-/// All calls are safe from many threads at once. Errors are plain [`io::Error`]s; callers add the attempt and the path.
+/// All calls are safe from many threads at once. Errors are plain [`io::Error`]s; callers add the
+/// attempt and the path.
 ///
-/// A disk whose directory is not at its path any more answers `StaleNetworkFileHandle` to every call that takes a name, so
-/// that no file of another directory is read, changed or removed.
+/// A disk whose directory is no longer at its path returns `StaleNetworkFileHandle` from every call
+/// that takes a name, so that no file of another directory is read, changed or removed.
 pub trait Disk: Send + Sync + Debug + 'static {
     /// Opens or creates a file.
     fn open(&self, path: &str, mode: Mode) -> io::Result<Box<dyn DiskFile>>;
-    /// Creates a directory and its missing parents inside the disk; succeeds when it exists. `""` is the disk's root.
+    /// Creates a directory and its missing parents inside the disk. Succeeds if it exists. `""` is
+    /// the root of the disk.
     fn create_dir_all(&self, path: &str) -> io::Result<()>;
     /// Whether a file or directory with this name exists.
     fn exists(&self, path: &str) -> io::Result<bool>;
     /// The entries of a directory, sorted by name; `NotFound` when there is no such directory.
     fn list(&self, path: &str) -> io::Result<Vec<DirEntry>>;
-    /// Lets those who may use one file use another in the same way: for a file that takes its place.
-    /// Does nothing on a disk without such rights.
+    /// Gives `to` the access permissions of `from`, which it will replace. Does nothing on a disk
+    /// without permissions.
     fn copy_access(&self, from: &str, to: &str) -> io::Result<()> {
         let _ = (from, to);
         Ok(())
     }
-    /// Renames a file or directory, replacing a file that has the new name. Durable after `sync_dir` of both parents.
+    /// Renames a file or directory, replacing a file that has the new name. Durable after
+    /// `sync_dir` of both parents.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// Removes a file. Durable after `sync_dir` of its parent.
     fn remove_file(&self, path: &str) -> io::Result<()>;
@@ -96,40 +102,42 @@ pub trait Disk: Send + Sync + Debug + 'static {
     fn sync_dir(&self, path: &str) -> io::Result<()>;
     /// The file that a name leads to now.
     fn file_id(&self, path: &str) -> io::Result<FileId>;
-    /// Bytes that can still be written, where the medium can tell.
+    /// Bytes that can still be written; `None` if the medium does not report them.
     fn free_bytes(&self) -> io::Result<Option<u64>>;
 }
 
 /// An open file: positioned reads and writes, no cursor.
 ///
-/// Dropping it promises nothing: what is not synced may be lost.
+/// Dropping it promises nothing: data that is not synced may be lost.
 #[expect(clippy::len_without_is_empty, reason = "asking costs a system call, and nobody asks for emptiness alone")]
 pub trait DiskFile: Send + Sync + Debug {
     /// Length in bytes.
     fn len(&self) -> io::Result<u64>;
-    /// Bytes of the medium that the file takes, where it can tell; holes that were never written
-    /// take none.
+    /// Bytes that the file uses on the medium, if it reports them. Holes that were never written
+    /// use none.
     fn allocated_bytes(&self) -> io::Result<u64> {
         self.len()
     }
-    /// The file that this handle has open, whatever its name is now.
+    /// The file that this handle refers to, whatever its current name.
     fn file_id(&self) -> io::Result<FileId>;
-    /// Fills `buffer` from `offset`; `UnexpectedEof` when the file ends before.
+    /// Fills `buffer` from `offset`; `UnexpectedEof` if the file ends earlier.
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
-    /// Writes all of `data` at `offset`, growing the file where needed.
+    /// Writes all of `data` at `offset`; grows the file if needed.
     fn write_all_at(&self, data: &[u8], offset: u64) -> io::Result<()>;
-    /// Cuts or grows the file; new bytes read as zero.
+    /// Truncates or grows the file; new bytes read as zero.
     fn set_len(&self, len: u64) -> io::Result<()>;
-    /// Makes the data (and the length that is needed to read it) durable.
+    /// Makes the data durable, and the length that is needed to read it.
     fn sync_data(&self) -> io::Result<()>;
     /// Makes data and metadata durable.
     fn sync_all(&self) -> io::Result<()>;
-    /// Takes the exclusive lock of the file without waiting; false when another handle or process holds it.
+    /// Takes the exclusive lock of the file without waiting. Returns false if another handle or
+    /// process has it.
     ///
-    /// The lock ends with [`DiskFile::unlock`], when the handle is dropped, or with the process. Taking a lock that
-    /// this handle already holds is left open by the platforms; do not.
+    /// The lock ends with [`DiskFile::unlock`], when the handle is dropped, or with the process.
+    /// The platforms do not define what happens if this handle already has the lock; do not take it
+    /// twice.
     fn try_lock(&self) -> io::Result<bool>;
-    /// Gives the lock back; succeeds when none is held.
+    /// Releases the lock; succeeds if this handle does not have it.
     fn unlock(&self) -> io::Result<()>;
 }
 
@@ -139,8 +147,8 @@ pub fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
-/// Reads a whole file of at most `max_len` bytes; a longer one is `InvalidData`, so that no file decides how much
-/// memory is taken.
+/// Reads a whole file of at most `max_len` bytes. A longer file is `InvalidData`, so that the file
+/// does not determine how much memory is allocated.
 #[cfg(any(test, feature = "faults"))]
 pub fn read_file(disk: &dyn Disk, path: &str, max_len: u64) -> io::Result<Vec<u8>> {
     let file = disk.open(path, Mode::Read)?;
@@ -156,7 +164,7 @@ pub fn read_file(disk: &dyn Disk, path: &str, max_len: u64) -> io::Result<Vec<u8
     Ok(bytes)
 }
 
-/// Creates a file with this content and makes the file and its name durable, in this order.
+/// Creates a file with this content, and makes first the file and then its name durable.
 #[cfg(any(test, feature = "faults"))]
 pub fn write_new_file(disk: &dyn Disk, path: &str, bytes: &[u8]) -> io::Result<()> {
     let file = disk.open(path, Mode::CreateNew)?;
@@ -165,14 +173,14 @@ pub fn write_new_file(disk: &dyn Disk, path: &str, bytes: &[u8]) -> io::Result<(
     disk.sync_dir(parent(path))
 }
 
-/// Bytes that [`copy_file`] holds at once.
+/// Size of the buffer of [`copy_file`].
 const COPY_BYTES: usize = 1024 * 1024;
 
-/// Copies a file from one disk to a new file on another, and syncs it. `progress` gets the bytes
-/// of each step and may stop the copy.
+/// Copies a file from one disk to a new file on another, and syncs it. `progress` is called with
+/// the number of bytes of each step, and its error stops the copy.
 ///
 /// # Errors
-/// Those of the disks, and the error of `progress` as it is.
+/// Those of the disks; the error of `progress`, unchanged.
 pub fn copy_file(
     from: &dyn Disk,
     to: &dyn Disk,
@@ -197,7 +205,8 @@ pub fn copy_file(
     Ok(len)
 }
 
-/// The paths of all files below a directory, sorted; none when it does not exist.
+/// The paths and lengths of all files below a directory, sorted by path; empty if it does not
+/// exist.
 pub fn walk(disk: &dyn Disk, directory: &str) -> io::Result<Vec<(String, u64)>> {
     let mut files = Vec::new();
     let mut open = vec![directory.to_owned()];

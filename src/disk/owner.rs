@@ -1,9 +1,9 @@
-//! The process that opened something.
+//! The process that opened a file or a disk.
 
 use std::io;
 
-/// The process that opened something. A fork gets a copy of every handle, and must not use it: two processes that write
-/// one file from what each has in memory destroy it.
+/// The process that opened a file or a disk. A forked process gets a copy of every handle, and must
+/// not use it: two processes that write one file from what each has in memory destroy it.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner {
     process_id: u32,
@@ -16,19 +16,19 @@ impl Default for Owner {
 }
 
 impl Owner {
-    /// The process that runs this.
+    /// The current process.
     #[must_use]
     pub fn current() -> Self {
         Self { process_id: std::process::id() }
     }
 
-    /// Whether the process that runs this is the owner.
+    /// Whether the current process is the owner.
     #[must_use]
     pub fn is_current(self) -> bool {
         std::process::id() == self.process_id
     }
 
-    /// Refuses every process but the owner with `ResourceBusy`.
+    /// Returns `ResourceBusy` in every process but the owner.
     pub fn check(self) -> io::Result<()> {
         if self.is_current() {
             return Ok(());
@@ -36,7 +36,7 @@ impl Owner {
         Err(io::Error::new(
             io::ErrorKind::ResourceBusy,
             format!(
-                "process {} opened it, and process {} is a fork of that one and must not use it",
+                "process {} opened it; process {} is a fork of it and must not use its handles",
                 self.process_id,
                 std::process::id()
             ),

@@ -1,8 +1,9 @@
-//! Which texts are paths of a disk.
+//! Validation of the paths of a disk.
 
 use std::io;
 
-/// Refuses what could leave the disk's root or mean different things on different platforms. `""` is the root.
+/// Refuses paths that could leave the root of the disk, or that differ in meaning between
+/// platforms. `""` is the root.
 pub(super) fn check(path: &str) -> io::Result<()> {
     if path.is_empty() {
         return Ok(());
@@ -20,7 +21,7 @@ pub(super) fn check(path: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// As [`check`], for calls that need a name and not the root.
+/// As [`check`], for calls that need the path of a file or directory below the root.
 pub(super) fn check_name(path: &str) -> io::Result<()> {
     if path.is_empty() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the root of a disk is not a file"));
@@ -28,12 +29,16 @@ pub(super) fn check_name(path: &str) -> io::Result<()> {
     check(path)
 }
 
-/// Refuses what is no name of a file in one directory of this system, whatever it is on others.
+/// Refuses names that are not valid for a file on this system; they may be valid on others.
 pub(super) fn check_local_name(name: &str) -> io::Result<()> {
-    // A colon names a drive or an alternate stream on Windows, and is a character like others elsewhere.
+    // A colon names a drive or an alternate stream on Windows; elsewhere it is an ordinary
+    // character.
     let is_device = cfg!(windows) && name.contains(':');
     if name.contains('/') || is_device {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name:?} is no name of a file here")));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("{name:?} is not a valid file name on this system"),
+        ));
     }
     check_name(&name.replace(':', "_"))
 }

@@ -1,8 +1,9 @@
 //! The disk of the operating system.
 //!
-//! The one module that uses `std::fs`. What it adds to it: positioned reads and writes on every platform, directory
-//! syncs, patience with Windows scanners that hold a fresh file, and two refusals: of names, once the directory is not
-//! the one that was opened; of everything, in a forked process.
+//! The only module that uses `std::fs`. It adds positioned reads and writes on every platform,
+//! directory syncs, and retries while a Windows scanner has a new file open. It refuses operations
+//! on names once the directory is not the one that was opened, and all operations in a forked
+//! process.
 
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io;
@@ -14,8 +15,8 @@ use super::{DirEntry, Disk, DiskFile, FileId, Mode, Owner, path};
 
 /// A directory of the operating system.
 ///
-/// Every use of a name first compares the directory at the path with the one that was opened: two `stat` calls. A move
-/// between that look and the use is not seen.
+/// Every operation on a name first compares the directory at the path with the one that was opened:
+/// two `stat` calls. A move between this check and the operation goes unnoticed.
 #[derive(Debug)]
 pub struct RealDisk {
     root: PathBuf,
@@ -23,9 +24,10 @@ pub struct RealDisk {
     owner: Owner,
 }
 
-/// The directory that was opened, as something to compare with.
+/// The identity of the opened directory.
 ///
-/// The handle keeps the directory's number from being given to another directory when it is removed.
+/// The open handle keeps the directory's inode number from being reused when the directory is
+/// removed.
 #[cfg(not(windows))]
 #[derive(Debug)]
 struct OpenedRoot(File);
@@ -41,10 +43,10 @@ impl OpenedRoot {
     }
 }
 
-/// The directory that was opened, as something to compare with.
+/// The identity of the opened directory.
 ///
-/// Windows does not move or remove a directory while a file below it is open, so this only finds a path that another
-/// directory was mounted or linked at.
+/// Windows does not move or remove a directory while a file below it is open. So this only detects
+/// that another directory was mounted or linked at the path.
 #[cfg(windows)]
 #[derive(Debug)]
 struct OpenedRoot(FileId);
@@ -66,8 +68,8 @@ fn id_of(metadata: &Metadata) -> FileId {
     FileId { device: metadata.dev(), index: metadata.ino() }
 }
 
-/// The standard library does not give the file index on Windows. The time of creation tells most files apart; what keeps
-/// the record file from being replaced there is [`keep_name`].
+/// The standard library does not return the file index on Windows. The creation time distinguishes
+/// most files. The replacement of the record file is prevented by [`keep_name`].
 #[cfg(windows)]
 fn id_of(metadata: &Metadata) -> FileId {
     use std::os::windows::fs::MetadataExt;
@@ -77,7 +79,7 @@ fn id_of(metadata: &Metadata) -> FileId {
 #[cfg(not(windows))]
 fn keep_name(_options: &mut OpenOptions) {}
 
-/// Opens a file so that nobody can remove, rename or replace it while the handle is open.
+/// Opens a file so that it cannot be removed, renamed or replaced while the handle is open.
 #[cfg(windows)]
 fn keep_name(options: &mut OpenOptions) {
     use std::os::windows::fs::OpenOptionsExt;
@@ -87,7 +89,7 @@ fn keep_name(options: &mut OpenOptions) {
 }
 
 impl RealDisk {
-    /// Opens a directory that exists; `NotFound` or `NotADirectory` otherwise. Creates nothing.
+    /// Opens an existing directory; `NotFound` or `NotADirectory` otherwise. Creates nothing.
     pub fn open(root: &Path) -> io::Result<Arc<Self>> {
         if !fs::metadata(root)?.is_dir() {
             return Err(io::Error::new(io::ErrorKind::NotADirectory, format!("{} is not a directory", root.display())));
@@ -97,7 +99,8 @@ impl RealDisk {
         Ok(Arc::new(Self { opened: OpenedRoot::of(&root)?, owner: Owner::current(), root }))
     }
 
-    /// Opens a directory, creating it and its missing parents; the names of all created ones are durable on return.
+    /// Opens a directory, and creates it and its missing parents. The names of all created
+    /// directories are durable on return.
     pub fn create(root: &Path) -> io::Result<Arc<Self>> {
         let root = std::path::absolute(root)?;
         let missing: Vec<&Path> = root.ancestors().take_while(|dir| !dir.exists()).collect();
@@ -110,23 +113,23 @@ impl RealDisk {
         Self::open(&root)
     }
 
-    /// Opens the file at `path` for reading, wherever it is and whatever its name.
+    /// Opens the file at `path` for reading; `path` is any path of the system.
     pub fn open_file(path: &Path) -> io::Result<Box<dyn DiskFile>> {
         let file = File::open(path)?;
-        // Unix opens directories for reading; nothing sensible can follow.
+        // Unix opens directories for reading, but cannot read them.
         if file.metadata()?.is_dir() {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, format!("{} is a directory", path.display())));
         }
         Ok(Box::new(RealFile::new(file)))
     }
 
-    /// Creates a file in the directory itself, with any name that this system has for one.
+    /// Creates a file in the directory itself, with any name that this system allows.
     pub fn create_local(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(self.local(name)?)?;
         Ok(Box::new(RealFile::new(file)))
     }
 
-    /// Removes what [`RealDisk::create_local`] created.
+    /// Removes a file that [`RealDisk::create_local`] created.
     pub fn remove_local(&self, name: &str) -> io::Result<()> {
         let path = self.local(name)?;
         while_held(|| fs::remove_file(&path))
@@ -148,7 +151,7 @@ impl RealDisk {
         Ok(self.root()?.join(path))
     }
 
-    /// The path of the directory, if the directory that was opened is still there.
+    /// The path of the directory, if the opened directory is still there.
     fn root(&self) -> io::Result<&Path> {
         self.owner.check()?;
         let is_there = match fs::metadata(&self.root) {
@@ -199,7 +202,7 @@ impl Disk for RealDisk {
         let mut entries = Vec::new();
         for entry in fs::read_dir(self.full(path)?)? {
             let entry = entry?;
-            // A name that is not Unicode was not written by this crate, and could not be asked for either.
+            // This crate writes no names that are not Unicode, and its paths could not name them.
             let Ok(name) = entry.file_name().into_string() else { continue };
             let metadata = match entry.metadata() {
                 Ok(metadata) => metadata,
@@ -252,9 +255,10 @@ fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Windows has no documented call that makes one name durable: a directory handle cannot be flushed without the
-/// rights of a backup operator. NTFS and ReFS log every change of a name, and a file flush forces the log up to it;
-/// the record file is flushed right after each directory sync that matters, in the commit that uses the name.
+/// Windows has no documented call that makes one name durable: a directory handle cannot be flushed
+/// without the rights of a backup operator. NTFS and ReFS log every change of a name, and the flush
+/// of a file forces the log up to it. The record file is flushed after each directory sync that
+/// matters: in the commit that uses the name.
 #[cfg(windows)]
 fn sync_directory(path: &Path) -> io::Result<()> {
     fs::metadata(path).map(|_| ())
@@ -266,8 +270,8 @@ fn while_held<T>(attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     attempt()
 }
 
-/// Scanners and indexers on Windows open fresh files for moments without sharing them; a refusal is tried again
-/// until this much time has passed.
+/// On Windows, scanners and indexers open new files for short times without sharing them. A refused
+/// operation is retried for this long.
 #[cfg(windows)]
 const HELD_FILE_RETRY_MS: u64 = 2_500;
 
@@ -307,7 +311,8 @@ impl RealFile {
 }
 
 impl Drop for RealFile {
-    /// Closing is not enough: a fork that is still alive has a copy of the handle, and the lock belongs to both.
+    /// Closing is not enough: a live forked process has a copy of the handle, and the lock belongs
+    /// to both copies.
     fn drop(&mut self) {
         let _ = self.unlock();
     }
@@ -318,10 +323,10 @@ impl DiskFile for RealFile {
         Ok(self.file.metadata()?.len())
     }
 
-    // On Windows files have no holes unless they are made for it.
+    // On Windows, files have no holes unless they are marked as sparse.
     #[cfg(unix)]
     fn allocated_bytes(&self) -> io::Result<u64> {
-        /// The unit of `st_blocks`, whatever the file system's is.
+        /// The unit of `st_blocks`, independent of the file system's block size.
         const BLOCK_BYTES: u64 = 512;
         Ok(std::os::unix::fs::MetadataExt::blocks(&self.file.metadata()?) * BLOCK_BYTES)
     }
@@ -330,7 +335,7 @@ impl DiskFile for RealFile {
         Ok(id_of(&self.file.metadata()?))
     }
 
-    // A fork does not read either: the pages that it knows may hold something else by now.
+    // A forked process must not read either: the pages that it knows may have been reused.
     #[cfg(not(windows))]
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         self.owner.check()?;
@@ -343,7 +348,7 @@ impl DiskFile for RealFile {
         std::os::unix::fs::FileExt::write_all_at(&self.file, data, offset)
     }
 
-    // The Windows calls move the file's cursor as well; nothing here uses a cursor.
+    // The Windows calls also move the cursor of the file; no code here uses the cursor.
     #[cfg(windows)]
     fn read_exact_at(&self, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
         use std::os::windows::fs::FileExt;
@@ -408,7 +413,7 @@ impl DiskFile for RealFile {
     }
 
     fn unlock(&self) -> io::Result<()> {
-        // In a fork this would take the lock of the process that opened the file.
+        // A forked process would release the lock of the process that opened the file.
         if self.owner.is_current() && self.is_locked.swap(false, Ordering::AcqRel) {
             return self.file.unlock();
         }
@@ -420,7 +425,7 @@ impl DiskFile for RealFile {
 mod tests {
     use super::*;
 
-    /// What was only grown takes no room of the disk, and what was written does.
+    /// A range that was only added by growth uses no space of the disk; a written range does.
     #[cfg(unix)]
     #[test]
     fn a_hole_takes_no_room() {
@@ -478,7 +483,8 @@ mod tests {
             assert_eq!(refusal.unwrap_err().kind(), io::ErrorKind::StaleNetworkFileHandle);
         }
         assert_eq!(fs::read(root.join("f")).unwrap(), b"theirs");
-        // A link that leads to another directory is a replacement as well, and moving back ends it.
+        // A link to another directory is a replacement as well. Moving the directory back ends the
+        // refusals.
         fs::rename(&root, dir.path().join("theirs")).unwrap();
         std::os::unix::fs::symlink(dir.path().join("theirs"), &root).unwrap();
         assert!(disk.list("").is_err());

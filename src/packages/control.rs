@@ -8,20 +8,20 @@ use super::{invalid, too_large};
 /// One field of a control file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlField {
-    /// Name as the file spells it.
+    /// Name as spelled in the file.
     pub name: String,
-    /// Text form: folded fields joined with spaces, multi-line fields with line feeds.
+    /// Its text: folded fields joined with spaces, multi-line fields with line feeds.
     pub text: String,
 }
 
 /// The fields of a control file, in order of their first appearance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ControlFile {
-    /// The fields; names differ in more than letter case.
+    /// The fields; no two names differ only in case.
     pub fields: Vec<ControlField>,
 }
 
-/// Fields whose continuation lines are one line that was folded. Every other field keeps its lines.
+/// Fields whose continuation lines are one folded line. Every other field keeps its lines.
 const FOLDED: &[&str] = &[
     "Package",
     "Version",
@@ -49,16 +49,17 @@ const FOLDED: &[&str] = &[
 ];
 
 impl ControlFile {
-    /// The text of a field, by name in any letter case.
+    /// The text of a field; ignores the case of `name`.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)).map(|field| field.text.as_str())
     }
 
-    /// Reads the first paragraph of a control file. Bytes that are no UTF-8 are replaced.
+    /// Reads the first paragraph of a control file. Bytes that are not UTF-8 are replaced.
     ///
     /// # Errors
-    /// `InvalidArgument` for a line that belongs to no field, `LimitExceeded` for a name, field or file beyond its bound.
+    /// `InvalidArgument` for a line that belongs to no field; `LimitExceeded` for a name, field or
+    /// file beyond its bound.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         if bytes.len() > limits::PACKAGE_CONTROL_TEXT_BYTES {
             return Err(too_large(format_args!(
@@ -72,7 +73,7 @@ impl ControlFile {
         for (index, line) in text.split('\n').enumerate() {
             let line = line.strip_suffix('\r').unwrap_or(line);
             if line.trim().is_empty() {
-                // The first blank line behind a field ends the only paragraph.
+                // The first blank line after a field ends the only paragraph.
                 if parser.current.is_some() {
                     break;
                 }
@@ -103,7 +104,9 @@ impl Parser {
         }
         if let Some(continuation) = line.strip_prefix([' ', '\t']) {
             let Some(field) = &mut self.current else {
-                return Err(invalid(format_args!("line {number} of its control file continues no field")));
+                return Err(invalid(format_args!(
+                    "line {number} of its control file continues a field, but no field precedes it"
+                )));
             };
             return field.push(continuation);
         }
@@ -170,12 +173,12 @@ impl RawField {
             parts.join(" ")
         } else {
             let mut lines = self.lines;
-            // A field that starts on its second line has no synopsis, not an empty one.
+            // A field whose first line is empty starts on its second line.
             if lines.len() > 1 && lines.first().is_some_and(String::is_empty) {
                 lines.remove(0);
             }
             let texts: Vec<&str> = lines.iter().map(|line| if line == "." { "" } else { line.as_str() }).collect();
-            // A lone dot on the line of the name is a value, not an empty line.
+            // A dot on the line of the name is a value, not an empty line.
             match (lines.first(), texts.as_slice()) {
                 (Some(first), [_]) => first.clone(),
                 _ => texts.join("\n").trim_end().to_owned(),

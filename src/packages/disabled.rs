@@ -1,22 +1,22 @@
-//! The side of the interface without the feature `packages`.
+//! The package interface of a build without the feature `packages`.
 
 use std::io::Read;
 
 use super::Inspected;
 use crate::error::{Error, Result};
 
-/// Refuses: this build reads no packages.
+/// Returns an error: this build cannot read packages.
 ///
 /// # Errors
 /// `Unsupported`, always.
 pub fn inspect(_source: &mut dyn Read) -> Result<Inspected> {
-    Err(Error::unsupported("packages cannot be read: this build of stationdb has the feature `packages` off"))
+    Err(Error::unsupported("packages cannot be read: this build of stationdb lacks the feature `packages`"))
 }
 
-/// Refuses: this build compresses nothing.
+/// Returns an error: this build cannot compress.
 ///
 /// # Errors
 /// `Unsupported`, always.
 pub fn gzip(_bytes: &[u8]) -> Result<Vec<u8>> {
-    Err(Error::unsupported("nothing can be compressed: this build of stationdb has the feature `packages` off"))
+    Err(Error::unsupported("data cannot be compressed: this build of stationdb lacks the feature `packages`"))
 }

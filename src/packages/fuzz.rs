@@ -1,6 +1,6 @@
-//! Bodies of the fuzz targets of packages: each container, what is inside, and the text in the middle.
+//! Bodies of the fuzz targets of packages: each container, its contents, and the control text.
 
-/// Any bytes are a package or an error.
+/// Any bytes are either a package or an error.
 pub fn fuzz_package(data: &[u8]) {
     if let Ok(package) = super::inspect(&mut &*data) {
         assert_eq!(package.size, data.len() as u64);
@@ -10,7 +10,8 @@ pub fn fuzz_package(data: &[u8]) {
     }
 }
 
-/// Any bytes are the tar of a gzipped one or an error: compresses them, since a fuzzer seldom makes a sound checksum.
+/// Any bytes are either the tar of a gzipped tar or an error. Compresses them first, since a fuzzer
+/// seldom produces a valid checksum.
 pub fn fuzz_gzipped_tar(data: &[u8]) {
     fuzz_package(data);
     if let Ok(compressed) = super::gzip(data) {
@@ -18,7 +19,8 @@ pub fn fuzz_gzipped_tar(data: &[u8]) {
     }
 }
 
-/// Any bytes are a control archive or an error: wraps them, so that the fuzzer needs no container of its own.
+/// Any bytes are either a control archive or an error. Wraps them in a container, so that the
+/// fuzzer need not produce one.
 pub fn fuzz_control_archive(data: &[u8]) {
     let mut deb = b"!<arch>\n".to_vec();
     for (name, content) in [("debian-binary", b"2.0\n".as_slice()), ("control.tar.gz", data), ("data.tar", b"")] {
@@ -33,7 +35,7 @@ pub fn fuzz_control_archive(data: &[u8]) {
     fuzz_package(&deb);
 }
 
-/// Any bytes are a control file or an error.
+/// Any bytes are either a control file or an error.
 pub fn fuzz_control(data: &[u8]) {
     if let Ok(file) = super::ControlFile::parse(data) {
         let _ = super::PackageInfo::from_control(&file);

@@ -1,11 +1,11 @@
-//! From control fields to the members that have a meaning.
+//! Maps control fields to typed members.
 
 use super::control::ControlFile;
 use super::invalid;
 use super::relations::relations;
 use crate::error::Result;
 
-/// The fields of a control file that have a meaning of their own.
+/// The fields of a control file that have a defined meaning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PackageInfo {
     /// `Package`; never empty.
@@ -50,7 +50,7 @@ pub struct PackageInfo {
     pub essential: Option<bool>,
     /// `Installed-Size`, in the unit of the file.
     pub installed_size: Option<i64>,
-    /// `Priority`: digits as they are, the words of the Debian policy as 2 (required) to 6 (extra).
+    /// `Priority`: numbers unchanged, the words of the Debian policy as 2 (required) to 6 (extra).
     pub priority: Option<i64>,
 }
 
@@ -61,7 +61,8 @@ impl PackageInfo {
     /// `InvalidArgument` naming the field when the package has no name, version or architecture.
     pub fn from_control(control: &ControlFile) -> Result<Self> {
         let required = |name: &str| match control.get(name) {
-            // An index writes control characters as blanks, and is refused whole where one of these fields has nothing else.
+            // An index writes control characters as blanks. A package manager rejects the whole
+            // index if one of these fields consists only of blanks.
             Some(text) if text.chars().any(|c| !c.is_control() && !c.is_whitespace()) => Ok(text.to_owned()),
             _ => Err(invalid(format_args!("its control file has no field {name}")).with_args([name])),
         };

@@ -1,13 +1,16 @@
 //! Reads the metadata of .deb, .ipk and vendor packages from a byte stream.
 //!
-//! What for: [`inspect`] reads a package once, front to back, and answers its control file, its size and its hashes.
-//! What not: nothing is extracted, the data archive is never inflated, no file is opened, names are never trusted (the
-//! container is told by its bytes). What must hold: every allocation and every decompression is bounded by a constant
-//! of `value::limits`, and no input makes it panic or run without end.
+//! [`inspect`] reads a package once, front to back, and returns its control file, its size and its
+//! hashes. It extracts nothing, never decompresses the data archive, opens no file, and does not
+//! trust names: the container is detected by its bytes.
 //!
-//! With the feature `packages` off the same interface answers `Unsupported`.
+//! What must hold: every allocation and every decompression is bounded by a constant of
+//! `value::limits`, and no input makes it panic or run without end.
+//!
+//! With the feature `packages` off, the same interface returns `Unsupported`.
 
-// Without the feature the rules stand here unused, so that both sides keep one interface.
+// Without the feature the parsing rules are compiled but unused, so that both builds have one
+// interface.
 #![cfg_attr(not(feature = "packages"), allow(dead_code))]
 
 mod control;
@@ -35,7 +38,7 @@ pub mod fuzz;
 #[cfg(test)]
 mod tests;
 
-/// How the members of a package are put together.
+/// How the members of a package are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Container {
     /// An `ar` archive: .deb, the vendor's packages, most .ipk.
@@ -44,25 +47,26 @@ pub enum Container {
     GzippedTar,
 }
 
-/// What one pass over a package found.
+/// The result of one pass over a package.
 #[derive(Clone, Debug)]
 pub struct Inspected {
-    /// How the members are put together.
+    /// How the members are stored.
     pub container: Container,
     /// Every field of the control file, in order.
     pub control: ControlFile,
-    /// The fields that have a meaning.
+    /// The fields that have a defined meaning.
     pub info: PackageInfo,
     /// Length of the package in bytes.
     pub size: u64,
-    /// MD5 of the package, in lowercase hexadecimal digits.
+    /// MD5 of the package, in lower-case hexadecimal digits.
     pub md5: String,
-    /// SHA-256 of the package, in lowercase hexadecimal digits.
+    /// SHA-256 of the package, in lower-case hexadecimal digits.
     pub sha256: String,
 }
 
 impl Inspected {
-    /// The name that a package without one gets: `<package>_<version without epoch>_<architecture>.<extension>`.
+    /// The file name for a package that has none: `<package>_<version without
+    /// epoch>_<architecture>.<extension>`.
     #[must_use]
     pub fn canonical_name(&self, extension: &str) -> String {
         let version = &self.info.version;
@@ -73,8 +77,8 @@ impl Inspected {
         format!("{}_{version}_{}.{extension}", self.info.package_name, self.info.architecture)
     }
 
-    /// Every control field under the key of the file, fields with an `X…-` prefix also under the bare name, and what
-    /// was measured where the file does not say it.
+    /// Every control field under its name in the file. Fields with an `X…-` prefix are also listed
+    /// under the name without it. Measured values are added if the file does not have them.
     #[must_use]
     pub fn attributes(&self, file_name: &str) -> BTreeMap<String, String> {
         let mut out: BTreeMap<String, String> =
@@ -101,12 +105,12 @@ impl Inspected {
     }
 }
 
-/// Whether there is a field of this name in any letter case.
+/// Whether there is a field of this name, ignoring case.
 fn has(attributes: &BTreeMap<String, String>, name: &str) -> bool {
     attributes.keys().any(|have| have.eq_ignore_ascii_case(name))
 }
 
-/// `XB-Name` as `Name`; the prefix is an `X` with any of `B`, `C`, `S` behind it.
+/// Returns `Name` for `XB-Name`. The prefix is an `X`, followed by any of `B`, `C`, `S`.
 fn bare_name(name: &str) -> Option<&str> {
     let (prefix, bare) = name.split_once('-')?;
     let flags = prefix.strip_prefix(['X', 'x'])?;
@@ -114,7 +118,8 @@ fn bare_name(name: &str) -> Option<&str> {
         .then_some(bare)
 }
 
-/// The error of content that is no package; `reason` completes "the content is not a valid package".
+/// The error of content that is not a package; `reason` completes "the content is not a valid
+/// package".
 pub(crate) fn invalid(reason: impl std::fmt::Display) -> Error {
     Error::invalid(format!("the content is not a valid package: {reason}")).with_name("Feeds.InvalidPackage", None)
 }

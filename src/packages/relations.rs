@@ -1,16 +1,17 @@
-//! Relationship lists: what a package depends on, breaks, provides.
+//! Relationship lists: the packages that a package depends on, breaks or provides.
 
-/// Control fields that hold one.
+/// Control fields with a relationship list.
 pub const RELATION_FIELDS: [&str; 9] =
     ["Depends", "Pre-Depends", "Recommends", "Suggests", "Enhances", "Breaks", "Conflicts", "Replaces", "Provides"];
 
-/// Whether the control field of this name holds a relationship list.
+/// Whether the control field of this name has a relationship list.
 #[must_use]
 pub fn is_relation_field(name: &str) -> bool {
     RELATION_FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name))
 }
 
-/// Splits a relationship list at commas outside parentheses; blanks inside an element collapse to one.
+/// Splits a relationship list at commas outside parentheses. Blanks inside an element collapse to
+/// one.
 #[must_use]
 pub fn relations(text: &str) -> Vec<String> {
     let mut depth = 0usize;
@@ -27,8 +28,9 @@ pub fn relations(text: &str) -> Vec<String> {
     .collect()
 }
 
-/// The list as package managers parse it in an index, where one that they cannot parse costs them all packages: `None`
-/// for such a list. The package itself cannot be installed then either.
+/// The list in the form in which package managers parse it in an index. One list that they cannot
+/// parse makes them reject the whole index, so this is `None` for such a list. The package itself
+/// cannot be installed then either.
 #[must_use]
 pub fn index_relations(text: &str) -> Option<String> {
     let list = relations(text);
@@ -36,7 +38,7 @@ pub fn index_relations(text: &str) -> Option<String> {
     list.iter().all(is_sound).then(|| list.join(", "))
 }
 
-/// A name, and behind it perhaps a version in parentheses.
+/// Whether the text is a name, optionally followed by a version in parentheses.
 fn is_alternative(text: &str) -> bool {
     let is_plain = |text: &str| !text.is_empty() && !text.contains(['(', ')', '[', ']', '<', '>', '|', ',', ' ']);
     match text.trim().split_once('(') {

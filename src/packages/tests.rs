@@ -1,4 +1,4 @@
-//! Hand-made packages, good and hostile.
+//! Hand-made packages, valid and hostile.
 
 mod real;
 
@@ -198,7 +198,7 @@ fn what_is_no_package_is_refused() {
         (ar(&[member("#1/11", b"../evil.txt")]), "../evil.txt"),
         (ar(&[member("#1/99", b"short")]), "longer than the member"),
         (ar(&[sized("debian-binary", 400, b"2.0\n")]), "ends in the middle"),
-        (b"!<arch>\ndebian-binary   0           0     0     644     -4        `\n2.0\n".to_vec(), "no number"),
+        (b"!<arch>\ndebian-binary   0           0     0     644     -4        `\n2.0\n".to_vec(), "not a number"),
         (b"!<arch>\ndebian-binary   0           0     0     644     4         xx2.0\n".to_vec(), "does not end"),
         (gz(b"not a tar, but long enough to be one block of it if it were padded"), ""),
     ] {
@@ -235,7 +235,8 @@ fn bombs_are_refused_in_every_layer() {
         assert!(ratio(&bomb) > 1000, "{}", ratio(&bomb));
         assert_eq!(kind(&deb("control.tar.gz", &bomb)), ErrorKind::LimitExceeded);
     }
-    // A dictionary that nobody needs for a control archive, which would be allocated before a byte comes out.
+    // A dictionary size that no control archive needs, and that would be allocated before any
+    // output.
     if let Some(greedy) = real::xz(&["--lzma2=dict=256MiB"], &tarball(&[file("control", CONTROL)])) {
         assert_eq!(kind(&deb("control.tar.xz", &greedy)), ErrorKind::LimitExceeded);
     }
@@ -246,7 +247,7 @@ fn bombs_are_refused_in_every_layer() {
     assert_eq!(kind(&deb("control.tar.gz", &gz(&tarball(&[padded])))), ErrorKind::LimitExceeded);
     let outer = gz(&tarball(&[file("debian-binary", b"2.0\n"), file("data.tar", &zeros)]));
     assert_eq!(kind(&outer), ErrorKind::LimitExceeded);
-    // A frame that asks for a window of 2 GiB.
+    // A frame that declares a window of 2 GiB.
     let forged = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8, 0x01, 0x00, 0x00];
     assert_eq!(kind(&deb("control.tar.zst", &forged)), ErrorKind::InvalidArgument);
 }
@@ -264,7 +265,8 @@ fn member_counts_hold_at_the_limit_and_not_above() {
     let entries = |count: usize| {
         let mut entries = vec![file("control", CONTROL)];
         entries.resize(count, file("x", b""));
-        // Stored in the clear this is beyond the bound of the control archive, so it is compressed, with little ratio.
+        // Uncompressed, this exceeds the bound of the control archive. So it is compressed, at a
+        // low ratio.
         deb("control.tar.gz", &gz_of_len(&tarball(&entries), 64 * 1024))
     };
     assert!(run(&entries(limits::PACKAGE_MEMBERS)).is_ok());
@@ -280,7 +282,7 @@ fn member_counts_hold_at_the_limit_and_not_above() {
     assert_eq!(kind(&outer(limits::PACKAGE_MEMBERS + 1)), ErrorKind::LimitExceeded);
 }
 
-/// `bytes` compressed to exactly `len` bytes, made long by name and comment in the header.
+/// `bytes` compressed to exactly `len` bytes, padded by name and comment in the header.
 fn gz_of_len(bytes: &[u8], len: usize) -> Vec<u8> {
     let padded = |padding: usize| {
         let (name, comment) = (vec![b'n'; padding / 2], vec![b'c'; padding - padding / 2]);
@@ -305,12 +307,12 @@ fn the_ratio_holds_at_the_limit_and_not_above() {
     limits::holds_at(compressed * limits::PACKAGE_RATIO, ErrorKind::LimitExceeded, |len| {
         run(&deb("control.tar.gz", &gz_of_len(&padded(len), compressed)))
     });
-    // However small, this much is always allowed.
+    // This many bytes are always allowed, however small the input.
     let free = limits::PACKAGE_RATIO_FREE_BYTES;
     limits::holds_at(limits::PACKAGE_RATIO_FREE_BYTES, ErrorKind::LimitExceeded, |len| {
         run(&deb("control.tar.gz", &gz(&padded(len))))
     });
-    // And with any ratio, no more than this.
+    // And no more than this, at any ratio.
     let most = limits::PACKAGE_CONTROL_INFLATED_BYTES;
     let compressed = most / limits::PACKAGE_RATIO + 1024;
     limits::holds_at(limits::PACKAGE_CONTROL_INFLATED_BYTES, ErrorKind::LimitExceeded, |len| {
@@ -346,7 +348,7 @@ fn control_archives_and_files_hold_at_the_limit_and_not_above() {
     limits::holds_at(limits::PACKAGE_CONTROL_TEXT_BYTES, ErrorKind::LimitExceeded, |len| run(&text(len)));
 }
 
-/// One piece again and again, for ever.
+/// Repeats one piece without end.
 struct Endless {
     head: Vec<u8>,
     piece: Vec<u8>,
@@ -376,14 +378,15 @@ fn endless_members_are_given_up_soon() {
     let mut many = Endless { head: ar, piece: member("_x", b""), at: 0, served: 0 };
     assert_eq!(inspect(&mut many).unwrap_err().kind(), ErrorKind::LimitExceeded);
     assert!(many.served < 2 * 1024 * 1024, "{} bytes were read", many.served);
-    // A tar that goes on, in gzip streams one behind the other, each of one entry.
+    // A tar that continues without end, as consecutive gzip streams of one entry each.
     let mut entry = tarball(&[file("x", b"")]);
     entry.truncate(512);
     let head = gz(&tarball(&[file("debian-binary", b"2.0\n")])[..1024]);
     let mut many = Endless { head, piece: gz(&entry), at: 0, served: 0 };
     assert_eq!(inspect(&mut many).unwrap_err().kind(), ErrorKind::LimitExceeded);
     assert!(many.served < 4 * 1024 * 1024, "{} bytes were read", many.served);
-    // A stream of nothing but empty gzip members neither ends nor yields; only its source can end it.
+    // A stream of only empty gzip members neither ends nor produces bytes; only its source can end
+    // it.
     let mut stopped = Endless { head: gz(b""), piece: gz(b""), at: 0, served: 0 }.take(3 * 1024 * 1024);
     assert_eq!(inspect(&mut stopped).unwrap_err().kind(), ErrorKind::InvalidArgument);
 }

@@ -1,4 +1,5 @@
-//! How services reach the store: through a session, each call its own transaction, or through one open transaction.
+//! The handles through which services reach the store: a session, in which each call is its own
+//! transaction, or one open transaction.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -18,35 +19,36 @@ use crate::value::{Control, guarded};
 
 /// What a service needs from its caller's handle.
 pub(crate) trait Access {
-    /// Runs `f` over one consistent state.
+    /// Runs `f` over one consistent snapshot.
     fn read<T>(&self, f: impl FnOnce(&View<'_>) -> Result<T>) -> Result<T>;
 
-    /// Runs `plan` and applies what it drafted: durable when this returns, or part of the open transaction.
-    /// When `plan` fails, nothing is applied.
+    /// Runs `plan` and applies its draft. For a session, the changes are durable when this returns;
+    /// for a transaction, they become part of it. If `plan` fails, nothing is applied.
     fn write<T: Send + 'static>(&self, plan: impl FnOnce(&mut Draft<'_>) -> Result<T> + Send + 'static) -> Result<T>;
 
-    /// Who calls, and with which settings.
+    /// The caller's identity, settings and limits.
     fn context(&self) -> &Arc<Context>;
 
     /// Whether calls are part of one open transaction.
     fn is_transaction(&self) -> bool;
 
-    /// Refuses what cannot be taken back inside an explicit transaction.
+    /// Refuses, inside an explicit transaction, an operation that cannot be undone.
     ///
     /// # Errors
     /// `Unsupported` inside a transaction.
     fn refuse_in_transaction(&self, what: &str) -> Result<()> {
         if self.is_transaction() {
             return Err(Error::unsupported(format!(
-                "{what} cannot be part of a transaction, since it cannot be taken back; call it on the session"
+                "{what} cannot be part of a transaction, because it cannot be undone; call it on the session"
             )));
         }
         Ok(())
     }
 }
 
-/// Either handle. The services are written for this one type, so their code is compiled once, in this crate; the macro
-/// `service!` gives each service to [`Session`] and [`Transaction`].
+/// Either handle. The services are implemented for this one type, so their code is compiled once,
+/// in this crate. The macro `service!` implements each service trait for [`Session`] and
+/// [`Transaction`].
 pub(crate) enum Handle<'h, 't> {
     Session(&'h Session),
     Transaction(&'h Transaction<'t>),
@@ -79,7 +81,7 @@ impl Access for Handle<'_, '_> {
     }
 }
 
-/// A handle with an identity: implements every service trait, each call its own transaction.
+/// A handle with an identity. It implements every service trait; each call is its own transaction.
 ///
 /// Cheap to clone, and safe to use from many threads at once.
 #[derive(Clone, Debug)]
@@ -92,24 +94,25 @@ impl Session {
         Self { context: Arc::new(Context { engine, identity, default_workspace: None, control: None }) }
     }
 
-    /// The same session with another workspace for what is created without one.
+    /// The same session with another default workspace for new resources.
     #[must_use]
     pub fn with_default_workspace(&self, workspace: impl Into<String>) -> Self {
         let context = Context { default_workspace: Some(workspace.into()), ..(*self.context).clone() };
         Self { context: Arc::new(context) }
     }
 
-    /// The same session, whose calls fail with `DeadlineExceeded` after `deadline`, also those that wait for their turn to
-    /// write. A call whose commit has begun is answered by what comes of it.
+    /// The same session, whose calls fail with `DeadlineExceeded` after `deadline`, also while they
+    /// wait for their turn to write. A call whose commit has begun returns the outcome of the
+    /// commit.
     #[must_use]
     pub fn with_deadline(&self, deadline: Instant) -> Self {
         let control = Some(self.context.control.clone().unwrap_or_default().with_deadline(deadline));
         Self { context: Arc::new(Context { control, ..(*self.context).clone() }) }
     }
 
-    /// The same session, whose calls end with the deadline of `control`, and with `Cancelled` after
-    /// [`Control::cancel`]. Reads look at both while they work, a write before it begins; a call that waits for
-    /// its turn to write looks at the cancel flag when its turn comes.
+    /// The same session, whose calls end at the deadline of `control`, and with `Cancelled` after
+    /// [`Control::cancel`]. Reads check both while they work; a write checks them before it begins.
+    /// A call that waits for its turn to write checks the cancel flag when its turn comes.
     ///
     /// ```
     /// # fn main() -> stationdb::Result<()> {
@@ -137,20 +140,21 @@ impl Session {
         Self { context: Arc::new(Context { control: Some(control), ..(*self.context).clone() }) }
     }
 
-    /// Who this session acts for.
+    /// The identity that this session acts for.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         self.context.identity()
     }
 
-    /// Runs `f` in one atomic commit over all services; what `f` wrote is visible to `f` at once and to everybody else
-    /// after this returns `Ok`.
+    /// Runs `f` in one atomic commit over all services. `f` sees its own writes at once; all others
+    /// see them after this returns `Ok`.
     ///
-    /// When `f` fails, nothing of it remains. The transaction holds the write turn: a write through another handle on the
-    /// same thread is refused as a conflict, and other threads wait.
+    /// If `f` fails, none of its writes are kept. The transaction holds the write turn: a write
+    /// through another handle on the same thread is refused as a conflict, and the writes of other
+    /// threads wait.
     ///
     /// # Errors
-    /// What `f` returned; `Latched`, `OutcomeUnknown` or `NoSpace` when the disk failed.
+    /// The error that `f` returned; `Latched`, `OutcomeUnknown` or `NoSpace` when the disk failed.
     ///
     /// ```
     /// # fn main() -> stationdb::Result<()> {
@@ -189,7 +193,8 @@ impl Access for Session {
     }
 }
 
-/// A handle inside [`Session::transaction`]: implements every service trait, reads its own writes.
+/// A handle inside [`Session::transaction`]. It implements every service trait, and reads its own
+/// writes.
 pub struct Transaction<'t> {
     context: &'t Arc<Context>,
     state: RefCell<TransactionState<'t>>,
@@ -199,7 +204,7 @@ pub struct Transaction<'t> {
 struct TransactionState<'t> {
     turn: Turn<'t>,
     events: Vec<Event>,
-    /// Bytes that its writes bring.
+    /// Bytes that its writes add.
     brought: u64,
     changed: bool,
 }
@@ -213,8 +218,9 @@ impl std::fmt::Debug for Transaction<'_> {
 fn run_transaction<T>(context: &Arc<Context>, f: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
     let written = context.engine.begin()?;
     let transaction = Transaction::open(context, &written);
-    // The closure is the host's and in no guard: its panic goes on as it is, after the transaction was aborted. An abort
-    // while it unwinds would leave pages of the record file unused, which the next opening would have to find.
+    // The closure is the host's code and runs in no guard, so its panic reaches the host unchanged.
+    // The transaction is aborted before the panic goes on: redb, dropped during unwinding, would
+    // leak pages of the record file until the next opening finds them.
     let value = match catch_unwind(AssertUnwindSafe(|| f(&transaction))) {
         Ok(outcome) => outcome?,
         Err(panic) => {
@@ -229,7 +235,11 @@ fn run_transaction<T>(context: &Arc<Context>, f: impl FnOnce(&Transaction<'_>) -
     context.engine.commit(written, finished, sequence).map(|()| value).map_err(|error| {
         Error::new(
             ErrorKind::OutcomeUnknown,
-            format!("the disk failed during the commit ({}); reopen the store and look", error.message()),
+            format!(
+                "the disk failed during the commit ({}); reopen the store and read the data to see whether the \
+                 transaction took effect",
+                error.message()
+            ),
         )
         .with_source(error)
     })
@@ -242,12 +252,13 @@ impl<'t> Transaction<'t> {
         Self { context, state: RefCell::new(state), failed: Cell::new(false) }
     }
 
-    /// Completes what will be the commit `sequence`; `None` when nothing was changed.
+    /// Prepares the commit `sequence`; `None` if nothing was changed.
     fn finish(self, sequence: u64) -> Result<Option<Finished>> {
         if self.failed.get() {
             return Err(Error::new(
                 ErrorKind::Io,
-                "a write of this transaction failed half way, so nothing of it was kept",
+                "a write of this transaction failed while it was applied, so the transaction was rolled back; reopen \
+                 the store and try again",
             ));
         }
         let engine = &self.context.engine;
@@ -255,7 +266,7 @@ impl<'t> Transaction<'t> {
         if !changed {
             return Ok(None);
         }
-        // The last moment at which it can be told that nothing happened.
+        // The last point at which the transaction can still end without a change.
         self.context.check_deadline()?;
         let mut rows = vec![engine.state_row(sequence)];
         if !events.is_empty() {
@@ -270,7 +281,9 @@ impl<'t> Transaction<'t> {
 }
 
 fn nested() -> Error {
-    Error::conflict("a call inside another call of the same transaction cannot write")
+    Error::conflict(
+        "a call inside another call of the same transaction cannot write; make the calls one after the other",
+    )
 }
 
 impl Access for Transaction<'_> {

@@ -1,7 +1,8 @@
-//! The change feed: what was committed, in commit order and without gaps, with durable positions.
+//! The change feed: committed changes in commit order, without gaps, with durable positions.
 //!
-//! A position is the sequence number of a commit. Registered [`super::subscribers`] hold the tail of the log within a stated bound
-//! ([`super::Settings::log_entries_max`]); a subscriber that fell behind it is told so, and never handed a gap.
+//! A position is the sequence number of a commit. Registered [`super::subscribers`] keep the tail
+//! of the log, up to a stated bound ([`super::Settings::log_entries_max`]). A subscriber that falls
+//! behind that bound gets a `Conflict`, and never a feed with a gap.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use crate::model::resource::registry;
 use crate::records::{Source, Space, envelope};
 use crate::value::{stored, time};
 
-/// Events that are read ahead at once.
+/// Number of events that are read ahead at once.
 const FILL_EVENTS: usize = 1024;
 
 /// One change of one resource.
@@ -32,44 +33,45 @@ const FILL_EVENTS: usize = 1024;
 pub struct ChangeEvent {
     /// Sequence number of the commit; several events may share it.
     pub sequence: u64,
-    /// When it was committed.
+    /// Time of the commit.
     #[serde(with = "crate::value::time::required")]
     pub time: DateTime<Utc>,
-    /// Who did it.
+    /// User id of the session that made the change.
     pub who: String,
     /// Kind of the resource: `work item`.
     pub kind: &'static str,
     /// Id of the resource.
     pub id: String,
-    /// Display name of the resource, empty where it has none.
+    /// Display name of the resource; empty if it has none.
     pub name: String,
     /// Workspace of the resource after the change.
     pub workspace: String,
     /// What happened.
     pub what: What,
-    /// More about it: the execution event, the number of rows.
+    /// Details: the execution event, the number of rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<Value>,
 }
 
-/// The log entry of a commit, from its row in [`Space::Log`].
+/// The sequence and log entry of a row in [`Space::Log`].
 pub(crate) fn read_log_row(key: &[u8], value: &[u8]) -> Result<(u64, LogEntry)> {
-    let sequence = <[u8; 8]>::try_from(key)
-        .map(u64::from_be_bytes)
-        .map_err(|_| Error::corrupt("records.redb: a key of the change log has a wrong length"))?;
+    let sequence = <[u8; 8]>::try_from(key).map(u64::from_be_bytes).map_err(|_| {
+        Error::corrupt("records.redb: a key of the change log has a wrong length; restore it from a backup")
+    })?;
     let entry = stored::read(envelope::open(key, 0, value)?)?;
     Ok((sequence, entry))
 }
 
 impl View<'_> {
-    /// The sequence of the oldest commit that the log still holds; `None` when it holds none.
+    /// The sequence of the oldest commit in the log; `None` when the log is empty.
     pub(crate) fn log_tail(&self) -> Result<Option<u64>> {
         let mut cursor = self.source().cursor(Space::Log, &[], None)?;
         let key = cursor.visit(false, |key, _| <[u8; 8]>::try_from(key).map(u64::from_be_bytes).ok())?;
         Ok(key.flatten())
     }
 
-    /// Calls `f` with sequence and entry of each commit after `position`, in order, until it answers false.
+    /// Calls `f` with sequence and entry of each commit after `position`, in order, until it
+    /// returns false.
     ///
     /// # Errors
     /// `Conflict` when the log no longer reaches back to `position`.
@@ -79,7 +81,8 @@ impl View<'_> {
             trimmed.and_then(|bytes| <[u8; 8]>::try_from(bytes.as_slice()).ok()).map_or(0, u64::from_be_bytes);
         if position < trimmed {
             return Err(Error::conflict(format!(
-                "the change log starts after the position {position}, at {trimmed}; read the resources anew and go on from there"
+                "the change log no longer contains the commits after position {position}, it starts after {trimmed}; \
+                 read the resources anew, and continue from the current position"
             )));
         }
         let Some(after) = position.checked_add(1) else { return Ok(()) };
@@ -94,11 +97,12 @@ impl View<'_> {
     }
 }
 
-/// The row that tells up to which sequence the log was trimmed.
+/// Key of the row with the sequence of the last commit that was trimmed from the log.
 const TRIMMED: &[u8] = b"trimmed";
 
-/// Drops log entries that every registered position is past, and those beyond the bound; at most `batch` at a time.
-/// `derived_position` is up to where derived state is complete. Returns how many were dropped.
+/// Drops log entries that every registered position has passed, and those beyond the bound, at most
+/// `batch` of them. `derived_position` is the sequence up to which derived state is complete.
+/// Returns the number of entries dropped.
 pub(crate) fn trim(draft: &mut Draft<'_>, derived_position: u64, batch: usize) -> Result<usize> {
     let positions = draft.raw_prefix(Space::Positions, SUBSCRIBER)?;
     let slowest = positions
@@ -113,7 +117,10 @@ pub(crate) fn trim(draft: &mut Draft<'_>, derived_position: u64, batch: usize) -
         while dropped.len() < batch {
             let Some((key, _)) = cursor.next()? else { break };
             let sequence = <[u8; 8]>::try_from(key.as_slice()).map_or(0, u64::from_be_bytes);
-            // Without a subscriber the log is kept up to its bound, so that one may still register for the past.
+            // Beyond the bound, entries are dropped even if a subscriber has not read them. Within
+            // it, entries that every subscriber has passed are dropped down to half of the bound.
+            // Without a subscriber, the log is kept up to its bound, so that a subscriber may still
+            // register for the past.
             let beyond = held.saturating_sub(dropped.len() as u64) > max;
             let passed =
                 !positions.is_empty() && sequence <= slowest && held.saturating_sub(dropped.len() as u64) > max / 2;
@@ -133,7 +140,8 @@ pub(crate) fn trim(draft: &mut Draft<'_>, derived_position: u64, batch: usize) -
     Ok(count)
 }
 
-/// The change feed from a position on: of a session as its identity may see it, of a store all of it.
+/// The change feed after a position. The stream of a session has the events that its identity may
+/// see; that of a store has all events.
 ///
 /// ```
 /// # fn main() -> stationdb::Result<()> {
@@ -150,7 +158,7 @@ pub(crate) fn trim(draft: &mut Draft<'_>, derived_position: u64, batch: usize) -
 #[derive(Debug)]
 pub struct ChangeStream {
     context: Arc<Context>,
-    /// Whether it tells everything, whatever the policy says of the identity.
+    /// Whether it returns every event, without asking the policy.
     is_of_host: bool,
     position: Position,
     ready: VecDeque<ChangeEvent>,
@@ -158,7 +166,7 @@ pub struct ChangeStream {
 }
 
 impl ChangeStream {
-    /// The position up to which every event was handed out.
+    /// The position up to which every event was returned.
     #[must_use]
     pub fn position(&self) -> Position {
         self.position
@@ -167,14 +175,15 @@ impl ChangeStream {
     /// The next event, if one is committed already.
     ///
     /// # Errors
-    /// `Conflict` when the log no longer reaches back to the position; `Corrupt` when it is damaged.
+    /// `Conflict` when the log no longer reaches back to the position; `Corrupt` when it is
+    /// damaged.
     pub fn poll(&mut self) -> Result<Option<ChangeEvent>> {
         if self.ready.is_empty() {
             self.fill()?;
         }
         let event = self.ready.pop_front();
         match (&event, self.ready.front()) {
-            // A commit is behind us only when its last event was handed out.
+            // A commit counts as read only after its last event was returned.
             (Some(event), Some(next)) if next.sequence == event.sequence => {}
             (Some(event), _) => self.position = Position(event.sequence),
             (None, _) => self.position = self.position.max(Position(self.read_to)),
@@ -192,7 +201,7 @@ impl ChangeStream {
             if let Some(event) = self.poll()? {
                 return Ok(Some(event));
             }
-            // Not an end in time: a wait for ever has none.
+            // Counts elapsed time instead of computing an end: `Instant + Duration::MAX` overflows.
             let left = timeout.saturating_sub(began.elapsed());
             if left.is_zero() {
                 return Ok(None);
@@ -215,7 +224,8 @@ impl ChangeStream {
                     let Some(kind) = registry::by_code(event.kind_code).map(|registered| registered.kind) else {
                         continue;
                     };
-                    // What moved out of sight is told to nobody who may not see where it went.
+                    // An event is visible by the workspace after the change. A caller that may not
+                    // read that workspace is not told that a resource moved there.
                     if self.is_of_host || view.visibility(kind).allows(&event.workspace) {
                         ready.push_back(ChangeEvent {
                             sequence,
@@ -233,7 +243,8 @@ impl ChangeStream {
                 Ok(ready.len() < FILL_EVENTS)
             })
         })?;
-        // Commits that told nothing have no log entry: at the end of the log, the snapshot is what was read.
+        // A commit without events has no log entry. At the end of the log, everything up to the
+        // snapshot's sequence was read.
         self.read_to = if ready.len() < FILL_EVENTS { read_to.max(snapshot.sequence) } else { read_to };
         self.ready = ready;
         Ok(())
@@ -247,7 +258,7 @@ impl Session {
         self.stream(from, false)
     }
 
-    /// The change feed from `from` on, of everything.
+    /// The change feed after `from`, with all events.
     pub(crate) fn all_changes(&self, from: Position) -> ChangeStream {
         self.stream(from, true)
     }
@@ -257,7 +268,7 @@ impl Session {
         ChangeStream { context, is_of_host, position: from, ready, read_to: from.0 }
     }
 
-    /// The position of the last commit: where to start for what happens from now on.
+    /// The position of the last commit: where a feed of future changes starts.
     #[must_use]
     pub fn position(&self) -> Position {
         Position(self.context().engine.snapshot().sequence)

@@ -1,4 +1,5 @@
-//! What one session knows besides the engine: who calls, the default workspace, the deadline and cancel flag.
+//! The state of one session besides the engine: identity, default workspace, deadline and cancel
+//! flag.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,13 +10,13 @@ use super::options::Settings;
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::{Action, Control, Service};
 
-/// Who calls, in which store, with which defaults.
+/// The engine, the caller, and the caller's defaults.
 #[derive(Clone, Debug)]
 pub struct Context {
     pub(crate) engine: Arc<Engine>,
     pub(crate) identity: Identity,
     pub(crate) default_workspace: Option<String>,
-    /// Deadline and cancel flag of every call; `None` when nobody set any.
+    /// Deadline and cancel flag of every call; `None` if none was set.
     pub(crate) control: Option<Control>,
 }
 
@@ -26,7 +27,7 @@ impl Context {
         &self.engine.settings
     }
 
-    /// Who calls.
+    /// The caller's identity.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.identity
@@ -38,19 +39,19 @@ impl Context {
         self.identity.user_id()
     }
 
-    /// The workspace of what is created without one.
+    /// The workspace of a resource that is created without one.
     #[must_use]
     pub fn default_workspace(&self) -> &str {
         self.default_workspace.as_deref().unwrap_or(&self.engine.settings.default_workspace)
     }
 
-    /// Where the caller may do `action`.
+    /// The workspaces in which the caller may do `action`.
     #[must_use]
     pub fn visibility(&self, service: Service, action: Action) -> Visibility {
         self.engine.settings.policy.visible(&self.identity, service, action)
     }
 
-    /// Refuses with `PermissionDenied` when the caller may not do `action` in `workspace`.
+    /// Returns `PermissionDenied` if the caller may not do `action` in `workspace`.
     pub fn require(&self, service: Service, action: Action, workspace: &str) -> Result<()> {
         if self.visibility(service, action).allows(workspace) {
             return Ok(());
@@ -61,7 +62,7 @@ impl Context {
         ))
     }
 
-    /// The caller's control, which also ends when that of the session does.
+    /// `control`, limited by the deadline and the cancel flag of the session.
     #[must_use]
     pub fn control(&self, control: &Control) -> Control {
         self.control.as_ref().map_or_else(|| control.clone(), |outer| control.within(outer))
@@ -72,7 +73,7 @@ impl Context {
         self.control.as_ref().and_then(Control::deadline)
     }
 
-    /// Refuses when the deadline of the session has passed or its calls were cancelled.
+    /// Returns an error if the session's deadline has passed or its calls were cancelled.
     pub fn check_deadline(&self) -> Result<()> {
         self.control.as_ref().map_or(Ok(()), Control::check)
     }

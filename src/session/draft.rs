@@ -1,7 +1,9 @@
-//! The write side: what one plan wants to change, and the reads that see it.
+//! The write side: the changes of one plan, and reads that see them.
 //!
-//! A draft touches nothing: it collects changes over a view, and the write path applies them. What must hold: a record,
-//! its index entries and its event are always drafted together, and no two records share an entry of a unique index.
+//! A draft applies nothing: it collects changes over a view, and the write path applies them.
+//!
+//! What must hold: a record, its index entries and its event are always drafted together, and no
+//! two records share an entry of a unique index.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -24,45 +26,45 @@ use crate::value::id::RecordKey;
 use crate::value::stored::Members;
 use crate::value::{Action, limits, stored};
 
-/// The changes of one plan, over the state that it was made for.
+/// The changes of one plan, over the view that it was planned for.
 pub struct Draft<'v> {
     view: View<'v>,
     overlay: BTreeMap<Space, BTreeMap<Vec<u8>, Option<Vec<u8>>>>,
     /// Changed index entries.
     entries: Entries,
     events: Vec<Event>,
-    /// How many of the events are the store's own notes.
+    /// Number of events that the store logged on its own behalf.
     notes: usize,
-    /// The indexes that are not complete, once they were asked for.
+    /// The incomplete indexes; loaded at first use.
     fillings: Option<Option<Fillings>>,
-    /// Where the fields of the indexes stand, by code of the kind.
+    /// Positions of the indexed members, by kind code.
     positions: BTreeMap<u8, Arc<[Positions]>>,
     scratch: Scratch,
 }
 
-/// Where the fields of an index stand, and those beside its entries.
+/// Positions of the members of an index entry, and of the members stored in its value.
 struct Positions {
     fields: Vec<usize>,
     included: Vec<usize>,
 }
 
-/// Memory that is used again for each index of each record.
+/// Buffers that are reused for each index of each record.
 #[derive(Default)]
 struct Scratch {
     before: EntryBuffer,
     after: EntryBuffer,
     value: Vec<u8>,
-    /// What the last record took.
+    /// Encoded size of the last record.
     record_bytes: usize,
 }
 
-/// What the caller knows of the record under a key.
+/// What the caller knows about the stored record under a key.
 enum Known<R> {
-    /// It has to be looked up.
+    /// Nothing: it must be looked up.
     Unknown,
-    /// There is none.
+    /// No record exists.
     Nothing,
-    /// This.
+    /// The stored record.
     Record(R),
 }
 
@@ -97,34 +99,35 @@ impl<'v> Draft<'v> {
         let bytes: usize = changes.iter().map(Change::len).sum();
         if bytes > 2 * limits::BATCH_BYTES {
             return Err(Error::limit(format!(
-                "the changes of one call take {bytes} bytes, more than the {} that one commit may bring; split the call",
+                "the changes of one call take {bytes} bytes, more than the {} that one commit may write; split the call",
                 2 * limits::BATCH_BYTES
             )));
         }
         Ok((changes, self.events))
     }
 
-    /// Whether the disk must have room beside its reserve for what this draft brings. What only deletes may use the reserve,
-    /// with what the store notes beside it; so may what tells nobody anything (positions, swept files).
+    /// Whether the changes need free space beyond the disk's reserve. A draft whose only events are
+    /// deletes, and events that the store logs along with them, may use the reserve; so may a draft
+    /// without events (positions, swept files).
     pub(super) fn needs_space(&self) -> bool {
         let deleted = self.events.iter().filter(|event| event.what == What::Deleted).count();
         let notes = if deleted > 0 { self.notes } else { 0 };
         self.events.len() > deleted + notes
     }
 
-    /// The state before this draft.
+    /// The view before this draft.
     #[must_use]
     pub fn view(&self) -> &View<'v> {
         &self.view
     }
 
-    /// Who writes, and with which settings.
+    /// The caller's identity, settings and limits.
     #[must_use]
     pub fn context(&self) -> &Context {
         self.view.context()
     }
 
-    /// The store's time, one value for the whole call.
+    /// The store's time; one value for the whole call.
     #[must_use]
     pub fn now(&self) -> DateTime<Utc> {
         self.view.now()
@@ -144,12 +147,14 @@ impl<'v> Draft<'v> {
         }
     }
 
-    /// What this draft has made of a key of a raw space; nothing where it has not changed it.
+    /// The value that this draft gives a key of a raw space: `None` if the draft does not change
+    /// the key, `Some(None)` if it deletes it.
     fn drafted(&self, space: Space, key: &[u8]) -> Option<Option<&[u8]>> {
         self.overlay.get(&space)?.get(key).map(Option::as_deref)
     }
 
-    /// The keys and values of a raw space whose keys start with `prefix`, with this draft's changes, in key order.
+    /// The keys and values of a raw space whose keys start with `prefix`, in key order, with this
+    /// draft's changes.
     pub(crate) fn raw_prefix(&self, space: Space, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         let mut entries: BTreeMap<Vec<u8>, Vec<u8>> = self.view.raw_prefix(space, prefix)?.into_iter().collect();
         for (key, value) in self.overlay_prefix(space, prefix) {
@@ -197,20 +202,21 @@ impl<'v> Draft<'v> {
         self.overlay.entry(space).or_default().insert(key, None);
     }
 
-    /// Has a file of the store removed after this commit, once no reader can need it.
+    /// Schedules a file of the store for removal after this commit, once no reader can need it.
     ///
-    /// The order matters: the record that named the file goes in this commit, the file after it, and the entry that
-    /// remembers the file last; so a crash only repeats a removal.
+    /// The order matters. This commit removes the record that names the file. Then the file is
+    /// removed, and last the entry that lists it. A crash at any point only repeats a removal, and
+    /// no record ever names a file that is gone.
     pub(crate) fn forget_file(&mut self, path: &str) {
         self.put_raw(Space::PendingDelete, path.as_bytes().to_vec(), Vec::new());
     }
 
-    /// The next number of a durable counter that starts at `first`; numbers are never given twice.
+    /// The next number of a durable counter that starts at `first`; no number is returned twice.
     pub(crate) fn counter(&mut self, name: &str, first: u64) -> Result<u64> {
         let next = match self.raw(Space::Counters, name.as_bytes())? {
-            Some(bytes) => <[u8; 8]>::try_from(bytes.as_slice())
-                .map(u64::from_be_bytes)
-                .map_err(|_| Error::corrupt(format!("records.redb: the counter {name} is damaged")))?,
+            Some(bytes) => <[u8; 8]>::try_from(bytes.as_slice()).map(u64::from_be_bytes).map_err(|_| {
+                Error::corrupt(format!("records.redb: the counter {name} is damaged; restore it from a backup"))
+            })?,
             None => first,
         };
         self.put_raw(Space::Counters, name.as_bytes().to_vec(), (next + 1).to_be_bytes().to_vec());
@@ -223,14 +229,14 @@ impl<'v> Draft<'v> {
         loop {
             let number = self.counter(&format!("kind {}", R::KIND.code), 1000)?;
             let key = RecordKey::generate(R::KIND, number, seed);
-            // A caller may have chosen this id for a file before.
+            // Files may have ids that callers chose, so a generated id may exist.
             if self.raw(Space::Records, &record_key(R::KIND, key))?.is_none() {
                 return Ok(key);
             }
         }
     }
 
-    /// Tells that the plan will ask for the records with these ids.
+    /// Starts reading ahead the records with these ids, which the plan will ask for.
     pub(crate) fn expect_reads<'i, R: Resource>(&self, ids: impl Iterator<Item = &'i str>) {
         if let Source::Turn(turn) = self.view.source() {
             let keys = ids.filter_map(|id| RecordKey::parse(R::KIND.id, id));
@@ -238,7 +244,8 @@ impl<'v> Draft<'v> {
         }
     }
 
-    /// The record with this id, with this draft's changes, if the caller may see it; a malformed id finds nothing.
+    /// The record with this id, with this draft's changes, if the caller may see it. A malformed id
+    /// finds nothing.
     pub fn get<R: Resource>(&self, id: &str) -> Result<Option<R>> {
         match RecordKey::parse(R::KIND.id, id) {
             Some(key) => self.by_key(key),
@@ -252,13 +259,14 @@ impl<'v> Draft<'v> {
         Ok(record.filter(|record| self.view.visibility(R::KIND).allows(record.workspace())))
     }
 
-    /// The record with this key, whoever asks.
+    /// The record with this key, without asking the policy.
     pub(crate) fn any_by_key<R: Resource>(&self, key: RecordKey) -> Result<Option<R>> {
         self.part_by_key(key, Members::ALL)
     }
 
-    /// What tells the record with this id from others, with its part that is kept beside it and with this draft's changes, if
-    /// the caller may see it: enough for [`Draft::put_state`], which stores nothing else.
+    /// Reads the identifying members of the record with this id, and its changing part, with this
+    /// draft's changes, if the caller may see it. That is enough for [`Draft::put_state`], which
+    /// stores only the changing part.
     pub(crate) fn get_state<R: Resource>(&self, id: &str) -> Result<Option<R>> {
         let Some(key) = RecordKey::parse(R::KIND.id, id) else { return Ok(None) };
         let record = self.part_by_key::<R>(key, members_beside_state::<R>())?;
@@ -269,7 +277,7 @@ impl<'v> Draft<'v> {
         let place = Place::of(R::KIND, key);
         let drafted = self.drafted(Space::Records, place.bytes());
         if drafted.is_none() && self.drafted(Space::RecordState, place.bytes()).is_none() {
-            // Read where it lies.
+            // The draft does not change it: decode it in place, without a copy.
             return self.view.again(key, wanted);
         }
         let bytes = self.raw(Space::Records, place.bytes())?;
@@ -299,15 +307,16 @@ impl<'v> Draft<'v> {
         Ok(drafted.iter().filter(|(_, is_there)| **is_there).find_map(|(key, _)| exact(key)))
     }
 
-    /// The keys of all records that have an entry with this prefix in an index, with this draft's changes.
+    /// The keys of all records that have an entry with this prefix in an index, with this draft's
+    /// changes.
     pub fn find_all<R: Resource>(&self, index: u8, prefix: &[u8]) -> Result<Vec<RecordKey>> {
         let prefix = index_prefix(R::KIND, index, prefix);
         let entries = self.entries_prefix(&prefix)?;
         Ok(entries.iter().filter_map(|key| split_index_key(R::KIND, key)).map(|(_, record)| record).collect())
     }
 
-    /// The keys of the records whose entries in an index start with `prefix`, in the order of the entries, with this
-    /// draft's changes.
+    /// The keys of the records whose entries in an index start with `prefix`, in the order of the
+    /// entries, with this draft's changes.
     pub(crate) fn index_keys<R: Resource>(&self, index: u8, prefix: &[u8]) -> Result<Vec<RecordKey>> {
         let entries = self.entries_prefix(&index_prefix(R::KIND, index, prefix))?;
         Ok(entries.iter().filter_map(|bytes| split_index_key(R::KIND, bytes)).map(|(_, key)| key).collect())
@@ -316,28 +325,28 @@ impl<'v> Draft<'v> {
     /// Stores a record, its index entries and its event.
     ///
     /// # Errors
-    /// `PermissionDenied` when the policy refuses, at either end of a move; `Conflict` when an entry of a unique index
-    /// belongs to another record.
+    /// `PermissionDenied` when the policy refuses, at either end of a move; `Conflict` when an
+    /// entry of a unique index belongs to another record.
     pub fn put<R: Resource>(&mut self, record: &R, what: What) -> Result<()> {
         self.put_with(record, what, None)
     }
 
-    /// [`Draft::put`] with more about the event.
+    /// [`Draft::put`] with details of the event.
     pub fn put_with<R: Resource>(&mut self, record: &R, what: What, detail: Option<Value>) -> Result<()> {
         self.put_checked(Known::Unknown, record, what, detail, true)
     }
 
-    /// [`Draft::put`] of a record whose key the caller has just drawn with [`Draft::new_key`].
+    /// [`Draft::put`] of a record whose key was just generated by [`Draft::new_key`].
     pub(crate) fn put_new<R: Resource>(&mut self, record: &R, what: What) -> Result<()> {
         self.put_checked(Known::Nothing, record, what, None, true)
     }
 
-    /// [`Draft::put`] of a record that the caller has just read from this draft, as `old`, and changed.
+    /// [`Draft::put`] of a record that was just read from this draft, as `old`, and changed.
     pub(crate) fn put_changed<R: Resource>(&mut self, old: R, record: &R, what: What) -> Result<()> {
         self.put_checked(Known::Record(old), record, what, None, true)
     }
 
-    /// [`Draft::put_with`] on behalf of the store itself, whoever may do what.
+    /// [`Draft::put_with`] on behalf of the store itself, without asking the policy.
     pub(crate) fn put_by_store<R: Resource>(&mut self, record: &R, what: What, detail: Option<Value>) -> Result<()> {
         self.put_checked(Known::Unknown, record, what, detail, false)?;
         self.notes += 1;
@@ -364,7 +373,7 @@ impl<'v> Draft<'v> {
             self.require(old.as_ref(), record, what)?;
         }
         let full_key = record_key(R::KIND, key);
-        // Everything that can refuse comes before the first change, so that a refused record drafts nothing.
+        // Every check comes before the first change, so that a refused record drafts nothing.
         let (value, state) = match R::HAS_STATE {
             true => (self.sealed(&full_key, &record.without_state())?, Some(record.state()?)),
             false => (self.sealed(&full_key, record)?, None),
@@ -381,9 +390,9 @@ impl<'v> Draft<'v> {
         Ok(())
     }
 
-    /// A record in its envelope.
+    /// Encodes a record into its envelope.
     fn sealed<R: Resource>(&mut self, full_key: &[u8], record: &R) -> Result<Vec<u8>> {
-        /// More than the last record took, as the next one may be a little longer.
+        /// Added to the size of the last record, since the next one may be a little longer.
         const MORE: usize = 64;
         const MOST: usize = 4_096;
         let expected = self.scratch.record_bytes.min(MOST) + MORE;
@@ -392,8 +401,8 @@ impl<'v> Draft<'v> {
         Ok(value)
     }
 
-    /// Stores the part of a record that is kept beside it, and logs its event. `record` is what the draft gave, with
-    /// nothing else changed.
+    /// Stores the changing part of a record, and logs its event. `record` must come from this
+    /// draft, with no other member changed.
     ///
     /// # Errors
     /// `PermissionDenied` when the policy refuses.
@@ -409,8 +418,9 @@ impl<'v> Draft<'v> {
         Ok(())
     }
 
-    /// Refuses with `PermissionDenied` what the policy does not let the caller make of `old`. [`Draft::put`] asks the same;
-    /// a plan that looks for other records first asks it before, so that a refusal tells nothing of them.
+    /// Returns `PermissionDenied` if the policy does not let the caller turn `old` into `new`.
+    /// [`Draft::put`] checks the same. A plan that looks up other records first calls this before
+    /// it does, so that its refusal reveals nothing about them.
     pub(crate) fn require<R: Resource>(&self, old: Option<&R>, new: &R, what: What) -> Result<()> {
         let context = self.view.context();
         let service = R::KIND.service;
@@ -426,7 +436,7 @@ impl<'v> Draft<'v> {
         Ok(())
     }
 
-    /// The id of a record that stands in the way of a write; `None` when the caller may not see the record.
+    /// The id of a record that prevents a write; `None` if the caller may not see that record.
     pub(crate) fn visible_id<R: Resource>(&self, key: RecordKey) -> Result<Option<String>> {
         Ok(self.by_key::<R>(key)?.map(|_| key.to_id(R::KIND.id)))
     }
@@ -448,17 +458,23 @@ impl<'v> Draft<'v> {
         Ok(())
     }
 
-    /// Adds an entry to an index that had none for its record.
+    /// Adds an entry to an index that has none for its record.
     pub(super) fn put_entry(&mut self, key: &[u8], value: &[u8]) {
         self.entries.change_key(key, false, Some(value));
     }
 
-    /// Takes an entry from an index that has it, whatever its record asks for.
+    /// Removes an entry that an index has, even if its record requires it.
     #[cfg(test)]
     pub(super) fn remove_entry(&mut self, key: &[u8]) {
         self.entries.change_key(key, true, None);
     }
 
+    /// Drafts the changes of the index entries that turn the record `old` into `new`; `None` means
+    /// that the record does not exist.
+    ///
+    /// Must be called with the exact stored form as `old`: an entry of `old` that is missed here
+    /// stays in its index for ever. An index that is being filled gets entries only up to the
+    /// position of the filling, see `growth`.
     fn put_indexes<R: Resource>(&mut self, key: RecordKey, old: Option<&R>, new: Option<&R>) -> Result<()> {
         if self.fillings.is_none() {
             self.fillings = Some(self.view.fillings()?);
@@ -475,7 +491,7 @@ impl<'v> Draft<'v> {
             if fillings.is_some_and(|fillings| !fillings.has(R::KIND.code, index.number, full_key.bytes())) {
                 continue;
             }
-            // What stands beside an entry may change where the entry does not.
+            // The value of an entry may change although its key does not.
             let mut is_moved = true;
             if let (Some(old), Some(new)) = (old, new) {
                 is_moved = !has_same_value(old, new, included);
@@ -508,8 +524,8 @@ impl<'v> Draft<'v> {
         Ok(())
     }
 
-    /// Deletes a record, its index entries, and logs it; returns what was deleted, or `None` when there is no such
-    /// record (or none that the caller may see).
+    /// Deletes a record and its index entries, and logs the event. Returns the deleted record;
+    /// `None` if there is none, or none that the caller may see.
     ///
     /// # Errors
     /// `PermissionDenied` when the policy refuses.
@@ -522,7 +538,7 @@ impl<'v> Draft<'v> {
         Ok(Some(record))
     }
 
-    /// [`Draft::delete`] on behalf of the store itself, whoever may do what.
+    /// [`Draft::delete`] on behalf of the store itself, without asking the policy.
     pub(crate) fn delete_by_store<R: Resource>(&mut self, key: RecordKey) -> Result<Option<R>> {
         let record = self.any_by_key::<R>(key)?;
         if let Some(record) = &record {
@@ -542,7 +558,7 @@ impl<'v> Draft<'v> {
         Ok(())
     }
 
-    /// Logs an event beyond [`Draft::put`] and [`Draft::delete`].
+    /// Logs an event besides those of [`Draft::put`] and [`Draft::delete`].
     pub fn log<R: Resource>(&mut self, record: &R, what: What, moved_from: Option<String>, detail: Option<Value>) {
         self.events.push(Event {
             kind_code: R::KIND.code,

@@ -1,4 +1,5 @@
-//! What the change log holds: one entry a commit, one event a change that a subscriber can understand.
+//! The contents of the change log: one entry for each commit, one event for each change that a
+//! subscriber can understand.
 
 use serde_json::Value;
 
@@ -31,23 +32,23 @@ record! {
         pub kind_code: u8,
         /// Id of the resource.
         pub id: String,
-        /// Display name of the resource, empty where it has none.
+        /// Display name of the resource; empty if it has none.
         pub name: String,
         /// Workspace of the resource after the change.
         pub workspace: String,
-        /// Workspace before the change, where it moved.
+        /// Workspace before the change, if it changed.
         pub moved_from: Option<String>,
         /// What happened.
         pub what: What,
-        /// More about it: the execution event, the number of rows.
+        /// Details: the execution event, the number of rows.
         pub detail: Option<Value>,
     }
 
-    /// What one commit changed, as the change log holds it.
+    /// The changes of one commit, as the change log stores them.
     pub struct LogEntry {
         /// Milliseconds since 1970 UTC.
         pub time_ms: i64,
-        /// User id of the session.
+        /// User id of the session that made the change.
         pub who: String,
         /// What changed, in order.
         pub events: Vec<Event>,

@@ -1,4 +1,4 @@
-//! The indexes of a state that are not complete.
+//! The list of indexes that are not complete in a snapshot.
 
 use super::view::View;
 use crate::error::Result;
@@ -6,7 +6,7 @@ use crate::model::{Index, Resource, resource::registry};
 use crate::records::{Source, Space, envelope};
 use crate::value::wire::record;
 
-/// The row of [`Space::Meta`] with the indexes that are not complete.
+/// The row of [`Space::Meta`] that lists the incomplete indexes.
 pub(crate) const FILLING_KEY: &[u8] = b"filling";
 
 record! {
@@ -16,7 +16,7 @@ record! {
         pub kind: u8,
         /// Number of the index.
         pub index: u8,
-        /// Key of the last record whose entries it has; empty before the first.
+        /// Key of the last record whose entries the index has; empty before the first.
         pub after: Vec<u8>,
     }
 
@@ -28,16 +28,17 @@ record! {
 }
 
 impl Fillings {
-    /// Those of a state.
+    /// Reads the list of a snapshot.
     ///
     /// # Errors
-    /// `Corrupt` when their row is damaged.
+    /// `Corrupt` when the row is damaged.
     pub(crate) fn of(source: Source<'_>) -> Result<Self> {
         let row = source.get(Space::Meta, FILLING_KEY)?;
         row.map_or_else(|| Ok(Self::default()), |row| envelope::from_row(FILLING_KEY, &row))
     }
 
-    /// Whether an index has the entries of the record under `key`, as far as it is filled.
+    /// Whether an index contains the entries of the record under `key`: it is complete, or filled
+    /// that far.
     pub(crate) fn has(&self, kind: u8, index: u8, key: &[u8]) -> bool {
         let mut listed = self.indexes.iter().filter(|filling| (filling.kind, filling.index) == (kind, index));
         listed.next().is_none_or(|filling| key <= filling.after.as_slice())
@@ -59,10 +60,10 @@ impl Fillings {
 }
 
 impl View<'_> {
-    /// The indexes of a kind that are complete in this state.
+    /// The indexes of a kind that are complete in this snapshot.
     ///
     /// # Errors
-    /// `Corrupt` when the row that lists the others is damaged.
+    /// `Corrupt` when the row of the incomplete ones is damaged.
     pub(crate) fn complete_indexes<R: Resource>(&self) -> Result<Vec<&'static Index<R>>> {
         let filling = match self.context().engine.growth.is_set() {
             true => Fillings::of(self.source())?.numbers(R::KIND.code),
@@ -71,7 +72,8 @@ impl View<'_> {
         Ok(R::indexes().iter().filter(|index| !filling.contains(&index.number)).collect())
     }
 
-    /// The indexes that are not complete in this state; `None` when the store has none.
+    /// The indexes that are not complete in this snapshot; `None` if no index of the store is being
+    /// filled.
     ///
     /// # Errors
     /// As [`View::complete_indexes`].

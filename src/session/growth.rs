@@ -1,13 +1,16 @@
-//! What a store of an older format lacks: indexes that came with a later one.
+//! Filling the indexes that a store of an older format lacks.
 //!
-//! A record file says in the row `format` of [`Space::Meta`] which format's indexes it has. Opening a
-//! store whose row is older lists the indexes that are missing in the row `filling`, in the same
-//! commit that raises `format`. Maintenance then fills one after the other, some records in each
-//! commit, in the order of their keys.
+//! The row `format` of [`Space::Meta`] says which format's indexes a record file has. Opening a
+//! store with an older row lists the missing indexes in the row `filling`, in the same commit that
+//! raises `format`. Maintenance then fills one index after the other, some records per commit, in
+//! key order.
 //!
-//! What must hold: an index that is listed has the entries of exactly the records up to its `after`.
-//! So a write keeps the entries of those records, and leaves out the others, which the filling comes
-//! to. A plan does not use an index that its own state lists; a reader of an older snapshot sees the
+//! What must hold: a listed index contains the entries of exactly the records with keys up to its
+//! `after`. So a write maintains the entries of those records, and leaves out those of later
+//! records: the filling adds them when it gets there. Otherwise an entry would be added twice, or
+//! an outdated one would stay.
+//!
+//! A plan does not use an index that its own snapshot lists. A reader of an older snapshot sees the
 //! older row.
 
 use super::access::{Access, Session};
@@ -19,14 +22,14 @@ use crate::records::{Space, envelope};
 use crate::value::stored::Format;
 use crate::value::{Control, key};
 
-/// The row of [`Space::Meta`] with the format whose indexes the record file has, or is getting.
+/// The row of [`Space::Meta`] with the format whose indexes the record file has, or is being given.
 const FORMAT_KEY: &[u8] = b"format";
-/// Records whose entries one commit adds.
+/// Number of records whose entries one commit adds.
 const STEP_RECORDS: usize = 1_000;
-/// Bytes of records that one commit looks at, about.
+/// Approximate bytes of records that one commit reads.
 const STEP_BYTES: usize = 4 << 20;
 
-/// Drafts the row of the indexes that are not complete.
+/// Drafts the row that lists the incomplete indexes.
 fn put(fillings: &Fillings, draft: &mut Draft<'_>) -> Result<()> {
     match fillings.indexes.is_empty() {
         true => draft.delete_raw(Space::Meta, FILLING_KEY.to_vec()),
@@ -35,7 +38,7 @@ fn put(fillings: &Fillings, draft: &mut Draft<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The row that says that a record file has all indexes of this build's format.
+/// The row of a record file that has all indexes of this build's format.
 pub(crate) fn format_row() -> (Vec<u8>, Vec<u8>) {
     (FORMAT_KEY.to_vec(), vec![Format::CURRENT.number()])
 }
@@ -49,8 +52,8 @@ fn format_of(row: Option<&[u8]>) -> Result<u8> {
     }
 }
 
-/// Lists the indexes that the record file of an older format lacks. Called when the store is opened,
-/// before anybody reads or writes.
+/// Lists the indexes that the record file of an older format lacks. Called when the store is
+/// opened, before any read or write.
 ///
 /// # Errors
 /// As any write; `Corrupt` when the row of the format is damaged.
@@ -81,10 +84,10 @@ pub(crate) fn begin(session: &Session) -> Result<()> {
     Ok(())
 }
 
-/// Goes on filling the indexes until all are complete; returns the entries added.
+/// Fills the incomplete indexes; returns the number of entries added.
 ///
 /// # Errors
-/// As any write, and what `control` says. What is filled so far stays.
+/// The errors of any write, and those of `control`. Entries added so far stay.
 pub(crate) fn fill(session: &Session, control: &Control) -> Result<u64> {
     let mut added = 0;
     if !session.context().engine.growth.is_set() {
@@ -92,7 +95,7 @@ pub(crate) fn fill(session: &Session, control: &Control) -> Result<u64> {
     }
     loop {
         control.check()?;
-        // An index can wait, and deletes cannot.
+        // Filling an index can wait; deletes need the remaining space.
         session.context().engine.check_space(STEP_BYTES as u64)?;
         let (entries, is_done) = session.write(|draft| fill_step(draft, STEP_RECORDS))?;
         added += entries;
@@ -102,23 +105,28 @@ pub(crate) fn fill(session: &Session, control: &Control) -> Result<u64> {
     }
 }
 
-/// One commit of [`fill`], of at most so many records; returns whether all indexes are complete.
+/// One commit of [`fill`] over at most `most_records` records; returns whether all indexes are
+/// complete.
 #[cfg(test)]
 pub(super) fn step(session: &Session, most_records: usize) -> Result<bool> {
     session.write(move |draft| fill_step(draft, most_records)).map(|(_, is_done)| is_done)
 }
 
-/// Adds the entries of up to `most_records` further records to the first index that is not complete;
-/// returns how many entries, and whether all indexes are complete.
+/// Adds the entries of the next `most_records` records to the first incomplete index. Returns the
+/// number of entries added, and whether all indexes are complete.
 fn fill_step(draft: &mut Draft<'_>, most_records: usize) -> Result<(u64, bool)> {
     let mut fillings = Fillings::of(draft.view().source())?;
     let Some(filling) = fillings.indexes.first_mut() else { return Ok((0, true)) };
     let prefix = [filling.kind];
-    let registered = registry::by_code(filling.kind)
-        .ok_or_else(|| Error::corrupt(format!("no build knows the kind {} of an index", filling.kind)))?;
+    let registered = registry::by_code(filling.kind).ok_or_else(|| {
+        Error::corrupt(format!(
+            "records.redb: an incomplete index has the unknown kind {}; restore it from a backup",
+            filling.kind
+        ))
+    })?;
     let from = match filling.after.as_slice() {
         [] => prefix.to_vec(),
-        // The first key after it.
+        // The smallest key after `after`.
         after => [after, &[0]].concat(),
     };
     let (mut entries, mut records, mut bytes) = (0, 0, 0);
@@ -134,7 +142,7 @@ fn fill_step(draft: &mut Draft<'_>, most_records: usize) -> Result<(u64, bool)> 
             }
             records += 1;
             bytes += row.len();
-            // A damaged record is reported to whoever reads it; it has no entries in any index.
+            // A damaged record is reported when it is read; here it has no entries.
             let payload = envelope::open(&key, filling.kind, &row);
             let all = payload.and_then(|payload| (registered.entries)(payload)).unwrap_or_default();
             let record_key = key.get(1..).unwrap_or_default();

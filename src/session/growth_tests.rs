@@ -1,4 +1,5 @@
-//! Stores of an older format under this build: members, enumeration values, indexes and kinds that came later.
+//! Stores of an older format under this build: members, enum values, indexes and kinds that were
+//! added later.
 
 use std::sync::Arc;
 
@@ -81,7 +82,7 @@ record! {
 pub struct Device {
     /// Id.
     pub id: String,
-    /// Note, in front of members that were there before.
+    /// Note; placed before members that existed earlier.
     #[since(2)]
     pub note: Option<String>,
     /// Workspace.
@@ -118,13 +119,13 @@ fn members_that_came_later_are_absent_at_every_depth() {
         level: Level::High,
     };
     assert_eq!(device, expected);
-    // Members are stepped over in the same way.
+    // Members are skipped in the same way.
     for place in 0..5 {
         let mut some = Device { note: Some("before".into()), ..Device::default() };
         stored::fill(&mut some, of_first_format(&bytes), Members::NONE.with(place)).unwrap();
         assert_eq!(some.note.is_none(), place == 1, "an absent member that is wanted becomes its default");
     }
-    // What this build writes has them.
+    // Records that this build writes have the new members.
     let now = Device { note: Some("n".into()), level: Level::Top, ..expected };
     assert_eq!(stored::from_bytes::<Device>(&stored::to_bytes(&now).unwrap()).unwrap(), now);
 }
@@ -142,7 +143,7 @@ fn bytes_that_do_not_belong_to_their_format_are_corrupt() {
     }
     let longer = [old.as_slice(), &[0]].concat();
     assert_eq!(kind(of_first_format(&longer)), ErrorKind::Corrupt, "a byte is left over");
-    // A value that came later stands in no older bytes.
+    // A value that was added later is not valid in older bytes.
     let top = stored::to_bytes(&Level::Top).unwrap();
     assert_eq!(stored::from_bytes::<Level>(&top).unwrap(), Level::Top);
     assert_eq!(stored::read::<Level>(of_first_format(&top)).unwrap_err().kind(), ErrorKind::Corrupt);
@@ -172,8 +173,8 @@ fn format(disk: &MemoryDisk) -> String {
     text.lines().nth(1).unwrap().to_owned()
 }
 
-/// Makes the store what a build of the first format would have written: without the indexes that
-/// came later, and with its number.
+/// Turns the store into one that a build of format 1 would have written: without the indexes that
+/// were added later, and with the older format number.
 pub(super) fn age(disk: &Arc<MemoryDisk>) {
     let store = open(disk);
     ada(&store)
@@ -228,7 +229,7 @@ fn a_store_of_the_first_format_is_raised_before_anything_else_and_written_on() {
     let expected = changed.clone();
     session.write(move |draft| draft.put(&changed, What::Updated)).unwrap();
     drop((session, store));
-    // A kind that came later: the store has none of it, and takes some.
+    // A kind that was added later: the store has no record of it, and accepts some.
     let store = open(&disk);
     assert_eq!(ada(&store).read(|view| view.get::<Device>("1000")).unwrap(), Some(expected));
     assert_eq!(ada(&store).read(|view| view.get::<Device>("1001")).unwrap(), None);
@@ -245,7 +246,7 @@ pub(super) fn table(number: usize) -> TableMetadata {
         id: Some(RecordKey::generate(TableMetadata::KIND, number as u64, 1).into()),
         name: Some(format!("table {number}")),
         workspace: Some("default".into()),
-        // Another order than that of the keys; 2,500 and 7,919 have no common divisor.
+        // An order that differs from key order; 2,500 and 7,919 have no common divisor.
         created_at: Some(time::from_millis((number * 7_919 % TABLES) as i64)),
         row_count: Some(0),
         ..TableMetadata::default()
@@ -299,10 +300,11 @@ fn an_index_that_came_later_is_filled_step_by_step_beside_writes() {
         if listed.is_empty() {
             break;
         }
-        // A reader that began before goes on with what its state has.
+        // A reader that began earlier keeps using the indexes of its snapshot.
         let before = session.context().engine.snapshot();
         let held = Fillings::of(crate::records::Source::Snapshot(&before)).unwrap();
-        // Writes on both sides of what is filled: the first and the last table change, one goes, one comes.
+        // Writes before and after the position of the filling: the first and the last table change,
+        // one is deleted, one is created.
         expected.sort_by_key(|table| table.id.clone());
         let last = expected.len() - 1;
         for at in [0, last] {
@@ -323,7 +325,7 @@ fn an_index_that_came_later_is_filled_step_by_step_beside_writes() {
         growth::step(&session, 1_000).unwrap();
         assert_eq!(Fillings::of(crate::records::Source::Snapshot(&before)).unwrap(), held);
         steps += 1;
-        // Each second step in a store that was opened again.
+        // Every second step runs in a reopened store.
         if steps % 2 == 0 {
             drop((before, session));
             drop(store);

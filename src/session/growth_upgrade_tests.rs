@@ -1,5 +1,6 @@
-//! Stores that an older build left in a directory, under a build to which something was added: a member, a value of an
-//! enumeration, a kind. (An index that came later: `tests/fixtures/main.rs`.) And the power cut while an index is filled.
+//! Stores that an older build left in a directory, under a build with an added member, enum value
+//! or kind. (For an added index, see `tests/fixtures/main.rs`.) And power cuts while an index is
+//! filled.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -23,22 +24,22 @@ use crate::value::stored::Format;
 use crate::value::wire::wire_enum;
 use crate::value::{Control, RecordKey};
 
-/// The format that what is added here comes with: that of this build, so that each store of before lacks it.
+/// The format of the additions here: that of this build, so that every older store lacks them.
 const SINCE: u8 = 3;
 
 wire_enum! {
-    /// A type of specification, with a value that came later.
+    /// A type of specification, with a value that was added later.
     pub enum GrownType {
         /// As it was.
         Parametric = "PARAMETRIC",
         /// As it was.
         Functional = "FUNCTIONAL",
-        /// Came later.
+        /// Added later.
         Workmanship = "WORKMANSHIP" since 3,
     }
 }
 
-/// A specification, with a member that came later among those that formats 1 and 2 stored.
+/// A specification, with a later member among those that formats 1 and 2 stored.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 2, name = "Specification", service(SPECIFICATIONS), id(Guid))]
 #[fields(note)]
@@ -49,7 +50,7 @@ pub struct GrownSpecification {
     pub product_id: Option<String>,
     /// As it was.
     pub spec_id: Option<String>,
-    /// Came later.
+    /// Added later.
     #[since(3)]
     pub note: Option<String>,
     /// As it was, with one more value.
@@ -107,7 +108,7 @@ fn open(disk: &Arc<MemoryDisk>) -> Store {
     StoreOptions::default().maintenance_thread(false).open_on(disk.clone()).unwrap()
 }
 
-/// The formats of before, whose stores lack what is added here.
+/// The older formats, whose stores lack the additions.
 fn formats_before() -> std::ops::Range<u8> {
     assert_eq!(SINCE, Format::CURRENT.number(), "raise `since` in this file together with the format");
     Format::FIRST.number()..SINCE
@@ -138,14 +139,14 @@ fn a_store_from_before_a_member_and_a_value_is_read_and_written_with_them() {
         let grown: Vec<GrownSpecification> = all(&session);
         for (grown, before) in grown.iter().zip(&before) {
             assert_eq!(grown.note, None);
-            // Everything else is what it was, on both sides of the added member.
+            // All other members are unchanged, on both sides of the added member.
             let (grown, before) = (serde_json::to_value(grown).unwrap(), serde_json::to_value(before).unwrap());
             assert!(before.as_object().unwrap().values().filter(|value| !value.is_null()).count() > 7, "{before}");
             for (member, value) in before.as_object().unwrap() {
                 assert_eq!(grown.get(member), Some(value), "format {format}: {member}");
             }
         }
-        // One is written on, with both; the other keeps the form that it has.
+        // One record is written again, with both additions; the other keeps its stored form.
         let mut changed = grown[0].clone();
         changed.note = Some("came later".into());
         changed.r#type = Some(GrownType::Workmanship);
@@ -156,7 +157,7 @@ fn a_store_from_before_a_member_and_a_value_is_read_and_written_with_them() {
         let session = ada(&store);
         assert_eq!(all::<GrownSpecification>(&session), [now, untouched]);
         assert_eq!(formats(&session), [SINCE, format]);
-        // A build without them does not take their bytes for something else.
+        // A build without the additions must refuse their bytes instead of misreading them.
         let id = before[0].id().to_owned();
         let refused = session.read(|view| view.get::<Specification>(&id)).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Corrupt);
@@ -187,7 +188,8 @@ fn a_store_from_before_a_kind_has_none_of_it_and_takes_some() {
     }
 }
 
-/// An index is filled seven records at a time, with a write beside each step, and the power is cut after every change.
+/// An index is filled seven records at a time, with a write after each step, and the power is cut
+/// after every change of the disk.
 #[test]
 fn a_filling_that_the_power_cuts_goes_on_where_it_was_and_completes() {
     const MADE: usize = 30;
@@ -209,7 +211,7 @@ fn a_filling_that_the_power_cuts_goes_on_where_it_was_and_completes() {
     };
     let store = opened(disk.clone()).unwrap();
     let session = ada(&store);
-    // The answers after each write, and how many changes of the disk it had taken then.
+    // The answers after each write, and the number of disk changes up to then.
     let mut answers = vec![(0, in_order(&session))];
     loop {
         let number = MADE + answers.len();
@@ -219,7 +221,7 @@ fn a_filling_that_the_power_cuts_goes_on_where_it_was_and_completes() {
             break;
         }
     }
-    // Two indexes of 30 records and those that came meanwhile.
+    // Two indexes over 30 records and those that were added meanwhile.
     assert!(answers.len() > 10, "{}", answers.len());
     drop((session, store));
 
@@ -244,7 +246,7 @@ fn a_filling_that_the_power_cuts_goes_on_where_it_was_and_completes() {
             let found = in_order(&session);
             let is_acknowledged = |(at, _): &&(usize, Vec<String>)| *at <= changes as usize;
             let least = answers.iter().filter(is_acknowledged).count() - 1;
-            // What was acknowledged is there, and of what was under way all or nothing.
+            // Acknowledged writes are there, and of a write in progress all or nothing.
             let is_known = answers[least..].iter().take(2).any(|(_, names)| *names == found);
             assert!(is_known, "{place}: {found:?}, not {:?}", answers[least]);
             while !growth::step(&session, STEP).unwrap() {}

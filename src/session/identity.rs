@@ -1,4 +1,4 @@
-//! Who calls, and what the access policy lets them see.
+//! The caller's identity, and what the access policy lets it see.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::value::{Action, Service};
 
-/// Who calls: the user id that goes into `createdBy`, `updatedBy` and `triggeredBy`.
+/// The caller: the user id that goes into `createdBy`, `updatedBy` and `triggeredBy`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
     user: String,
@@ -25,20 +25,20 @@ impl Identity {
     }
 }
 
-/// The workspaces in which an identity may do something.
+/// The workspaces in which an identity may perform an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Visibility {
-    /// Everywhere.
+    /// All workspaces.
     All,
-    /// Nowhere.
+    /// No workspace.
     None,
-    /// In these workspaces.
+    /// These workspaces.
     Workspaces(Arc<BTreeSet<String>>),
 }
 
 impl Visibility {
-    /// In the given workspaces.
+    /// The given workspaces.
     pub fn workspaces<S: Into<String>>(ids: impl IntoIterator<Item = S>) -> Self {
         Self::Workspaces(Arc::new(ids.into_iter().map(Into::into).collect()))
     }
@@ -56,11 +56,16 @@ impl Visibility {
 
 /// Decides who may do what in which workspace.
 ///
-/// Asked once for each call and kind of resource; the answer is part of every plan and every write. No answer depends on
-/// records that the caller may not read: for that, plans (`explain_…`) of a caller that sees a part of the records tell no
-/// counts, and scores of its searches use fixed statistics. Subscribers of the change feed belong to the
-/// user that registered them, see [`Service::CHANGES`]: the policy has to know users by the same id for
-/// as long as their subscribers live.
+/// It is asked once for each call and kind of resource, and its answer is part of every plan and
+/// every write.
+///
+/// No answer of the store depends on records that the caller may not read. So the plans
+/// (`explain_…`) of a caller that sees only a part of the records contain no counts, and the scores
+/// of its searches use fixed statistics.
+///
+/// A subscriber of the change feed belongs to the user that registered it, see
+/// [`Service::CHANGES`]: the policy must know users by the same id for as long as their subscribers
+/// exist.
 ///
 /// ```
 /// use stationdb::{AccessPolicy, Action, Identity, Service, Visibility};
@@ -80,7 +85,7 @@ impl Visibility {
 /// # let _ = GuestsReadLabOne.visible(&Identity::user("guest"), Service::FILES, Action::Read);
 /// ```
 pub trait AccessPolicy: Send + Sync + fmt::Debug + 'static {
-    /// Where `who` may do `action` with the resources of `service`.
+    /// The workspaces in which `who` may do `action` with the resources of `service`.
     fn visible(&self, who: &Identity, service: Service, action: Action) -> Visibility;
 }
 

@@ -1,6 +1,7 @@
-//! Identity, access policy, the read snapshot, the write path, queries, the change feed.
+//! Identity, access policy, read snapshots, the write path, queries, and the change feed.
 //!
-//! Services are written against [`Access`], [`View`] and [`Draft`], and know no file and no engine.
+//! Services are written against [`Access`], [`View`] and [`Draft`]. They know neither files nor
+//! engines.
 
 mod access;
 pub(crate) mod changes;

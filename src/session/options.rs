@@ -1,4 +1,4 @@
-//! What can be set when a store is opened; defaults are named beside each option.
+//! The settings of a store; each names its default.
 
 use std::sync::Arc;
 
@@ -9,50 +9,54 @@ use crate::value::{Clock, SystemClock, limits};
 /// Settings of an open store, shared by all its sessions.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where the store takes its time from; default: the system clock.
+    /// The source of the store's time; default: the system clock.
     pub clock: Arc<dyn Clock>,
-    /// Who may do what; default: everybody everything.
+    /// Who may do what; default: everybody may do everything.
     pub policy: Arc<dyn AccessPolicy>,
-    /// What runs the jobs and notebooks of work items; default: nothing runs, each call is answered with fresh ids.
+    /// Runs the jobs and notebooks of work items; default: runs nothing, and answers each call with
+    /// fresh ids.
     pub runner: Arc<dyn JobRunner>,
-    /// The workspace of what is created without one; default `default`.
+    /// The workspace of a resource that is created without one; default `default`.
     pub default_workspace: String,
     /// The vendor prefix of asset members, platforms and package extensions; default `NI`.
     pub vendor_prefix: String,
     /// Days before its due date in which a calibration counts as approaching; default 30.
     pub calibration_warning_days: u32,
-    /// Seconds after its last heartbeat in which a running utilization counts as in use; default 600.
+    /// Seconds after its last heartbeat in which a running utilization counts as in use; default
+    /// 600.
     pub utilization_timeout_s: u32,
-    /// Bytes up to which file contents live in the record file; default 16 KiB.
+    /// Bytes up to which the content of a file is stored in the record file; default 16 KiB.
     pub small_blob_bytes: usize,
-    /// Largest file in bytes; default none.
+    /// Largest file in bytes; default: no limit.
     pub file_bytes_max: Option<u64>,
-    /// Days after its last chunk in which an upload session waits for the next; then the store drops it and its chunks.
-    /// Default 7, `None` for ever.
+    /// Days that an upload session waits for its next chunk; after that the store drops it and its
+    /// chunks. Default 7; `None` waits for ever.
     pub upload_session_days: Option<u32>,
-    /// Rows that the buffer of a table may hold before it is sealed into a segment; default 65,536.
+    /// Rows in the buffer of a table at which it is sealed into a segment; default 65,536.
     pub seal_rows: u64,
-    /// Bytes that the buffer of a table may hold before it is sealed into a segment; default 8 MiB.
+    /// Bytes in the buffer of a table at which it is sealed into a segment; default 8 MiB.
     pub seal_bytes: u64,
-    /// Columns of one table; default 2,500.
+    /// Most columns of one table; default 2,500.
     pub table_columns_max: usize,
-    /// Rows of one table; default 1,000,000,000.
+    /// Most rows of one table; default 1,000,000,000.
     pub table_rows_max: u64,
-    /// Memory of one query in bytes; default 256 MiB.
+    /// Most memory of one query, in bytes; default 256 MiB.
     pub query_memory_bytes: usize,
     /// Bytes of the record file's page cache; default 64 MiB.
     pub record_cache_bytes: usize,
-    /// Free bytes of the disk below which writes are refused with `NoSpace`, so that deletes and maintenance can still
-    /// make room; default 16 MiB.
+    /// Free bytes of the disk below which writes are refused with `NoSpace`. Deletes and
+    /// maintenance may still use them, to free space. Default 16 MiB.
     pub reserve_bytes: u64,
-    /// Two syncs a commit, so that the store opens in constant time after a power cut; default off.
+    /// Uses two syncs for each commit, so that the store opens in constant time after a power cut;
+    /// default off.
     pub quick_repair: bool,
-    /// Bytes in use up to which maintenance rewrites the record file when more than half of it is free; writers wait
-    /// meanwhile. Default 64 MiB, 0 for never.
+    /// Maintenance rewrites a record file that is more than half free if at most this many bytes of
+    /// it are in use. Writers wait meanwhile. Default 64 MiB; 0 turns rewriting off.
     pub record_rewrite_bytes_max: u64,
-    /// Whether a thread seals, merges and sweeps in the background; default on.
+    /// Whether a background thread seals, merges and sweeps; default on.
     pub maintenance_thread: bool,
-    /// Entries of the change log that are kept for subscribers that do not advance; default 1,000,000.
+    /// Entries of the change log that are kept for subscribers that do not advance; default
+    /// 1,000,000.
     pub log_entries_max: u64,
     /// Seed of the store's identity; default random. Set it to make ids repeatable in tests.
     pub seed: Option<u64>,

@@ -1,9 +1,12 @@
-//! Rewriting the record file while the store is open, so that its free pages go back to the disk.
+//! Rewriting the record file while the store is open, which returns its free pages to the disk.
 //!
-//! What must hold: the holder of the write turn does it, so nobody writes; a snapshot that somebody
-//! holds reads the old file, so that one is closed only when nobody holds any; whoever asks for a
-//! snapshot meanwhile waits, for a bounded time. The rewrite is no commit: sequence, time and every
-//! row stay, and nothing above the record file is told.
+//! What must hold:
+//! - Only the holder of the write turn rewrites, so nothing is written meanwhile.
+//! - A snapshot reads the file that it was taken from, so the old file is closed only when no
+//!   reader holds a snapshot. A caller that asks for a snapshot meanwhile waits, for a bounded
+//!   time.
+//! - The rewrite is not a commit: sequence, time and every row stay, and the layers above the
+//!   record file do not notice it.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
@@ -17,28 +20,28 @@ use crate::error::{ErrorKind, Result};
 use crate::records::{RecordFile, Replaced, Snapshot};
 use crate::value::{Control, guarded, limits};
 
-/// How long readers that begin are kept waiting at a time, for those that are there to end.
+/// How long new readers wait at a time for the current readers to end.
 const READERS_WAIT: Duration = Duration::from_millis(20);
-/// How often that is tried. A reader may be one that waits for another of its own, and then never
-/// ends meanwhile.
+/// How often that is tried. A reader may itself wait for a new snapshot of its own thread; it
+/// cannot end while new readers wait.
 const TRIES: u32 = 5;
-/// How long to leave the readers alone between two tries.
+/// How long new readers go on undisturbed between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Rewrites the record file when more than nine sixteenths of it are free; returns the bytes by which it became
-/// smaller.
+/// Rewrites the record file when more than nine sixteenths of it are free; returns the bytes by
+/// which it shrank.
 ///
-/// Nothing is done while somebody reads, beyond the bounds, or when the disk has no room for the
-/// new file. After a failure it is left alone until the store is opened again, since maintenance
-/// would copy the file again and again.
+/// Does nothing while a reader holds a snapshot, outside the size bounds, or when the disk has no
+/// room for the new file. After a failure it does nothing until the store is reopened: otherwise
+/// maintenance would copy the file again and again.
 ///
 /// # Errors
-/// Those of reading, writing and renaming record files. The old file is in use then, and the store
-/// takes writes; or it is latched, when it is not known which file the name leads to after a power
-/// cut. What `control` says.
+/// Those of reading, writing and renaming record files. The old file then stays in use and the
+/// store takes writes, unless it is unknown to which file the name leads after a power cut: then
+/// the store is latched. The errors of `control`.
 pub(crate) fn rewrite_record_file(session: &Session, control: &Control) -> Result<u64> {
     let engine = &session.context().engine;
-    // Most passes find nothing to do, and take no turn.
+    // Most maintenance passes find nothing to do, and do not take the turn.
     if !engine.may_rewrite() {
         return Ok(0);
     }
@@ -62,13 +65,13 @@ impl Engine {
         is_large && (self.is_free_space_stale() || self.records().bytes_to_rewrite(used_bytes_max).is_some())
     }
 
-    /// Whether anybody holds a snapshot, beside the caller who holds `own` of them.
+    /// Whether any reader holds a snapshot, apart from the `own` snapshots of the caller.
     fn has_readers(&self, own: usize) -> bool {
-        // One is the published snapshot itself.
+        // One strong count is the published snapshot itself.
         lock(&self.live).iter().map(Weak::strong_count).sum::<usize>() > 1 + own
     }
 
-    /// Only the holder of the write turn may.
+    /// Only the holder of the write turn may call it.
     fn rewrite(&self, control: &Control) -> Result<u64> {
         self.check_place()?;
         let disk_free_bytes = self.disk_free_bytes()?.unwrap_or(u64::MAX);
@@ -78,7 +81,8 @@ impl Engine {
         let Some(used_bytes) = self.records().bytes_to_rewrite(self.settings.record_rewrite_bytes_max) else {
             return Ok(0);
         };
-        // redb doubles a file that has to grow, and cuts it off when it is closed.
+        // redb doubles a file that must grow and truncates it on close: the new file may need twice
+        // its size.
         if disk_free_bytes < used_bytes.saturating_mul(2).saturating_add(self.settings.reserve_bytes) {
             return Ok(0);
         }
@@ -88,7 +92,7 @@ impl Engine {
         }
         let before = self.records().known_len();
         let fresh = guarded("rewriting the record file", || self.records().rewrite(&snapshot, control));
-        // Again, since a panic on a damaged page passes by whoever writes the file.
+        // Discarded here too: a panic on a damaged page skips the cleanup in `RecordFile::rewrite`.
         let fresh = fresh.inspect_err(|_| self.records().discard_new())?;
         drop(snapshot);
         match self.replace_record_file(fresh)? {
@@ -97,15 +101,15 @@ impl Engine {
         }
     }
 
-    /// Puts a fresh record file into the place of the open one, as soon as nobody reads; whether
-    /// there was such a moment.
+    /// Replaces the open record file with `fresh` at a moment without readers. Returns false if
+    /// there was no such moment within the bound.
     fn replace_record_file(&self, fresh: RecordFile) -> Result<bool> {
         let mut fresh = Some(fresh);
         for number in 0..TRIES {
             if number > 0 {
                 std::thread::sleep(PAUSE);
             }
-            // From here on nobody gets a snapshot.
+            // While this lock is held, nobody gets a snapshot.
             let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
             let until = Instant::now() + READERS_WAIT;
             while self.has_readers(0) && Instant::now() < until {
@@ -122,16 +126,17 @@ impl Engine {
         Ok(false)
     }
 
-    /// As [`Self::replace_record_file`], while nobody reads and nobody can begin to.
+    /// As [`Self::replace_record_file`], when there is no reader and none can begin.
     fn replace_unread(&self, fresh: RecordFile, published: &mut Arc<Snapshot>) -> Result<()> {
         let sequence = self.sequence();
-        // The rename would replace what somebody else has put there.
+        // The rename would overwrite a file that somebody else put there.
         if let Err(error) = self.check_place() {
             drop(fresh);
             self.records().discard_new();
             return Err(error);
         }
-        // Whoever looks for the oldest snapshot takes hold of each for a moment, under this lock.
+        // `oldest_live_sequence` upgrades each weak reference for a moment, under this lock. While
+        // it is locked here, no such reference to an old snapshot exists.
         let mut live = lock(&self.live);
         *published = Arc::new(Snapshot::empty(sequence));
         live.clear();

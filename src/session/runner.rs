@@ -1,4 +1,4 @@
-//! What runs the jobs and notebooks of work items: supplied by the host, called outside every write turn.
+//! The interface to the host's runner of jobs and notebooks. It is called outside every write turn.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub struct JobRequest<'r> {
     pub work_item_id: &'r str,
     /// Name of the action.
     pub action: &'r str,
-    /// The system that is to run the jobs.
+    /// The system on which the jobs run.
     pub system_id: &'r str,
     /// The jobs, in order, with their placeholders filled in.
     pub jobs: &'r [Job],
@@ -33,12 +33,12 @@ pub struct NotebookRequest<'r> {
     pub parameters: &'r std::collections::BTreeMap<String, String>,
 }
 
-/// Jobs could not be queued, or not all of them.
+/// The error of a runner that could not queue every job.
 #[derive(Clone, Debug)]
 pub struct QueueFailure {
     /// What went wrong.
     pub error: Error,
-    /// The jobs that had been queued before; they are cancelled.
+    /// Ids of the jobs that were queued before the failure; they are cancelled.
     pub queued: Vec<String>,
 }
 
@@ -48,32 +48,35 @@ impl From<Error> for QueueFailure {
     }
 }
 
-/// The station's own runner of jobs and notebooks.
+/// The station's runner of jobs and notebooks.
 ///
-/// It is called between two commits: the intent is durable before the call, the result after it. A call whose result
-/// was never committed, because the process died, stands in the history of its work item as a failed execution.
-/// Calls may come from many threads. Methods may be added until 1.0, with defaults.
+/// It is called between two commits: the intent is durable before the call, the result after it. If
+/// the process dies before the result is committed, the history of the work item lists the call as
+/// a failed execution. Calls may come from many threads. Methods may be added until 1.0, with
+/// defaults.
 pub trait JobRunner: Send + Sync + fmt::Debug + 'static {
     /// Queues jobs, in order, and returns one id for each.
     ///
     /// # Errors
-    /// Whatever kept a job from being queued, with the ids of those that were queued before.
+    /// The reason why a job could not be queued, with the ids of the jobs that were queued before
+    /// it.
     fn queue(&self, request: &JobRequest<'_>) -> Result<Vec<String>, QueueFailure>;
 
-    /// Cancels jobs that were queued. Best effort: its errors are reported beside the error that made it necessary.
+    /// Cancels queued jobs. Best effort: its errors are reported along with the error that made it
+    /// necessary.
     ///
     /// # Errors
-    /// Whatever kept a job from being cancelled.
+    /// The reason why a job could not be cancelled.
     fn cancel(&self, job_ids: &[String]) -> Result<()>;
 
     /// Starts a notebook and returns the id of the execution.
     ///
     /// # Errors
-    /// Whatever kept it from starting.
+    /// The reason why it could not be started.
     fn run_notebook(&self, request: &NotebookRequest<'_>) -> Result<String>;
 }
 
-/// The runner of stores that were opened without one: runs nothing and answers with fresh ids.
+/// The runner of a store that was opened without one: runs nothing, and answers with fresh ids.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FreshIdRunner;
 

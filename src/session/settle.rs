@@ -1,4 +1,4 @@
-//! Merging the runs of the indexes while nobody writes.
+//! Background merging of index runs.
 
 use super::access::{Access, Session};
 use super::write_path::exclusive;
@@ -6,14 +6,15 @@ use crate::error::Result;
 use crate::records::Turn;
 use crate::value::guarded;
 
-/// Goes on merging the runs of the indexes in a turn of its own, `entries` of them at each level; whether there is more.
+/// Continues the merges of the index runs in a turn of its own, with `entries` entries at each
+/// level. Returns whether there is more to merge.
 pub(crate) fn settle_indexes(session: &Session, entries: u64) -> Result<bool> {
-    /// More than an entry takes in a run.
+    /// Upper bound of what an entry takes in a run.
     const ENTRY_BYTES: u64 = 64;
     let context = session.context();
     let engine = &context.engine;
     if engine.check_record_space(entries.saturating_mul(ENTRY_BYTES)).is_err() {
-        // It can wait, and deletes cannot.
+        // Merging can wait; deletes need the remaining space.
         return Ok(false);
     }
     exclusive(context, || {
@@ -24,7 +25,7 @@ pub(crate) fn settle_indexes(session: &Session, entries: u64) -> Result<bool> {
         })?;
         let Some(finished) = finished else { return Ok(false) };
         engine.check_place()?;
-        // No change of the store's state, so its number stays.
+        // The contents of the store do not change, so the sequence number stays.
         engine.commit(transaction, finished, engine.sequence())?;
         Ok(true)
     })

@@ -1,9 +1,11 @@
 //! Subscribers of the change feed: durable positions by owner and name.
 //!
-//! The log is kept for them, so they cost the store, and whoever moves one decides what its reader
-//! finds. Each user has names of its own: no call of one depends on the names of another. What the
-//! host registers, and what a build of format 1 or 2 stored, belongs to nobody. Reading the feed
-//! takes no subscriber, and shows each caller what it may see.
+//! The log is kept for subscribers, so each one costs the store, and whoever moves a subscriber
+//! decides what its reader finds. So each user has its own names, and no call of one user depends
+//! on the names of another. Subscribers that the host registers, and those that a build of format 1
+//! or 2 stored, have no owner.
+//!
+//! Reading the feed needs no subscriber; each caller gets the events that it may see.
 
 use super::access::{Access, Session};
 use super::context::Context;
@@ -17,16 +19,17 @@ use crate::value::limits::{SUBSCRIBER_NAME_BYTES, SUBSCRIBER_OWNER_BYTES, SUBSCR
 use crate::value::wire::record;
 use crate::value::{Action, Service, stored};
 
-/// What the key of a subscriber begins with. The name follows; if it has an owner, first [`OWNED`],
-/// the owner and [`OWNED`] again.
+/// Prefix of the key of a subscriber. The name follows. If the subscriber has an owner, [`OWNED`],
+/// the owner and [`OWNED`] again come before the name.
 pub(crate) const SUBSCRIBER: &[u8] = b"subscriber ";
-/// A byte that no UTF-8 text has, so that no name and no owner is taken for another.
+/// A byte that no UTF-8 text contains, so that the key of an owned subscriber never equals a name
+/// without owner.
 const OWNED: u8 = 0xff;
 
 record! {
-    /// What is stored of a subscriber beside its key.
+    /// The stored value of a subscriber.
     pub struct SubscriberRow {
-        /// Sequence up to which everything was handled.
+        /// Sequence of the last commit that was handled.
         since(3) pub position: u64,
     }
 }
@@ -34,19 +37,20 @@ record! {
 /// A registered subscriber.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subscriber {
-    /// Its name; another owner may have one of the same name.
+    /// Its name; another owner may have one with the same name.
     pub name: String,
-    /// The user id of whoever registered it; `None` for those of the host of the store, and for
-    /// those from before format 3.
+    /// The user id of the owner; `None` if the host of the store registered it, or a build before
+    /// format 3.
     pub owner: Option<String>,
-    /// Everything up to here was handled.
+    /// All commits up to this position were handled.
     pub position: Position,
 }
 
-/// Which subscriber a call is about: one by its name, or one that a list told.
+/// The subscriber of a call: given by name, or as a [`Subscriber`] from a list.
 ///
-/// A name is one of the caller's own. For the host of the store, and for an unrestricted identity
-/// that has none of this name, it is the one of nobody. `&Subscriber` is that one, whoever owns it.
+/// A name means a subscriber of the caller. For the host of the store, it means the one without
+/// owner; so it does for an unrestricted identity that has none of this name. A `&Subscriber` means
+/// exactly that one, whoever owns it.
 ///
 /// ```
 /// # fn main() -> stationdb::Result<()> {
@@ -55,7 +59,7 @@ pub struct Subscriber {
 ///
 /// let store = Store::open(dir.path())?;
 /// store.session(Identity::user("ada")).register_subscriber("replica")?;
-/// // The host has none of this name, and removes ada's.
+// The host has no subscriber of this name, so this changes nothing: ada's stays.
 /// store.unregister("replica")?;
 /// for subscriber in store.subscribers()? {
 ///     assert_eq!((subscriber.name.as_str(), subscriber.owner.as_deref()), ("replica", Some("ada")));
@@ -67,7 +71,7 @@ pub struct Subscriber {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubscriberRef<'a> {
-    /// `None`: whichever the caller means by the name.
+    /// `None`: the one that the name means for the caller.
     owner: Option<Option<&'a str>>,
     name: &'a str,
 }
@@ -90,7 +94,7 @@ impl<'a> From<&'a Subscriber> for SubscriberRef<'a> {
     }
 }
 
-/// A [`SubscriberRef`] that a write keeps until its turn.
+/// A [`SubscriberRef`] with owned strings, for a write that waits for its turn.
 struct Named {
     owner: Option<Option<String>>,
     name: String,
@@ -102,27 +106,27 @@ impl From<SubscriberRef<'_>> for Named {
     }
 }
 
-/// Who uses a subscriber.
+/// Who calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Caller {
-    /// A session; the policy judges its identity.
+    /// A session; the policy decides by its identity.
     Session,
-    /// Who holds the store: no policy is asked.
+    /// The holder of the store; the policy is not asked.
     Host,
 }
 
-/// Whose subscribers a caller may use.
+/// The subscribers that a caller may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {
-    /// Those that it owns.
+    /// Only those that it owns.
     Own,
     /// All.
     All,
 }
 
 impl Caller {
-    /// Asks the policy whose subscribers the caller may use for `action`. They stand in no workspace, so
-    /// only a grant for all workspaces counts.
+    /// Asks the policy which subscribers the caller may use for `action`. Subscribers belong to no
+    /// workspace, so only a grant for all workspaces counts.
     fn reach(self, context: &Context, action: Action) -> Result<Reach> {
         let is_everywhere = |service, action| context.visibility(service, action) == Visibility::All;
         if self == Self::Host {
@@ -130,7 +134,7 @@ impl Caller {
         }
         if !is_everywhere(Service::CHANGES, action) {
             let denied = format!(
-                "{:?} may not {action:?} a subscriber of the change feed: that takes {action:?} of {} in every workspace",
+                "{:?} may not {action:?} a subscriber of the change feed: that needs {action:?} of {} in every workspace",
                 context.user(),
                 Service::CHANGES
             );
@@ -140,9 +144,9 @@ impl Caller {
         Ok(if sees_all { Reach::All } else { Reach::Own })
     }
 
-    /// The keys that the caller may mean, in the order in which they are looked up; a new subscriber
-    /// gets the first. They follow from the call and the policy alone: an answer about an owned
-    /// subscriber of somebody else would tell that there is one.
+    /// The keys that the caller may mean, in the order in which they are looked up; a new
+    /// subscriber gets the first. They depend only on the call and the policy, and never on stored
+    /// subscribers: otherwise an answer could reveal that another user has one.
     fn keys(self, context: &Context, action: Action, of: &Named) -> Result<Vec<Vec<u8>>> {
         let reach = self.reach(context, action)?;
         let (own, nobodys) = (key_of(Some(context.user()), &of.name), key_of(None, &of.name));
@@ -155,7 +159,7 @@ impl Caller {
             (Some(_), _, Reach::Own) => Err(Error::new(
                 ErrorKind::PermissionDenied,
                 format!(
-                    "{:?} may {action:?} its own subscribers of the change feed only: others take Read of every service, in \
+                    "{:?} may {action:?} only its own subscribers of the change feed: others need Read of every service, in \
                      every workspace",
                     context.user()
                 ),
@@ -165,28 +169,31 @@ impl Caller {
 }
 
 impl Session {
-    /// Registers a subscriber of the session's user under `name` at the end of the feed, or finds the
-    /// position that it has.
+    /// Registers a subscriber of the session's user under `name` at the end of the feed, and
+    /// returns its position. If it is registered already, returns the position that it has.
     ///
     /// From then on the log is kept for it, within the store's bound. The user of the session owns
     /// it: only sessions of this user, those of unrestricted identities, and the host of the store
-    /// read, move or remove it. Other users may have subscribers of the same name, and learn
-    /// nothing of this one. To register one, the policy must let the identity do [`Action::Create`]
-    /// (to move it [`Action::Update`], to remove it [`Action::Delete`], to list it [`Action::Read`])
-    /// with [`Service::CHANGES`] in all workspaces. An identity that may also read every service
-    /// in all workspaces is unrestricted. Where it owns none of this name and nobody's has it,
-    /// as those from before format 3, it finds that one.
+    /// can read, move or remove it. Other users may have subscribers of the same name, and learn
+    /// nothing about this one.
+    ///
+    /// To register a subscriber, the policy must let the identity do [`Action::Create`] with
+    /// [`Service::CHANGES`] in all workspaces. To move it, that is [`Action::Update`]; to remove
+    /// it, [`Action::Delete`]; to list it, [`Action::Read`]. An identity that may also read every
+    /// service in all workspaces is unrestricted. If it owns no subscriber of this name, but one
+    /// without owner exists (such as one from before format 3), it finds that one.
     ///
     /// # Errors
     /// `PermissionDenied` when the policy refuses; `LimitExceeded` for a new name of more than
     /// `SUBSCRIBER_NAME_BYTES`, an owner of more than `SUBSCRIBER_OWNER_BYTES`, more than
-    /// `SUBSCRIBERS_PER_OWNER` of the user, and more than `SUBSCRIBERS` in all; as any write.
+    /// `SUBSCRIBERS_PER_OWNER` of the user, and more than `SUBSCRIBERS` in all; the errors of any
+    /// write.
     pub fn register_subscriber(&self, name: &str) -> Result<Position> {
         self.register_as(Caller::Session, name)
     }
 
-    /// The subscribers that the session may use, by owner and name: its user's own, and for an
-    /// unrestricted identity all.
+    /// The subscribers that the session may use, by owner and name: those of its user, or all for
+    /// an unrestricted identity.
     ///
     /// ```
     /// # fn main() -> stationdb::Result<()> {
@@ -202,8 +209,8 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// `PermissionDenied` when the policy refuses, see [`Session::register_subscriber`]; `Corrupt` when a
-    /// position is damaged; what the disk answers.
+    /// `PermissionDenied` when the policy refuses, see [`Session::register_subscriber`]; `Corrupt`
+    /// when a position is damaged; errors of the disk.
     pub fn subscribers(&self) -> Result<Vec<Subscriber>> {
         self.subscribers_as(Caller::Session)
     }
@@ -211,17 +218,18 @@ impl Session {
     /// Moves a registered subscriber forward; durable when this returns.
     ///
     /// # Errors
-    /// `PermissionDenied` when the policy refuses, see [`Session::register_subscriber`]; `NotFound` when
-    /// the caller has no subscriber of this name; `InvalidArgument` when the position lies before
-    /// the one it has, or after the last commit.
+    /// `PermissionDenied` when the policy refuses, see [`Session::register_subscriber`]; `NotFound`
+    /// when the caller has no subscriber of this name; `InvalidArgument` when the position is
+    /// before the subscriber's, or after the last commit.
     pub fn advance_subscriber<'a>(&self, subscriber: impl Into<SubscriberRef<'a>>, position: Position) -> Result<()> {
         self.advance_as(Caller::Session, subscriber.into(), position)
     }
 
-    /// Removes a subscriber; nothing happens when the caller has none of this name.
+    /// Removes a subscriber; does nothing if the caller has none of this name.
     ///
     /// # Errors
-    /// `PermissionDenied` when the policy refuses, see [`Session::register_subscriber`]; as any write.
+    /// `PermissionDenied` when the policy refuses, see [`Session::register_subscriber`]; the errors
+    /// of any write.
     pub fn remove_subscriber<'a>(&self, subscriber: impl Into<SubscriberRef<'a>>) -> Result<()> {
         self.remove_as(Caller::Session, subscriber.into())
     }
@@ -271,7 +279,7 @@ impl Session {
         let of = Named::from(of);
         self.write(move |draft| {
             for key in caller.keys(draft.context(), Action::Delete, &of)? {
-                // A damaged row is removed like any other.
+                // A damaged row is removed like any other, so it is not decoded.
                 if draft.raw(Space::Positions, &key)?.is_some() {
                     draft.delete_raw(Space::Positions, key);
                     break;
@@ -304,7 +312,7 @@ fn key_of(owner: Option<&str>, name: &str) -> Vec<u8> {
     }
 }
 
-/// Owner and name in a key.
+/// The owner and name in a key.
 pub(crate) fn parts_of(key: &[u8]) -> (Option<String>, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let rest = key.get(SUBSCRIBER.len()..).unwrap_or_default();
@@ -318,7 +326,7 @@ pub(crate) fn parts_of(key: &[u8]) -> (Option<String>, String) {
     }
 }
 
-/// The first of the keys that has a row, and the position in it.
+/// The first of the keys that exists, and the position in its row.
 fn find<'k>(draft: &Draft<'_>, keys: &'k [Vec<u8>]) -> Result<Option<(&'k Vec<u8>, Position)>> {
     for key in keys {
         if let Some(row) = draft.raw(Space::Positions, key)? {
@@ -328,7 +336,7 @@ fn find<'k>(draft: &Draft<'_>, keys: &'k [Vec<u8>]) -> Result<Option<(&'k Vec<u8
     Ok(None)
 }
 
-/// The row of a subscriber under its key.
+/// Encodes the row of a subscriber under its key.
 ///
 /// # Errors
 /// As [`envelope::to_row`].
@@ -336,10 +344,12 @@ pub(crate) fn row_of(key: &[u8], position: Position) -> Result<Vec<u8>> {
     envelope::to_row(key, &SubscriberRow { position: position.0 })
 }
 
-/// The position in the row of a subscriber. Formats 1 and 2 stored the sequence alone, and no owners.
+/// Reads the position from the row of a subscriber. Formats 1 and 2 stored the bare sequence
+/// number, and no owners.
 ///
-/// A marked row may have eight bytes, too. With a damaged mark it is not taken for a sequence: no
-/// store has 2^56 commits, so the first byte of a sequence is zero.
+/// A row with an envelope may be eight bytes long as well. If its mark is damaged, it is still not
+/// taken for a bare sequence number: no store has 2^56 commits, so the first byte of a sequence
+/// number is zero.
 ///
 /// # Errors
 /// `Corrupt` when the row is damaged.
@@ -350,11 +360,13 @@ pub(crate) fn position_in(key: &[u8], row: &[u8]) -> Result<Position> {
     }
     match <[u8; 8]>::try_from(row) {
         Ok(sequence @ [0, ..]) if parts_of(key).0.is_none() => Ok(Position(u64::from_be_bytes(sequence))),
-        _ => Err(Error::corrupt("records.redb: the position of a subscriber is damaged")),
+        _ => Err(Error::corrupt(
+            "records.redb: the position of a subscriber is damaged; remove the subscriber and register it again",
+        )),
     }
 }
 
-/// A name in a message. Stores from before the bound may have names of megabytes.
+/// A name as it is shown in a message. Stores from before the bound may have names of megabytes.
 fn shown(name: &str) -> String {
     if name.len() > SUBSCRIBER_NAME_BYTES {
         format!("with a name of {} bytes", name.len())
@@ -363,7 +375,7 @@ fn shown(name: &str) -> String {
     }
 }
 
-/// Refuses a new subscriber beyond the bounds.
+/// Returns `LimitExceeded` for a new subscriber beyond the bounds.
 fn check_room(draft: &Draft<'_>, key: &[u8]) -> Result<()> {
     let (owner, name) = parts_of(key);
     if name.len() > SUBSCRIBER_NAME_BYTES {
@@ -382,19 +394,19 @@ fn check_room(draft: &Draft<'_>, key: &[u8]) -> Result<()> {
         if is_full(draft, &key_of(Some(&owner), ""), SUBSCRIBERS_PER_OWNER)? {
             return Err(Error::limit(format!(
                 "{owner:?} has as many subscribers as SUBSCRIBERS_PER_OWNER allows ({SUBSCRIBERS_PER_OWNER}); remove one \
-                 that nobody reads for any more"
+                 that is no longer used"
             )));
         }
     }
     if is_full(draft, SUBSCRIBER, SUBSCRIBERS)? {
         return Err(Error::limit(format!(
-            "the store has as many subscribers as SUBSCRIBERS allows ({SUBSCRIBERS}); remove one that nobody reads for any more"
+            "the store has as many subscribers as SUBSCRIBERS allows ({SUBSCRIBERS}); remove one that is no longer used"
         )));
     }
     Ok(())
 }
 
-/// Whether so many subscribers are there whose keys begin with `prefix`.
+/// Whether at least `most` subscribers have keys that start with `prefix`.
 fn is_full(draft: &Draft<'_>, prefix: &[u8], most: usize) -> Result<bool> {
     let mut cursor = draft.view().cursor(Space::Positions, prefix)?;
     let mut count = 0;

@@ -146,7 +146,7 @@ fn whoever_waits_for_a_turn_beyond_its_deadline_is_told_and_changes_nothing() {
             let held = holder.transaction(|tx| {
                 create(tx, "held", 1)?;
                 begin.send(()).unwrap();
-                // The bound lets a store that waits without end fail and not hang.
+                // The bound makes a store that waits without end fail instead of hang.
                 let _ = released.recv_timeout(Duration::from_secs(5));
                 Ok(())
             });
@@ -163,7 +163,7 @@ fn whoever_waits_for_a_turn_beyond_its_deadline_is_told_and_changes_nothing() {
         Ok(())
     });
     assert_eq!(late.unwrap_err().kind(), ErrorKind::DeadlineExceeded);
-    // The turn goes on to those behind.
+    // The turn passes to the waiting writers.
     create(&session, "late", 4).unwrap();
     assert_eq!(all(&session, &Query { take: 10, ..Query::default() }), [1, 4]);
 }
@@ -320,7 +320,8 @@ fn sixty_four_threads_share_the_syncs_of_a_slow_disk() {
     let per_second = 1600.0 / start.elapsed().as_secs_f64();
     let syncs = syncs(&disk) - syncs_before;
     println!("64 threads, sync 4 ms: {per_second:.0} acknowledged creates a second, {syncs} syncs for 1600 creates");
-    // One sync for each create would make 250 a second and 1600 syncs. The time depends on the machine, the syncs do not.
+    // One sync for each create would make 1600 syncs. Their time depends on the machine, so the
+    // number of syncs is asserted.
     assert!(syncs <= 400, "{syncs} syncs");
     let session = store.session(Identity::user("ada"));
     assert_eq!(all(&session, &Query { take: 10_000, ..Query::default() }).len(), 1600);
@@ -381,13 +382,13 @@ fn what_the_log_cannot_hold_is_refused_alone() {
         change(&session, &gadget, bytes - rest)
     });
     assert_eq!(sequence(), before + 2);
-    // Together they are too much, and the transaction goes.
+    // Together they exceed the limit, and the transaction is rolled back.
     let refused = session.transaction(|tx| {
         change(tx, &gadget, limits::LOG_ENTRY_BYTES / 2)?;
         change(tx, &gadget, limits::LOG_ENTRY_BYTES / 2)
     });
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::LimitExceeded);
-    // Nobody else pays for it.
+    // Other writers are not affected.
     create(&session, "b", 2).unwrap();
     drop((session, store));
     let session = open().session(Identity::user("ada"));
@@ -414,7 +415,7 @@ fn an_almost_full_disk_refuses_what_grows_and_lets_deletes_through() {
         let used = (1u64 << 40) - disk.free_bytes().unwrap().unwrap();
         disk.set_capacity(Some(used + free));
     };
-    // More is lacking than the record file has free.
+    // More bytes are needed than the record file has free.
     free_at(1 << 22);
     assert_eq!(create(&session, "b", 2).unwrap_err().kind(), ErrorKind::NoSpace);
     let id = gadget.id.clone();

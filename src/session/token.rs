@@ -1,7 +1,9 @@
-//! Continuation tokens: opaque, signed with a key of the store, bound to the query that made them.
+//! Continuation tokens: opaque, signed with a key of the store, and bound to the query that made
+//! them.
 //!
-//! Layout before base64url: version, fingerprint of the query (8 bytes), position, HMAC-SHA-256 over all of it cut to 16
-//! bytes. The key was drawn when the store was created, so tokens survive reopening and cannot be made outside.
+//! Layout before base64url: version (1 byte), fingerprint of the query (8 bytes), position, and the
+//! first 16 bytes of an HMAC-SHA-256 over all of it. The key is drawn when the store is created, so
+//! tokens survive a reopening of the store and cannot be forged.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,7 +17,7 @@ use crate::value::limits;
 const VERSION: u8 = 2;
 const TAG_BYTES: usize = 16;
 
-/// What a token is bound to, as a running hash over everything that must stay the same during a walk.
+/// A running hash over everything that must stay the same while a client reads page after page.
 #[derive(Default)]
 pub(crate) struct Fingerprint(Xxh3);
 
@@ -25,7 +27,7 @@ impl Fingerprint {
         Self::default().with(query.as_bytes())
     }
 
-    /// Adds one part; parts cannot run into each other.
+    /// Adds one part, with its length, so that different parts never give the same input.
     pub(crate) fn with(mut self, part: &[u8]) -> Self {
         self.0.update(&(part.len() as u64).to_le_bytes());
         self.0.update(part);
@@ -39,7 +41,7 @@ impl Fingerprint {
 
 fn tag(key: &[u8; 32], body: &[u8]) -> Result<[u8; TAG_BYTES]> {
     let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(key)
-        .map_err(|_| Error::corrupt("the token key of the store has no usable length"))?;
+        .map_err(|_| Error::corrupt("records.redb: the token key of the store is damaged; restore it from a backup"))?;
     mac.update(body);
     let full = mac.finalize().into_bytes();
     let mut tag = [0; TAG_BYTES];
@@ -47,7 +49,7 @@ fn tag(key: &[u8; 32], body: &[u8]) -> Result<[u8; TAG_BYTES]> {
     Ok(tag)
 }
 
-/// Makes the token for `position`.
+/// Encodes and signs the token for `position`.
 ///
 /// # Errors
 /// `LimitExceeded` when the position is too long for a token.
@@ -58,10 +60,10 @@ pub(crate) fn seal(key: &[u8; 32], query: &Fingerprint, position: &[u8]) -> Resu
     let tag = tag(key, &body)?;
     body.extend_from_slice(&tag);
     let token = URL_SAFE_NO_PAD.encode(body);
-    // Better no page than one whose token is refused.
+    // Refuses now: otherwise the client gets a page whose token the next call refuses.
     if token.len() > limits::TOKEN_BYTES {
         return Err(Error::limit(format!(
-            "where the page ends takes a continuation token of {} bytes; TOKEN_BYTES allows {}",
+            "the sort values at the end of the page need a continuation token of {} bytes; TOKEN_BYTES allows {}",
             token.len(),
             limits::TOKEN_BYTES
         )));
@@ -92,7 +94,7 @@ pub(crate) fn open(key: &[u8; 32], query: &Fingerprint, token: Option<&str>) -> 
     };
     let (body, given) = bytes.split_at(body_len);
     let expected = tag(key, body)?;
-    // Compared without an early exit, so that its time tells nothing about the tag.
+    // No early exit: the time of the comparison must reveal nothing about the tag.
     let difference = expected.iter().zip(given).fold(0u8, |difference, (a, b)| difference | (a ^ b));
     if difference != 0 {
         return refused("is malformed or was not made by this store");
@@ -166,7 +168,7 @@ mod tests {
         let query = Fingerprint::new("a");
         limits::holds_at(limits::TOKEN_BYTES, crate::ErrorKind::LimitExceeded, |len| {
             let refusal = open(&[7; 32], &query, Some(&"A".repeat(len))).unwrap_err();
-            // Each is refused; only a longer one without looking into it.
+            // Every token here is refused, but only a longer one before it is decoded.
             if refusal.message().contains("is longer than any token") { Err(Error::limit("longer")) } else { Ok(()) }
         });
     }

@@ -1,4 +1,4 @@
-//! The read side: one consistent state, seen with the eyes of one identity.
+//! The read side: one consistent snapshot, restricted to what one identity may see.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::value::id::{Kind, RecordKey};
 use crate::value::stored::Members;
 use crate::value::{Action, Env, key, stored};
 
-/// Records between two looks at the deadline: testing one may take as long as its filter is.
+/// Records between two checks of the deadline. Testing one record takes as long as its filter is.
 pub(super) const RECORDS_BETWEEN_CHECKS: u64 = 32;
 
 /// One consistent state of the store, as the caller may see it.
@@ -23,7 +23,7 @@ pub struct View<'a> {
     source: Source<'a>,
     context: &'a Arc<Context>,
     now: DateTime<Utc>,
-    /// What an open transaction changed so far and no commit has logged yet.
+    /// The events of an open transaction that no commit has logged yet.
     pending: &'a [Event],
     touched: Cell<u64>,
 }
@@ -33,19 +33,19 @@ impl<'a> View<'a> {
         Self { source, context, now: context.engine.now(), pending, touched: Cell::new(0) }
     }
 
-    /// Who reads, and with which settings.
+    /// The session's identity, settings and limits.
     #[must_use]
     pub fn context(&self) -> &'a Arc<Context> {
         self.context
     }
 
-    /// The store's time, one value for the whole call.
+    /// The store's time; one value for the whole call.
     #[must_use]
     pub fn now(&self) -> DateTime<Utc> {
         self.now
     }
 
-    /// What fields that are computed at read time depend on.
+    /// The inputs of fields that are computed at read time.
     #[must_use]
     pub fn env(&self) -> Env {
         Env {
@@ -63,19 +63,20 @@ impl<'a> View<'a> {
         self.source
     }
 
-    /// Records that were read from disk so far.
+    /// Number of records read from disk so far.
     #[must_use]
     pub fn records_touched(&self) -> u64 {
         self.touched.get()
     }
 
-    /// Where the caller may read resources of a kind.
+    /// The workspaces in which the caller may read resources of a kind.
     #[must_use]
     pub fn visibility(&self, kind: Kind) -> Visibility {
         self.context.visibility(kind.service, Action::Read)
     }
 
-    /// The record with this id, if it exists and the caller may see it; a malformed id finds nothing.
+    /// The record with this id, if it exists and the caller may see it. A malformed id finds
+    /// nothing.
     pub fn get<R: Resource>(&self, id: &str) -> Result<Option<R>> {
         match RecordKey::parse(R::KIND.id, id) {
             Some(key) => self.by_key(key),
@@ -89,18 +90,19 @@ impl<'a> View<'a> {
         Ok(record.filter(|record| self.visibility(R::KIND).allows(record.workspace())))
     }
 
-    /// The record with this key, whoever asks.
+    /// The record with this key, without asking the policy.
     pub(crate) fn any_by_key<R: Resource>(&self, key: RecordKey) -> Result<Option<R>> {
         self.part_by_key(key, Members::ALL)
     }
 
-    /// The wanted members of the record with this key, whoever asks; the others have their defaults.
+    /// The wanted members of the record with this key, without asking the policy; the other members
+    /// have their defaults.
     pub(crate) fn part_by_key<R: Resource>(&self, key: RecordKey, wanted: Members) -> Result<Option<R>> {
         self.touched.set(self.touched.get() + 1);
         self.again(key, wanted)
     }
 
-    /// A record of which a part was read before; it is not counted again.
+    /// Reads a record again of which a part was read before; it is not counted again.
     pub(crate) fn again<R: Resource>(&self, key: RecordKey, wanted: Members) -> Result<Option<R>> {
         let place = Place::of(R::KIND, key);
         let mut record = R::default();
@@ -113,7 +115,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The record with its part that is kept beside it.
+    /// Adds the changing part of a record, which is stored separately.
     fn complete<R: Resource>(&self, key: RecordKey, record: R) -> Result<R> {
         if !R::HAS_STATE {
             return Ok(record);
@@ -122,7 +124,8 @@ impl<'a> View<'a> {
         with_state(key, record, state.as_deref())
     }
 
-    /// The keys of the records whose entries in an index start with `prefix`, in the order of the entries.
+    /// The keys of the records whose entries in an index start with `prefix`, in the order of the
+    /// entries.
     pub fn index_keys<R: Resource>(&self, index: u8, prefix: &[u8]) -> Result<Vec<RecordKey>> {
         let mut keys = Vec::new();
         self.index_scan(R::KIND, index, prefix, |_, key, _| {
@@ -132,8 +135,8 @@ impl<'a> View<'a> {
         Ok(keys)
     }
 
-    /// Calls `f` with entry, record key and workspace of each index entry that starts with `prefix`, in order, until it
-    /// answers false.
+    /// Calls `f` with entry, record key and workspace of each index entry that starts with
+    /// `prefix`, in order, until it returns false.
     pub(crate) fn index_scan(
         &self,
         kind: Kind,
@@ -154,26 +157,28 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// A cursor over the entries of an index from `from` (included) to `to` (excluded); [`split_index_key`] splits its
-    /// keys, [`split_entry_value`] its values.
+    /// A cursor over the entries of an index from `from` (included) to `to` (excluded).
+    /// [`split_index_key`] splits its keys, [`split_entry_value`] its values.
     pub(crate) fn index_range(&self, kind: Kind, index: u8, from: &[u8], to: &[u8]) -> Result<Cursor<'a>> {
         let (from, to) = (index_prefix(kind, index, from), index_prefix(kind, index, to));
         self.source.cursor(Space::Index, &from, Some(&to))
     }
 
-    /// The number of entries of an index from `from` (included) to `to` (excluded). An answer of at most `most` is
-    /// exact; a greater one may be too great.
+    /// The number of entries of an index from `from` (included) to `to` (excluded). A result of at
+    /// most `most` is exact; a greater one may be too great.
     pub(crate) fn count_entries(&self, kind: Kind, index: u8, from: &[u8], to: &[u8], most: u64) -> Result<u64> {
         self.source.count_entries(&index_prefix(kind, index, from), &index_prefix(kind, index, to), most)
     }
 
-    /// Calls `f` with every record of a kind that the caller may see, in key order, until it answers false.
+    /// Calls `f` with every record of a kind that the caller may see, in key order, until it
+    /// returns false.
     pub fn for_each<R: Resource>(&self, mut f: impl FnMut(R) -> Result<bool>) -> Result<()> {
         let visibility = self.visibility(R::KIND);
         self.for_each_of_anyone::<R>(|record| Ok(!visibility.allows(record.workspace()) || f(record)?))
     }
 
-    /// Calls `f` with every record of a kind, whoever asks, in key order, until it answers false.
+    /// Calls `f` with every record of a kind, without asking the policy, in key order, until it
+    /// returns false.
     pub(crate) fn for_each_of_anyone<R: Resource>(&self, mut f: impl FnMut(R) -> Result<bool>) -> Result<()> {
         let prefix = [R::KIND.code];
         let mut cursor = self.source.cursor(Space::Records, &prefix, key::after_prefix(&prefix).as_deref())?;
@@ -193,8 +198,9 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// Calls `f` with key and wanted members of every record of a kind, whoever asks, behind `after` in key order or,
-    /// backwards, before it, until it answers false.
+    /// Calls `f` with key and wanted members of every record of a kind, without asking the policy,
+    /// until it returns false: the records after `after` in key order, or, with `back`, those
+    /// before it in reverse order.
     pub(crate) fn scan_records<R: Resource>(
         &self,
         after: Option<RecordKey>,
@@ -248,7 +254,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// The key of a record in [`Space::Records`], kept on the stack.
+/// The key of a record in [`Space::Records`], without an allocation.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     bytes: [u8; 17],
@@ -256,7 +262,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Where the record with this key stands.
+    /// The key of a record in [`Space::Records`].
     pub(crate) fn of(kind: Kind, key: RecordKey) -> Self {
         let (mut bytes, key) = ([0; 17], key.as_bytes());
         for (to, from) in bytes.iter_mut().zip(std::iter::once(&kind.code).chain(key)) {
@@ -279,7 +285,7 @@ pub(crate) fn record_key(kind: Kind, key: RecordKey) -> Vec<u8> {
     bytes
 }
 
-/// What the keys of an index's entries with this prefix start with.
+/// The common start of the keys of the index entries that start with `prefix`.
 pub(crate) fn index_prefix(kind: Kind, index: u8, prefix: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(2 + prefix.len() + 16);
     bytes.extend_from_slice(&[kind.code, index]);
@@ -287,18 +293,23 @@ pub(crate) fn index_prefix(kind: Kind, index: u8, prefix: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Entry and record key of a key of [`Space::Index`].
+/// Splits a key of [`Space::Index`] into entry and record key.
 pub(crate) fn split_index_key(kind: Kind, bytes: &[u8]) -> Option<(&[u8], RecordKey)> {
     let entry_end = bytes.len().checked_sub(kind.id.key_len())?;
     let entry = bytes.get(2..entry_end)?;
     Some((entry, RecordKey::from_bytes(kind.id, bytes.get(entry_end..)?)?))
 }
 
-/// A record with its part that is kept beside it in [`Space::RecordState`].
+/// A record with its changing part, which is stored in [`Space::RecordState`].
 pub(crate) fn with_state<R: Resource>(key: RecordKey, mut record: R, state: Option<&[u8]>) -> Result<R> {
     let full_key = record_key(R::KIND, key);
     state
-        .ok_or_else(|| Error::corrupt(format!("the changing part of a {} is missing", R::KIND.name)))
+        .ok_or_else(|| {
+            Error::corrupt(format!(
+                "records.redb: the changing part of a {} is missing; restore it from a backup",
+                R::KIND.name
+            ))
+        })
         .and_then(|bytes| record.set_state(envelope::open(&full_key, R::KIND.code, bytes)?))
         .map_err(|error| error.with_resource(R::KIND.name, key.to_id(R::KIND.id)))?;
     Ok(record)
@@ -309,13 +320,13 @@ pub(crate) fn decode<R: Resource>(key: RecordKey, bytes: &[u8]) -> Result<R> {
     part_at(Place::of(R::KIND, key), key, bytes, Members::ALL)
 }
 
-/// The wanted members of the record in an envelope that stands at `place`.
+/// The wanted members of the record in an envelope whose key is `place`.
 pub(super) fn part_at<R: Resource>(place: Place, key: RecordKey, bytes: &[u8], wanted: Members) -> Result<R> {
     let mut record = R::default();
     fill_at(&mut record, place, key, bytes, wanted).map(|()| record)
 }
 
-/// Reads the wanted members of the record in an envelope that stands at `place` into `record`.
+/// Reads the wanted members of the record in an envelope whose key is `place` into `record`.
 fn fill_at<R: Resource>(record: &mut R, place: Place, key: RecordKey, bytes: &[u8], wanted: Members) -> Result<()> {
     let payload = envelope::open(place.bytes(), R::KIND.code, bytes);
     payload

@@ -1,10 +1,14 @@
-//! The one way in for changes: plans of a group, run one after another, in one commit.
+//! The only path of a change into the store: the plans of a group run one after another, and one
+//! commit makes them durable.
 //!
-//! A group (see `turns`) is one redb transaction. Each plan runs over the last commit plus what the plans before it changed; the
-//! commit is one sync; then the snapshot is published.
+//! A group (see `turns`) is one redb transaction. Each plan sees the last commit and the changes of
+//! the plans before it. One sync makes the commit durable; then its snapshot is published.
 //!
-//! What must hold: a commit goes to the files that the store's names lead to; a refused plan changes nothing; readers see a commit only after its sync; after a failed write the
-//! store latches and nobody writes again.
+//! What must hold:
+//! - A commit goes to the files that the store's names lead to (`check_place`).
+//! - A refused plan changes nothing.
+//! - Readers see a commit only after its sync.
+//! - After a failed write the store latches, and no further write runs.
 
 use std::sync::Arc;
 
@@ -29,8 +33,9 @@ pub(super) fn submit<T: Send + 'static>(
     let planning = context.clone();
     let planned: Planned = Box::new(move |turn, brought, sequence| {
         let (value, mut changes, events) = plan_over(turn, &planning, brought, plan)?;
-        // What concerns no resource (positions, checkpoints, swept files) is a commit, but no event.
-        // Before anything is applied: what the log cannot hold refuses its plan, not the group.
+        // A change of no resource (positions, checkpoints, swept files) makes a commit without an
+        // event. The log row is built before anything is applied: an entry beyond the limit then
+        // refuses its own plan, not the group.
         if !changes.is_empty() && !events.is_empty() {
             changes.push(log_row(&planning.engine, &planning, sequence, events)?);
         }
@@ -39,7 +44,10 @@ pub(super) fn submit<T: Send + 'static>(
     let answer = engine.write_queue.turns.submit(planned, context.deadline(), |group, committing| {
         guarded("writing", || run_group(engine, group, committing))
     })?;
-    answer.downcast::<T>().map(|value| *value).map_err(|_| Error::corrupt("a write answered with another type"))
+    answer
+        .downcast::<T>()
+        .map(|value| *value)
+        .map_err(|_| Error::corrupt("internal error: a plan returned an answer of another type"))
 }
 
 fn run_group(engine: &Engine, group: &mut [Member<Planned, Answer>], committing: &mut bool) -> Result<()> {
@@ -66,7 +74,7 @@ fn run_group(engine: &Engine, group: &mut [Member<Planned, Answer>], committing:
             turn.apply([engine.state_row(sequence)])?;
         }
         if sequence == engine.sequence() {
-            // Nothing changed: no sync is owed.
+            // No plan changed anything, so there is nothing to sync.
             return Ok(());
         }
         turn.finish()?
@@ -76,15 +84,15 @@ fn run_group(engine: &Engine, group: &mut [Member<Planned, Answer>], committing:
     engine.commit(transaction, finished, sequence)
 }
 
-/// Runs one plan over the turn's state; nothing is written. `brought` are the bytes that accepted plans of the same commit
-/// bring, of which the disk does not know yet.
+/// Runs one plan over the state of the turn; writes nothing. `brought` are the bytes that accepted
+/// plans of the same commit add; the free space of the disk does not reflect them yet.
 pub(super) fn plan_over<T>(
     turn: &Turn<'_>,
     context: &Arc<Context>,
     brought: &mut u64,
     plan: impl FnOnce(&mut Draft<'_>) -> Result<T>,
 ) -> Result<(T, Vec<Change>, Vec<Event>)> {
-    // The plans before it may have taken long.
+    // The plans before this one may have taken long.
     context.check_deadline()?;
     let view = View::new(Source::Turn(turn), context, &[]);
     let mut draft = Draft::new(view);
@@ -100,9 +108,9 @@ pub(super) fn plan_over<T>(
     Ok((value, changes, events))
 }
 
-/// The change log's row of one commit.
+/// The row of one commit in the change log.
 pub(super) fn log_row(engine: &Engine, context: &Context, sequence: u64, events: Vec<Event>) -> Result<Change> {
-    /// About what an event takes.
+    /// Expected size of an event, for the first allocation.
     const EVENT_BYTES: usize = 96;
     let key = sequence.to_be_bytes();
     let entry = LogEntry { time_ms: engine.now().timestamp_millis(), who: context.user().to_owned(), events };
@@ -110,13 +118,15 @@ pub(super) fn log_row(engine: &Engine, context: &Context, sequence: u64, events:
     let expected = entry.events.len() * EVENT_BYTES;
     let sealed = envelope::seal_with(&key, 0, expected, |out| stored::append_within(&entry, out, most));
     let value = sealed.map_err(|error| match error.kind() {
-        ErrorKind::LimitExceeded => error.context("the change log cannot hold what this changes; split it"),
+        ErrorKind::LimitExceeded => {
+            error.context("the change is too large for one entry of the change log; split the request")
+        }
         _ => error,
     })?;
     Ok(Change::Put { space: Space::Log, key: key.to_vec(), value })
 }
 
-/// Holds the turn alone while `f` runs: the frame of an explicit transaction.
+/// Holds the turn alone while `f` runs. Explicit transactions use it.
 pub(super) fn exclusive<T>(context: &Arc<Context>, f: impl FnOnce() -> Result<T>) -> Result<T> {
     context.engine.check_process()?;
     context.check_deadline()?;

@@ -1,4 +1,4 @@
-//! The index of a build without the feature `search`: every call answers `Unsupported`.
+//! The text index of a build without the feature `search`: every operation returns `Unsupported`.
 
 use std::sync::Arc;
 
@@ -15,23 +15,23 @@ fn absent() -> Error {
 /// How an index was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Opened {
-    /// As the checkpoint has it.
+    /// From the checkpoint.
     Resumed,
     /// Empty; the text is the reason.
     Anew(String),
 }
 
-/// Never made.
+/// Never constructed.
 pub struct Index {
     shape: Arc<Shape>,
 }
 
-/// Never made.
+/// Never constructed.
 #[derive(Clone)]
 pub struct View(());
 
 impl Index {
-    /// Answers `Unsupported`.
+    /// Returns `Unsupported`.
     pub fn open(
         _: &SharedDisk,
         _: &str,
@@ -43,7 +43,7 @@ impl Index {
         Err(absent())
     }
 
-    /// The state that searches see now.
+    /// The published view.
     pub fn view(&self) -> View {
         View(())
     }
@@ -53,7 +53,7 @@ impl Index {
         0
     }
 
-    /// Nothing is kept.
+    /// Always `None`.
     pub fn walk(&self, _: u64) -> Option<View> {
         None
     }
@@ -73,27 +73,27 @@ impl Index {
         0
     }
 
-    /// Answers `Unsupported`.
+    /// Returns `Unsupported`.
     pub fn apply(&self, _: &[Change], _: u64) -> Result<()> {
         Err(absent())
     }
 
-    /// Answers `Unsupported`.
+    /// Returns `Unsupported`.
     pub fn load(&self, _: &[Change], _: u64) -> Result<()> {
         Err(absent())
     }
 
-    /// Answers `Unsupported`.
+    /// Returns `Unsupported`.
     pub fn commit(&self) -> Result<()> {
         Err(absent())
     }
 
-    /// Answers `Unsupported`.
+    /// Returns `Unsupported`.
     pub fn checkpoint(&self, _: bool) -> Result<Option<Checkpoint>> {
         Err(absent())
     }
 
-    /// Answers `Unsupported`.
+    /// Returns `Unsupported`.
     pub fn settle(&self) -> Result<()> {
         Err(absent())
     }
@@ -101,7 +101,7 @@ impl Index {
     /// Does nothing.
     pub fn recorded(&self, _: &Checkpoint) {}
 
-    /// Answers `Unsupported`.
+    /// Returns `Unsupported`.
     pub fn start_anew(&self) -> Result<()> {
         Err(absent())
     }
@@ -124,37 +124,37 @@ impl View {
         self
     }
 
-    /// Answers `Unsupported`.
+    /// Returns `Unsupported`.
     pub fn matching(&self, _: &Request) -> Result<Vec<super::DocKey>> {
         Err(absent())
     }
 
-    /// The index is no help.
+    /// Always `None`.
     pub fn containing(&self, _: u8, _: &str, _: &str) -> Result<Option<Vec<super::DocKey>>> {
         Ok(None)
     }
 
-    /// Answers `Unsupported`.
+    /// Returns `Unsupported`.
     pub fn count_cells(&self, _: &[Ask], _: Option<&[Scope]>) -> Result<u64> {
         Err(absent())
     }
 
-    /// Answers `Unsupported`.
+    /// Returns `Unsupported`.
     pub fn compare(&self, _: &mut dyn Comparison) -> Result<()> {
         Err(absent())
     }
 
-    /// Answers `Unsupported`.
+    /// Returns `Unsupported`.
     pub fn copies(&self, _: super::DocKey) -> Result<u64> {
         Err(absent())
     }
 
-    /// None.
+    /// Always empty.
     pub fn unsettled(&self) -> Vec<super::DocKey> {
         Vec::new()
     }
 
-    /// Answers `Unsupported`.
+    /// Returns `Unsupported`.
     pub fn search(&self, _: &Request) -> Result<Hits> {
         Err(absent())
     }

@@ -1,36 +1,36 @@
-//! Blocks of files whose checksums were compared, kept for the next reads; a bounded number of bytes.
+//! A bounded cache of file blocks whose checksums were verified.
 //!
-//! Files of the index never change, so a block that was right once is right for ever.
+//! Files of the index never change, so a verified block stays valid.
 
 use tantivy::directory::OwnedBytes;
 
 use crate::value::cache::{Cache, bounded};
 
-/// A file, by the number that its directory gave it, and the number of a block in it.
+/// The number of a file, given by its directory, and the number of a block in it.
 type Place = (u64, usize);
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct Blocks(Cache<Place, OwnedBytes>);
 
 impl Blocks {
-    /// Keeps at most `bytes_max`, in blocks of mostly `block_bytes`.
+    /// Keeps at most `bytes_max`, in blocks of usually `block_bytes`.
     pub fn new(bytes_max: usize, block_bytes: usize) -> Self {
         Self(bounded(bytes_max / block_bytes.max(1), bytes_max, |_, bytes| bytes.len()))
     }
 
-    /// Forgets everything, so that a test meets what is on the disk.
+    /// Drops all blocks, so that a test reads the disk again.
     #[cfg(test)]
     pub fn clear(&self) {
         self.0.clear();
     }
 
-    /// A block that is kept.
+    /// A cached block.
     pub fn get(&self, file: u64, number: usize) -> Option<OwnedBytes> {
         self.0.get(&(file, number))
     }
 
-    /// Keeps a block that has its checksum.
+    /// Caches a block that matches its checksum.
     pub fn keep(&self, file: u64, number: usize, bytes: OwnedBytes) {
         self.0.insert((file, number), bytes);
     }
@@ -47,7 +47,7 @@ mod tests {
         for number in 0..4 {
             blocks.keep(1, number, block(number));
         }
-        // Two readers may bring the same block.
+        // Two readers may add the same block.
         blocks.keep(1, 3, block(3));
         assert_eq!(blocks.0.weight(), 40);
         assert!(blocks.get(2, 0).is_none(), "a file has its own blocks");

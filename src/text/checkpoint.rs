@@ -1,4 +1,5 @@
-//! What the record file remembers about the text index, so that opening can tell a whole index from a damaged one.
+//! The entry of the record file about the text index, by which opening tells a valid index from a
+//! damaged one.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,9 +16,10 @@ pub struct FileEntry {
     pub crc: u32,
 }
 
-/// A durable state of the index: all the files that it needs are synced.
+/// A durable state of the index: all files that it needs are synced.
 ///
-/// It counts once the record file holds it; the index directory alone never says which state is the last.
+/// It is valid once the record file contains it. The index directory alone never shows which state
+/// is the last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
     /// Number of the checkpoint; also in the name of its meta file.
@@ -37,11 +39,12 @@ pub struct Checkpoint {
 impl Checkpoint {
     /// The stored form.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        serde_json::to_vec(self)
-            .map_err(|error| Error::corrupt("the search checkpoint cannot be written").with_source(error))
+        serde_json::to_vec(self).map_err(|error| {
+            Error::corrupt("internal error: the checkpoint of the text index cannot be encoded").with_source(error)
+        })
     }
 
-    /// Reads the stored form; `None` when it is damaged, which means: build the index anew.
+    /// Decodes the stored form; `None` if it is damaged, and the index must be built again.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok()
     }

@@ -1,9 +1,14 @@
-//! Gathers the best hits of an index view, and counts.
+//! Collects the best hits of an index view, and counts.
 //!
-//! The order is total: score, then key, so it does not depend on segments. Counting visits every hit; without counting,
-//! postings that cannot reach the page are skipped. Many documents score alike, so what decides how much is skipped is
-//! whether a document that scores like the last of the page may still come before it: not when all keys that follow are
-//! greater, as in a segment whose documents lie in the order of their keys.
+//! The order is total (score, then key), so results do not depend on segments. Counting visits
+//! every hit. Without counting, the engine skips blocks of postings in which no document scores
+//! more than a floor.
+//!
+//! What must hold: no document that belongs on the page scores at most the floor. Many documents
+//! have equal scores. A document that scores like the last hit of a full page comes before it if
+//! its key is smaller, so in general the floor must be below that score ([`below`]). If all keys
+//! that follow are greater, no such document exists, and the floor is raised to skip documents of
+//! equal score ([`among`]). Segments whose documents are in key order allow this most often.
 
 use std::collections::BinaryHeap;
 use tantivy::columnar::StrColumn;
@@ -16,7 +21,7 @@ use super::key_columns::KeyColumns;
 use super::request::{After, Facets, Hit, Hits, Request, among, below, counted};
 use super::schema::{KIND, KeyNumbers, Keys, WORKSPACE, key_of};
 
-/// A hit; the greatest is the worst.
+/// A hit; the greatest candidate is the worst hit.
 #[derive(PartialEq)]
 struct Candidate {
     score: f32,
@@ -37,7 +42,8 @@ impl PartialOrd for Candidate {
     }
 }
 
-/// Adds to `hits` the first hits of the page, one more than it takes, in no order, and the counts.
+/// Adds the first hits of the page to `hits`, one more than it takes and in no order, and the
+/// counts.
 pub fn collect(
     searcher: &Searcher,
     query: &dyn Query,
@@ -56,10 +62,11 @@ pub fn collect(
     for reader in searcher.segment_readers() {
         segments.push((key_columns.of(searcher, reader)?, reader));
     }
-    // The least keys first: later documents that score alike then need not be looked at.
+    // Least keys first: later documents of equal score can then be skipped.
     segments.sort_by_key(|(keys, _)| keys.least());
     for (keys, reader) in segments {
-        // Blocks are skipped by bounds that were made with the counts of the index.
+        // The bounds of blocks were computed with the statistics of the index, so blocks cannot be
+        // skipped when fixed statistics are used.
         if hits.total.is_some() || hits.facets.is_some() || request.fixed_statistics {
             let count = visit_all(&*weight, reader, &keys, &mut top, hits.facets.as_mut())?;
             if let Some(total) = &mut hits.total {
@@ -75,7 +82,7 @@ pub fn collect(
                 }
                 top.floor
             })?;
-            // Documents of the next segment may score alike and come before.
+            // Documents of the next segment with equal score may come before the last hit.
             top.lower_floor();
         }
     }
@@ -167,9 +174,9 @@ fn visit_all(
 struct Top {
     heap: BinaryHeap<Candidate>,
     wanted: usize,
-    /// Only what scores more is looked at.
+    /// Only documents with a greater score are considered.
     floor: f32,
-    /// Score and key of the last hit of the page before.
+    /// Score and key of the last hit of the previous page.
     after: Option<(f32, KeyNumbers)>,
 }
 
@@ -205,19 +212,21 @@ impl Top {
         self.lower_floor();
     }
 
-    /// The last of a full page, before which no document may be left out.
+    /// The last hit of a full page: every document that comes before it must be considered.
     fn worst(&self) -> Option<&Candidate> {
         self.heap.peek().filter(|_| self.heap.len() == self.wanted)
     }
 
-    /// Lets pass what scores like the last of a full page: it may come before by its key.
+    /// Sets the floor so that a document that scores like the last hit of a full page passes: it
+    /// may come before that hit by its key.
     fn lower_floor(&mut self) {
         if let Some(worst) = self.worst() {
             self.floor = below(worst.score);
         }
     }
 
-    /// Keeps out what scores like the last of a full page, where no document from `document` on comes before it.
+    /// Sets the floor so that documents that score like the last hit of a full page are skipped, if
+    /// no document from `document` on comes before that hit by its key.
     fn raise_floor(&mut self, keys: &Keys, document: u32) {
         if let Some(worst) = self.worst()
             && keys.least_from(document).is_none_or(|least| least >= worst.key)

@@ -1,4 +1,4 @@
-//! Counting documents by their cells, from columns alone.
+//! Counts documents by their column values alone.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -11,7 +11,8 @@ use super::document::{Ask, DocKey};
 use super::request::Scope;
 use super::schema::{Fields, KIND, WORKSPACE, column_name};
 
-/// The number of documents of a segment that fulfil every ask in one of the scopes, without `hidden` ones.
+/// The number of documents of a segment that satisfy every `Ask` and are in one of the scopes,
+/// without `hidden` ones.
 pub fn count(
     reader: &SegmentReader,
     fields: &Fields,
@@ -54,8 +55,9 @@ fn within<T: MonotonicallyMappableToU64>(
 ) -> Vec<u32> {
     let mut found = Vec::new();
     for range in ranges {
-        // For a range that ends below the least value of a bit-packed column, the engine returns the documents with the
-        // least value: it subtracts the least value from the end of the range, and what is below zero becomes zero.
+        // Excluded here, since the engine returns wrong documents for a range that ends below the
+        // least value of a bit-packed column: it subtracts the least value from the end of the
+        // range and clamps the result to zero, so the documents with the least value match.
         let (first, last) = (range.start().to_u64(), range.end().to_u64());
         if last < column.min_value().to_u64() || first > column.max_value().to_u64() {
             continue;

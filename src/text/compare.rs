@@ -1,8 +1,10 @@
-//! Comparing what the index holds with what it must hold, document by document.
+//! Compares the contents of the index with the expected documents, one by one.
 //!
-//! The index stores no documents: it has postings, which lead from words to documents, and columns. So a segment's
-//! postings are read once, in their order, and each adds to a sum of the document that it names. The sum of a document is
-//! then compared with the one that its record gives. A segment takes eight bytes of memory for each of its documents.
+//! The index stores no documents. It has postings, which map words to documents, and columns. So
+//! the postings of a segment are read once, in their order, and each adds a hash of its word and
+//! position to the sum of its document. The sum of a document is then compared with the one
+//! computed from its record. Sums are independent of the order of the postings. A segment needs
+//! eight bytes of memory for each of its documents.
 
 use tantivy::columnar::{Column, StrColumn};
 use tantivy::postings::Postings;
@@ -18,16 +20,17 @@ use super::view::View;
 use super::words::words;
 use crate::error::Result;
 
-/// Postings, and documents, between two looks at the caller's check.
+/// Number of postings or documents between two checks of the deadline.
 const STEP: usize = 4_096;
-/// The engine leaves this many positions free between two texts of a field.
+/// Number of positions that the engine skips between two texts of a field.
 const GAP: u32 = 1;
 
 impl View {
-    /// Compares every document of the index with what it must be. What is in memory only is not looked at: commit before.
+    /// Compares every document of the index with the expected one. Changes that are only in memory
+    /// are not compared: commit first.
     ///
     /// # Errors
-    /// What `comparison` returns; `Corrupt` or `Io` when the index cannot be read.
+    /// The errors of `comparison`; `Corrupt` or `Io` when the index cannot be read.
     pub fn compare(&self, comparison: &mut dyn Comparison) -> Result<()> {
         for reader in self.searcher.segment_readers() {
             guarded("comparing", || self.compare_segment(reader, comparison))?;
@@ -46,18 +49,18 @@ impl View {
                 comparison.check()?;
             }
             let Ok(key) = keys.key(document, &self.shape) else {
-                comparison.found(None, "a document has no key that a record can have");
+                comparison.found(None, "a document has no valid key");
                 continue;
             };
             let sum = usize::try_from(document).ok().and_then(|at| sums.get(at).copied());
             match comparison.expected(key)? {
                 Expected::Unknown => {}
-                Expected::Nothing => comparison.found(Some(key), "a document is there, and no record"),
+                Expected::Nothing => comparison.found(Some(key), "the document has no record"),
                 Expected::Document(wanted) => {
                     if sum != Some(sum_of(&self.fields, &wanted)) {
-                        comparison.found(Some(key), "the words of the document are not those of the record");
+                        comparison.found(Some(key), "the words of the document differ from those of the record");
                     } else if !columns.hold(document, &wanted).map_err(failed)? {
-                        comparison.found(Some(key), "the columns of the document are not those of the record");
+                        comparison.found(Some(key), "the columns of the document differ from those of the record");
                     }
                 }
             }
@@ -65,13 +68,13 @@ impl View {
         Ok(())
     }
 
-    /// The number of documents that the index holds for a key. What is in memory only is not counted.
+    /// The number of documents of a key in the index, without changes that are only in memory.
     ///
     /// # Errors
     /// `Corrupt` or `Io` when the index cannot be read.
     pub fn copies(&self, key: DocKey) -> Result<u64> {
         let term = Term::from_field_bytes(self.fields.key, &key.to_bytes());
-        guarded("looking a key up", || {
+        guarded("looking up a key", || {
             let mut count = 0;
             for reader in self.searcher.segment_readers() {
                 let inverted = reader.inverted_index(self.fields.key).map_err(failed)?;
@@ -88,7 +91,7 @@ impl View {
     }
 }
 
-/// The sum over the postings of each document of a segment.
+/// The sum of the postings of each document of a segment.
 fn sums(reader: &SegmentReader, fields: &Fields, comparison: &mut dyn Comparison) -> Result<Vec<u64>> {
     let mut sums = vec![0u64; usize::try_from(reader.max_doc()).unwrap_or(0)];
     let mut positions = Vec::new();
@@ -126,7 +129,7 @@ fn sums(reader: &SegmentReader, fields: &Fields, comparison: &mut dyn Comparison
     Ok(sums)
 }
 
-/// The sum that the postings of a document give.
+/// The sum that the postings of a document must have.
 fn sum_of(fields: &Fields, document: &Document) -> u64 {
     let mut sum = 0u64;
     let mut add = |field: Field, term: &[u8], position: u32| {
@@ -137,7 +140,7 @@ fn sum_of(fields: &Fields, document: &Document) -> u64 {
         Term::from_field_u64(fields.kind, u64::from(document.key.kind)),
         Term::from_field_text(fields.workspace, &document.workspace),
     ] {
-        // The engine leaves out a longer one.
+        // The engine does not index a longer term.
         if term.serialized_value_bytes().len() <= MAX_TOKEN_LEN {
             add(term.field(), term.serialized_value_bytes(), 0);
         }
@@ -158,7 +161,8 @@ fn hash(field: Field, term: &[u8]) -> u64 {
     xxh3_64_with_seed(term, u64::from(field.field_id()))
 }
 
-/// A number for a word at a position, so mixed that sums of different words and positions differ.
+/// A hash of a word at a position. Mixed well, so that sums of different words and positions
+/// differ.
 fn mark(hash: u64, position: u32) -> u64 {
     let mut mixed = hash.wrapping_add(u64::from(position).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -166,7 +170,7 @@ fn mark(hash: u64, position: u32) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// The columns of a segment, apart from those of the keys.
+/// The columns of a segment, without those of the keys.
 struct Columns {
     workspace: Option<StrColumn>,
     cells: Vec<CellColumn>,

@@ -1,4 +1,4 @@
-//! From the tree of a text query to a query of the index engine that finds the same documents.
+//! Compiles the tree of a text query into an engine query that finds the same documents.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -18,15 +18,15 @@ use super::tree::{Leaf, Node};
 use crate::error::{Error, Result};
 use crate::value::limits::TEXT_QUERY_EXPANSION;
 
-/// What a query is compiled for.
+/// The index that a query is compiled for.
 pub struct Compiler<'c> {
-    /// The index as it is searched.
+    /// The searched state of the index.
     pub searcher: &'c Searcher,
     /// Its fields.
     pub fields: &'c Fields,
-    /// Names and weights.
+    /// Names and weights of the fields.
     pub shape: &'c Shape,
-    /// Turns errors of the engine into ours.
+    /// Converts errors of the engine.
     pub failed: fn(tantivy::TantivyError) -> Error,
 }
 
@@ -41,7 +41,7 @@ fn everything() -> Box<dyn Query> {
 }
 
 impl Compiler<'_> {
-    /// The documents of the index that a request asks for, without those in `hidden`.
+    /// The query for the documents that a request finds in the index, without those in `hidden`.
     pub fn request(&self, request: &Request, hidden: &BTreeSet<DocKey>) -> Result<Box<dyn Query>> {
         let query = self.node(&request.query, request.fields.as_deref())?;
         let mut parts = Vec::new();
@@ -54,7 +54,7 @@ impl Compiler<'_> {
             parts.push((Occur::MustNot, hidden));
         }
         if parts.is_empty() {
-            // A boosted term is skipped through by its best blocks as a part of a union, and not by itself.
+            // The engine skips blocks of a boosted term only if the term is part of a union.
             let is_boosted = query.downcast_ref::<BoostQuery>().is_some();
             return Ok(if is_boosted { Box::new(BooleanQuery::new(vec![(Occur::Should, query)])) } else { query });
         }
@@ -94,7 +94,7 @@ impl Compiler<'_> {
                         part => built.push((Occur::Must, self.node(part, fields)?)),
                     }
                 }
-                // What only excludes would find nothing.
+                // A query of exclusions only would find nothing.
                 if built.iter().all(|(occur, _)| *occur == Occur::MustNot) {
                     built.push((Occur::Must, everything()));
                 }
@@ -139,7 +139,8 @@ impl Compiler<'_> {
         })
     }
 
-    /// The documents with these words side by side in one field; `None` when the dictionary shows that there are none.
+    /// The query for these words side by side in one field; `None` if the dictionary shows that no
+    /// document has them.
     fn words(&self, field: Field, words: &[String], prefix: bool) -> Result<Option<Box<dyn Query>>> {
         let terms: Vec<Term> = words.iter().map(|word| Term::from_field_text(field, word)).collect();
         let (whole, last) = match terms.split_last() {
@@ -152,8 +153,9 @@ impl Compiler<'_> {
             }
         }
         if let (Some(_), Some(word)) = (last, words.last()) {
-            // A phrase opens the postings of every word that the prefix stands for at once, so they are bounded. A prefix
-            // alone takes one bit for each document of a segment, however many words it stands for.
+            // A phrase opens the postings of every word that the prefix matches at the same time,
+            // so their number is bounded. A prefix alone needs one bit for each document of a
+            // segment, however many words it matches.
             let most = if whole.is_empty() { None } else { Some(TEXT_QUERY_EXPANSION) };
             if !self.has_words(field, word, most)? {
                 return Ok(None);
@@ -179,10 +181,10 @@ impl Compiler<'_> {
         })
     }
 
-    /// Whether any word of the field starts like this.
+    /// Whether any word of the field starts with `prefix`.
     ///
     /// # Errors
-    /// `LimitExceeded` when more than `most` do.
+    /// `LimitExceeded` when more than `most` words do.
     fn has_words(&self, field: Field, prefix: &str, most: Option<usize>) -> Result<bool> {
         let mut found = BTreeSet::new();
         for reader in self.searcher.segment_readers() {
@@ -198,7 +200,7 @@ impl Compiler<'_> {
                 if found.len() > most {
                     return Err(Error::limit(format!(
                         "more words start with {prefix:?} than TEXT_QUERY_EXPANSION allows at the end of a phrase ({most}); \
-                         give more letters before `*`, or ask for the words of the phrase one by one"
+                         give more letters before `*`, or search for the words of the phrase separately"
                     )));
                 }
             }

@@ -1,8 +1,10 @@
-//! Which documents may contain a piece of text in a field: candidates for filters, from the words of the index.
+//! Candidates for filters: the documents that may contain a piece of text in a field, found by the
+//! words of the index.
 //!
-//! The piece is cut like text. What stands inside it as a whole word must be a word of the document; its open ends are
-//! the end, the start or the inside of one, which the dictionary tells without reading a document. So the candidates
-//! are a superset of the documents that contain the piece, letter case ignored, and whoever asks tests them.
+//! The piece is tokenised like text. A word inside the piece must be a word of the document. A word
+//! at an open end of the piece is the end, the start or the inside of a word of the document; the
+//! dictionary finds these words without reading a document. So the candidates are a superset of the
+//! documents that contain the piece, ignoring case, and the caller must test them.
 
 use std::ops::ControlFlow;
 
@@ -15,20 +17,21 @@ use super::word_list::WordLists;
 use super::words::WORD_CHARS;
 use super::words::{is_long, is_word_char, words};
 
-/// What a word of the document must be like.
+/// The requirement on one word of the document.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Part {
-    /// This word.
+    /// It equals this word.
     Is(String),
-    /// A word that starts like this.
+    /// It starts with this.
     Starts(String),
-    /// A word that ends like this.
+    /// It ends with this.
     Ends(String),
-    /// A word that has this inside.
+    /// It contains this.
     Has(String),
 }
 
-/// The parts of a piece of text; `None` when it has no letter or digit, or a run that text may cut elsewhere.
+/// The parts of a piece of text. `None` if the piece has no letter or digit, or a word so long that
+/// the tokeniser may split it elsewhere in a document.
 pub fn parts(piece: &str) -> Option<Vec<Part>> {
     let is_open_before = piece.chars().next().is_some_and(is_word_char);
     let is_open_after = piece.chars().next_back().is_some_and(is_word_char);
@@ -57,8 +60,8 @@ impl Part {
     }
 }
 
-/// The documents of one segment that have a word for each part in the field, ascending; `None` when that would be more
-/// than `most`, or when a long word leaves it open.
+/// The documents of one segment that have a word for each part in the field, ascending. `None` if
+/// there would be more than `most`, or if a long word makes the answer uncertain.
 pub fn candidates(
     reader: &SegmentReader,
     field: Field,
@@ -96,7 +99,8 @@ pub fn candidates(
                 count += info.doc_freq as usize;
                 fitting.push(info.clone());
             } else if std::str::from_utf8(word).is_ok_and(is_long) {
-                // The run goes on in the next word, and the piece may lie across the cut.
+                // A run of this length continues in the next word, and the piece may cross the
+                // split.
                 break ControlFlow::Break(());
             }
             if count > most {
@@ -115,16 +119,16 @@ pub fn candidates(
     }))
 }
 
-/// The words of a segment that fit a part.
+/// The words of a segment that match a part.
 enum Fitting {
-    /// These, as the dictionary has them.
+    /// Their dictionary entries.
     Words(Vec<TermInfo>),
-    /// It is not known, as a long word may go on in another.
+    /// Unknown, since a long word may continue in the next one.
     Unknown,
 }
 
-/// The words with the part inside, from the list of the segment's words; `None` when there is none, or the dictionary
-/// answers as well.
+/// The words with the part inside or at the end, from the word list of the segment. `None` if there
+/// is no list, or if a range of the dictionary gives the answer.
 fn by_list(reader: &SegmentReader, field: Field, part: &Part, lists: &WordLists) -> tantivy::Result<Option<Fitting>> {
     let (text, at_end) = match part {
         Part::Has(text) => (text, false),
@@ -143,7 +147,7 @@ fn by_list(reader: &SegmentReader, field: Field, part: &Part, lists: &WordLists)
     Ok(Some(Fitting::Words(fitting)))
 }
 
-/// The documents with one of these words, ascending.
+/// The documents that contain one of these words, ascending.
 fn documents(inverted: &InvertedIndexReader, fitting: &[TermInfo]) -> tantivy::Result<Vec<u32>> {
     let mut documents = Vec::new();
     for info in fitting {

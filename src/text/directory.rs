@@ -1,11 +1,16 @@
-//! The directory that the index engine sees, over our disk.
+//! The directory of the index engine, over our disk.
 //!
-//! Nothing here syncs except [`StoreDirectory::sync`], which checkpoints call. The two files that the engine replaces
-//! (`meta.json`, `.managed.json`) live in memory; a checkpoint writes the first under a name of its own. A file that a
-//! checkpoint names is not removed from the disk before a later one has been recorded. Reads copy into owned memory:
-//! a mapped file that another process cuts short would kill the host. And every byte is checked when it is read from the
-//! disk, so that damage that comes while the index is open is an error and not another answer; what was checked is kept,
-//! within bounds, for all readers of a file.
+//! What must hold:
+//! - Nothing here syncs except [`StoreDirectory::sync`], which checkpoints call. The two files that
+//!   the engine replaces (`meta.json`, `.managed.json`) are kept in memory; a checkpoint writes the
+//!   first one under a name of its own.
+//! - A file that a checkpoint names is removed from the disk only after a later checkpoint was
+//!   recorded. Otherwise a power cut could leave a recorded checkpoint without its files.
+//! - Reads copy into owned memory. A mapped file that another process truncates would kill the host
+//!   process.
+//! - Every byte is verified when it is read from the disk, so that damage that occurs while the
+//!   index is open is an error and not a wrong answer. Verified bytes are cached, within bounds,
+//!   for all readers of a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -28,15 +33,15 @@ use super::checkpoint::FileEntry;
 use crate::disk::{DiskFile, Mode, SharedDisk};
 use crate::value::limits::{SEARCH_BLOCKS_BYTES, SEARCH_RESIDENT_BYTES};
 
-/// The name under which the engine keeps its list of segments.
+/// The name of the engine's list of segments.
 pub const META: &str = "meta.json";
 const WRITE_BYTES: usize = 256 * 1024;
-/// Bytes of a file that share a checksum for reads of a part.
+/// Block size of the checksums for reads of a part of a file.
 const SUM_BYTES: usize = 16 * 1024;
 /// How long one merge or reload waits for another to release the list of segments.
 const LOCK_WAIT: Duration = Duration::from_secs(30);
 
-/// See the module. Clones share everything.
+/// See the module documentation. Clones share everything.
 #[derive(Clone)]
 pub struct StoreDirectory(Arc<Shared>);
 
@@ -51,13 +56,14 @@ struct Shared {
     refuses_writes: AtomicBool,
 }
 
-/// What is known of a file, and kept for all who have it open. The engine opens every file anew with each commit.
+/// The cached state of a file, shared by all its readers. The engine opens every file again after
+/// each commit.
 struct Known {
-    /// The number of the file among [`Blocks`].
+    /// The number of the file in [`Blocks`].
     number: u64,
-    /// CRC-32 of each block, once they are known.
+    /// CRC-32 of each block, once computed.
     sums: OnceLock<Vec<u32>>,
-    /// All of it, while there is room.
+    /// The whole content, if it fits into the memory bound.
     whole: OnceLock<OwnedBytes>,
     resident_bytes: Arc<AtomicUsize>,
 }
@@ -76,11 +82,11 @@ struct Names {
     known: BTreeMap<String, Arc<Known>>,
     in_memory: BTreeMap<String, Vec<u8>>,
     locks: BTreeSet<PathBuf>,
-    /// What the last recorded checkpoint names.
+    /// Names of the files of the last recorded checkpoint.
     recorded: BTreeSet<String>,
-    /// What the checkpoint that is being made names.
+    /// Names of the files of the checkpoint in progress.
     pinned: BTreeSet<String>,
-    /// Removed by the engine, still on disk.
+    /// Files that the engine removed and that are still on the disk.
     doomed: BTreeSet<String>,
 }
 
@@ -91,7 +97,8 @@ impl fmt::Debug for StoreDirectory {
 }
 
 impl StoreDirectory {
-    /// An index directory at `path` of `disk` that holds `files`, all recorded, and `meta` when there is any.
+    /// An index directory at `path` of `disk` with `files`, all of them recorded, and `meta` if
+    /// there is one.
     pub fn new(disk: SharedDisk, path: &str, files: Vec<FileEntry>, meta: Option<Vec<u8>>) -> Self {
         let mut names = Names { recorded: files.iter().map(|file| file.name.clone()).collect(), ..Names::default() };
         if let Some(meta) = meta {
@@ -113,7 +120,7 @@ impl StoreDirectory {
         }))
     }
 
-    /// Lets every write of the engine fail from now on, or no more.
+    /// Makes every later write of the engine fail, or ends that.
     pub fn refuse_writes(&self, is_refused: bool) {
         self.0.refuses_writes.store(is_refused, Ordering::SeqCst);
     }
@@ -131,7 +138,7 @@ impl StoreDirectory {
         Arc::new(Known { number, sums, whole: OnceLock::new(), resident_bytes })
     }
 
-    /// Drops the blocks that were checked, so that a test meets what is on the disk.
+    /// Drops the verified blocks, so that a test reads the disk again.
     #[cfg(test)]
     pub fn forget_blocks(&self) {
         self.0.blocks.clear();
@@ -145,7 +152,8 @@ impl StoreDirectory {
         format!("{}/{name}", self.0.path)
     }
 
-    /// The list of segments as it is now, and the files that it names; they stay until [`StoreDirectory::unpin`].
+    /// The current list of segments, and the files that it names. They are kept until
+    /// [`StoreDirectory::unpin`].
     pub fn pin(&self) -> io::Result<(Vec<u8>, Vec<FileEntry>)> {
         let mut names = self.names();
         let meta = names.in_memory.get(META).cloned().unwrap_or_default();
@@ -164,7 +172,8 @@ impl StoreDirectory {
         Ok((meta, files))
     }
 
-    /// Makes the files durable that no recorded checkpoint names, then writes `meta` as `name`, durably.
+    /// Syncs the files that no recorded checkpoint names, then writes `meta` durably as `name`. The
+    /// order matters: the list of segments must not become durable before the files that it names.
     pub fn sync(&self, files: &[FileEntry], name: &str, meta: &[u8]) -> io::Result<()> {
         for file in files {
             if !self.names().recorded.contains(&file.name) {
@@ -177,13 +186,13 @@ impl StoreDirectory {
         self.0.disk.sync_dir(&self.0.path)
     }
 
-    /// Gives up the checkpoint that is being made.
+    /// Abandons the checkpoint in progress.
     pub fn unpin(&self) {
         self.names().pinned.clear();
         self.sweep();
     }
 
-    /// From now on the last recorded checkpoint is the one that names these files.
+    /// Records that the last recorded checkpoint now names these files.
     pub fn recorded(&self, files: &[FileEntry]) {
         {
             let mut names = self.names();
@@ -193,7 +202,8 @@ impl StoreDirectory {
         self.sweep();
     }
 
-    /// Removes from the disk what nothing names any more; what cannot be removed now is tried again the next time.
+    /// Removes files from the disk that nothing names any more. A file that cannot be removed is
+    /// tried again the next time.
     fn sweep(&self) {
         let mut names = self.names();
         let kept: BTreeSet<String> = names
@@ -217,7 +227,7 @@ fn is_gone(outcome: io::Result<()>) -> bool {
     }
 }
 
-/// The ids of the segments in a `meta.json`, as they stand in file names.
+/// The ids of the segments in a `meta.json`, as they appear in file names.
 fn segment_ids(meta: &[u8]) -> io::Result<Vec<String>> {
     let bad = || io::Error::new(io::ErrorKind::InvalidData, "the list of segments is damaged");
     let value: serde_json::Value = serde_json::from_slice(meta).map_err(|_| bad())?;
@@ -250,7 +260,7 @@ impl Directory for StoreDirectory {
             _ => OpenReadError::wrap_io_error(error, path.to_owned()),
         })?;
         let len = usize::try_from(entry.len).map_err(|_| missing())?;
-        // Lengths of fields, columns, terms and postings are read by every query, positions by few.
+        // Every query reads field lengths, columns, terms and postings; few queries read positions.
         let is_hot = ["fieldnorm", "fast", "term", "idx"].iter().any(|end| name.ends_with(end));
         Ok(Arc::new(Handle { file, len, crc: entry.crc, known, is_hot, blocks: Arc::clone(&self.0.blocks) }))
     }
@@ -328,7 +338,7 @@ impl Directory for StoreDirectory {
     }
 }
 
-/// Locks are within the process: the store's own lock keeps other processes out.
+/// Locks work within the process; the store's own lock excludes other processes.
 struct Guard {
     directory: StoreDirectory,
     path: PathBuf,
@@ -341,7 +351,7 @@ impl Drop for Guard {
     }
 }
 
-/// A file being written; it exists for readers once terminated.
+/// A file being written. Readers see it once it is terminated.
 struct Writer {
     directory: StoreDirectory,
     name: String,
@@ -353,7 +363,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes whole blocks, at the end the rest.
+    /// Writes the whole blocks of the buffer; at the end also the rest.
     fn drain(&mut self, is_end: bool) -> io::Result<()> {
         let len = self.buffer.len();
         let ready = self.buffer.get(..if is_end { len } else { len - len % SUM_BYTES }).unwrap_or_default();
@@ -396,7 +406,7 @@ impl TerminatingWrite for Writer {
 }
 
 fn damaged() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "a search file does not have its checksum")
+    io::Error::new(io::ErrorKind::InvalidData, "a file of the text index does not match its checksum")
 }
 
 struct Handle {
@@ -421,7 +431,8 @@ impl Handle {
         Ok(bytes)
     }
 
-    /// The checksums of the blocks; of a file that an earlier process wrote they are computed at the first read.
+    /// The checksums of the blocks. Those of a file that an earlier process wrote are computed at
+    /// the first read, together with the checksum of the whole file.
     fn sums(&self) -> io::Result<&[u32]> {
         if let Some(sums) = self.known.sums.get() {
             return Ok(sums);
@@ -440,9 +451,9 @@ impl Handle {
         Ok(self.known.sums.get_or_init(|| sums))
     }
 
-    /// Some bytes; those of a few blocks from what is kept.
+    /// Reads a range; a range of few blocks comes from the cache.
     fn read(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
-        /// Longer reads would drive out what others need.
+        /// Longer reads would evict the blocks that other readers need.
         const FEW: usize = 8;
         let blocks = range.start / SUM_BYTES..range.end.div_ceil(SUM_BYTES);
         if blocks.len() > FEW {
@@ -461,7 +472,7 @@ impl Handle {
         Ok(OwnedBytes::new(bytes))
     }
 
-    /// One block, which has its checksum.
+    /// One verified block.
     fn block(&self, number: usize) -> io::Result<OwnedBytes> {
         if let Some(block) = self.blocks.get(self.known.number, number) {
             return Ok(block);
@@ -472,7 +483,7 @@ impl Handle {
         Ok(block)
     }
 
-    /// Reads whole blocks from the disk, each of which must have its checksum.
+    /// Reads whole blocks from the disk and verifies each of them.
     fn read_blocks(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
         let first = range.start / SUM_BYTES;
         let from = first * SUM_BYTES;
@@ -494,6 +505,11 @@ impl Handle {
         Ok(OwnedBytes::new(bytes))
     }
 
+    /// The whole content of a hot file, if it fits into the memory bound.
+    ///
+    /// The bytes are reserved before they are read, so that concurrent readers cannot exceed the
+    /// bound together. A reader that fails, or that is not the first to store the content, releases
+    /// them.
     fn whole(&self) -> io::Result<Option<&OwnedBytes>> {
         if !self.is_hot {
             return Ok(None);
@@ -525,7 +541,10 @@ impl HasLen for Handle {
 impl FileHandle for Handle {
     fn read_bytes(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
         if range.start > range.end || range.end > self.len {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a read past the end of a search file"));
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "a read past the end of a file of the text index",
+            ));
         }
         match self.whole()? {
             Some(whole) => Ok(whole.slice(range)),

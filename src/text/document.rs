@@ -1,4 +1,4 @@
-//! What is indexed: documents, and the shape that they share.
+//! The documents of the index, and the shape that they share.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -17,14 +17,15 @@ pub struct DocKey {
 }
 
 impl DocKey {
-    /// Kind byte and key bytes: the form in the index.
+    /// Kind byte and key bytes, as the index stores them.
     pub fn to_bytes(self) -> Vec<u8> {
         let mut bytes = vec![self.kind];
         bytes.extend_from_slice(self.key.as_bytes());
         bytes
     }
 
-    /// The first eight bytes of the key, and the further ones, as numbers: two pairs order as the keys do.
+    /// The first eight bytes of the key and the remaining ones, as numbers. Pairs of them order as
+    /// the keys do.
     pub fn halves(self) -> (u64, u64) {
         let mut bytes = [0; 16];
         for (to, from) in bytes.iter_mut().zip(self.key.as_bytes()) {
@@ -34,14 +35,14 @@ impl DocKey {
         ((both >> 64) as u64, both as u64)
     }
 
-    /// Reads [`DocKey::halves`] back; `None` for a kind that `shape` does not have.
+    /// The reverse of [`DocKey::halves`]; `None` for a kind that `shape` does not have.
     pub fn from_halves(shape: &Shape, kind: u8, high: u64, low: u64) -> Option<Self> {
         let form = shape.kinds.iter().find(|known| known.code == kind)?.id;
         let bytes = (u128::from(high) << 64 | u128::from(low)).to_be_bytes();
         Some(Self { kind, key: RecordKey::from_bytes(form, bytes.get(..form.key_len())?)? })
     }
 
-    /// Reads [`DocKey::to_bytes`] back; `None` for a kind that `shape` does not have.
+    /// The reverse of [`DocKey::to_bytes`]; `None` for a kind that `shape` does not have.
     pub fn from_bytes(shape: &Shape, bytes: &[u8]) -> Option<Self> {
         let (&kind, key) = bytes.split_first()?;
         let form = shape.kinds.iter().find(|known| known.code == kind)?.id;
@@ -60,7 +61,7 @@ impl fmt::Debug for DocKey {
 pub struct FieldName {
     /// Name in queries and snippets.
     pub name: String,
-    /// Weight of a hit in it.
+    /// Factor of the score of a match in it.
     pub weight: f32,
 }
 
@@ -71,29 +72,30 @@ pub struct ColumnName {
     pub kind: u8,
     /// Path of the field.
     pub path: String,
-    /// Whether it holds doubles; else integers.
+    /// Whether it contains doubles; otherwise integers.
     pub is_float: bool,
 }
 
-/// Part of the fingerprint of every index: raised when what builds before wrote must not be used any more. An index with
-/// another number is built anew from the records at the next opening.
+/// Part of the fingerprint of every index. Raised when indexes of earlier builds must not be used
+/// any more: an index with another number is built again from the records at the next opening.
 ///
-/// 3: builds before could leave documents of deleted and updated records in the index.
+/// 3: earlier builds could leave documents of deleted and updated records in the index.
 const CONTENT_VERSION: u32 = 3;
 
-/// Fields and kinds of the index: derived from the declarations of the resources.
+/// The fields, kinds and columns of the index; derived from the declarations of the resources.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shape {
-    /// Text fields; documents name them by their place in this list.
+    /// Text fields; documents refer to them by their position in this list.
     pub fields: Vec<FieldName>,
     /// Kinds that have documents.
     pub kinds: Vec<crate::value::Kind>,
-    /// Columns; documents name them by their place in this list.
+    /// Columns; documents refer to them by their position in this list.
     pub columns: Vec<ColumnName>,
 }
 
 impl Shape {
-    /// Adds a field unless there is one of this name, whose weight then is the greater of both; returns its place.
+    /// Adds a field. If there is one with this name, it gets the greater of both weights. Returns
+    /// its position.
     pub fn add_field(&mut self, name: &str, weight: f32) -> usize {
         if let Some(at) = self.field(name) {
             if let Some(field) = self.fields.get_mut(at) {
@@ -105,12 +107,12 @@ impl Shape {
         self.fields.len() - 1
     }
 
-    /// The place of the field with this name, compared without letter case.
+    /// The position of the field with this name; ignores case.
     pub fn field(&self, name: &str) -> Option<usize> {
         self.fields.iter().position(|field| field.name.eq_ignore_ascii_case(name))
     }
 
-    /// The code of the kind with this name, compared without letter case, `_`, `-` and spaces; a plural `s` is allowed.
+    /// The code of the kind with this name; ignores case, `_`, `-`, spaces and a plural `s`.
     pub fn kind(&self, name: &str) -> Option<u8> {
         let wanted = folded(name);
         let wanted_one = wanted.strip_suffix('s').unwrap_or(&wanted);
@@ -128,7 +130,7 @@ impl Shape {
         self.kinds.iter().find(|kind| kind.code == code).map_or_else(|| code.to_string(), |kind| folded(kind.name))
     }
 
-    /// A number that changes whenever an index of another shape could not be read as one of this.
+    /// A number that differs for every shape whose index cannot be read with this one.
     pub fn fingerprint(&self) -> u64 {
         let mut text = format!("{CONTENT_VERSION} {}", super::words::WORD_CHARS);
         for field in &self.fields {
@@ -143,7 +145,7 @@ impl Shape {
         xxhash_rust::xxh3::xxh3_64(text.as_bytes())
     }
 
-    /// The place of the column of a field.
+    /// The position of the column of a field.
     pub fn column(&self, kind: u8, path: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.kind == kind && column.path == path)
     }
@@ -162,56 +164,57 @@ pub enum Cell {
     Float(f64),
 }
 
-/// What is asked of one column: a cell in one of these ranges.
+/// A condition on one column: the cell is in one of these ranges.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ask {
-    /// Of a column of integers.
+    /// A column of integers, by position.
     Int(usize, Vec<RangeInclusive<i64>>),
-    /// Of a column of doubles.
+    /// A column of doubles, by position.
     Float(usize, Vec<RangeInclusive<f64>>),
 }
 
-/// One document: a record as text search sees it.
+/// One document: the searchable form of a record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
     /// Its identity.
     pub key: DocKey,
     /// Id of its workspace.
     pub workspace: String,
-    /// Field (place in [`Shape::fields`]) and text.
+    /// Field (position in [`Shape::fields`]) and text.
     pub texts: Vec<(usize, String)>,
-    /// Column (place in [`Shape::columns`]) and cell; null has none.
+    /// Column (position in [`Shape::columns`]) and cell; null has no cell.
     pub cells: Vec<(usize, Cell)>,
 }
 
-/// What the index must hold for a key.
+/// The contents that the index must have for a key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expected {
-    /// This document, once.
+    /// Exactly one document, equal to this.
     Document(Document),
-    /// Nothing.
+    /// No document.
     Nothing,
-    /// Not known: the record cannot be read.
+    /// Unknown: the record cannot be read.
     Unknown,
 }
 
-/// Who compares an index with records: what is asked and told.
+/// The caller's side of a comparison of the index with the records.
 pub trait Comparison {
-    /// What the index must hold for a key.
+    /// The contents that the index must have for a key.
     fn expected(&mut self, key: DocKey) -> Result<Expected>;
-    /// Whether to go on.
+    /// Checks the deadline; an error ends the comparison.
     fn check(&mut self) -> Result<()>;
-    /// A document that is not as it must be; no key where it has none.
+    /// Reports a document that differs; `key` is `None` if it has no valid key.
     fn found(&mut self, key: Option<DocKey>, problem: &'static str);
 }
 
-/// What happened to a document.
+/// A change of a document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// Which document.
+    /// The document.
     pub key: DocKey,
-    /// What it is now; `None` when it is gone.
+    /// Its new form; `None` if it was deleted.
     pub document: Option<Document>,
-    /// Whether the index cannot hold an earlier form of it. False is always right.
+    /// Whether the index certainly contains no earlier form of it. False is always correct, but
+    /// costs a delete.
     pub is_new: bool,
 }

@@ -1,4 +1,4 @@
-//! The error of the search engine, and the guard around its panics.
+//! Errors of the search engine, and the guard that turns its panics into errors.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -10,14 +10,14 @@ use crate::error::{Error, ErrorKind, Result};
 enum SearchError {
     #[error("the text index failed: {0}")]
     Engine(TantivyError),
-    #[error("the text index is damaged: {0} could not be carried out")]
+    #[error("the text index is damaged: internal error in the search engine while {0}")]
     Panicked(String),
 }
 
 impl SearchError {
     fn kind(&self) -> ErrorKind {
         match self {
-            // A thread of tantivy ends with a panic on damaged bytes, as its calls do.
+            // On damaged bytes, calls of tantivy panic, and so do its threads.
             Self::Engine(
                 TantivyError::DataCorruption(_) | TantivyError::IncompatibleIndex(_) | TantivyError::ErrorInThread(_),
             )
@@ -35,12 +35,12 @@ impl SearchError {
     }
 }
 
-/// The public error for an error of tantivy.
+/// Converts an error of tantivy into the public error.
 pub fn failed(error: TantivyError) -> Error {
     SearchError::Engine(error).into_error()
 }
 
-/// Runs tantivy on files that may be damaged: a panic of it becomes `Corrupt`.
+/// Runs tantivy on files that may be damaged: a panic becomes a `Corrupt` error.
 pub fn guarded<T>(what: &str, run: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(SearchError::Panicked(what.to_owned()).into_error()))
 }

@@ -1,4 +1,4 @@
-//! Statistics that do not depend on what is in the index, so that scores of two indexes compare.
+//! Fixed statistics for scores, which do not depend on the contents of the index.
 
 use tantivy::Term;
 use tantivy::query::Bm25StatisticsProvider;
@@ -6,8 +6,9 @@ use tantivy::schema::Field;
 
 use super::overlay::Statistics;
 
-/// Statistics that are the same whatever the index holds: every word is as rare as every other, and the average document
-/// has as many words as a usual name and description.
+/// With these statistics every word is equally rare, and the average document has as many words as
+/// a typical name and description. So scores of two indexes are comparable, and reveal nothing
+/// about other documents.
 pub(super) struct FixedStatistics;
 
 impl FixedStatistics {

@@ -1,4 +1,4 @@
-//! The language of text queries.
+//! The grammar of text queries.
 //!
 //! ```text
 //! query  := and ("OR" and)*
@@ -8,9 +8,9 @@
 //!         | "kind:" name | "workspace:" id
 //! ```
 //!
-//! `AND`, `OR` and `NOT` are operators in capitals only. A word with punctuation inside (`DMM-4065`) asks for its parts
-//! side by side; text without any letter or digit asks for nothing and is skipped. Depth, terms and bytes are bounded,
-//! so no text can exhaust stack or time.
+//! `AND`, `OR` and `NOT` are operators only in capitals. A word with punctuation inside
+//! (`DMM-4065`) requires its parts side by side. Text without any letter or digit is ignored.
+//! Depth, number of terms and bytes are bounded, so no text can exhaust stack or time.
 
 use super::document::Shape;
 use super::tree::{Leaf, Node};
@@ -18,10 +18,10 @@ use super::words::words;
 use crate::error::{Error, Place, Result};
 use crate::value::limits::{TEXT_QUERY_BYTES, TEXT_QUERY_DEPTH, TEXT_QUERY_TERMS};
 
-/// Reads a text query. Text without any word, for example blank text, asks for every document.
+/// Parses a text query. Text without any word, such as blank text, matches every document.
 ///
 /// # Errors
-/// `InvalidArgument` with the character offset for what is no query; `LimitExceeded` above a bound.
+/// `InvalidArgument` with the character offset for a syntax error; `LimitExceeded` above a bound.
 pub fn parse(text: &str, shape: &Shape) -> Result<Node> {
     if text.len() > TEXT_QUERY_BYTES {
         return Err(Error::limit(format!(
@@ -34,7 +34,7 @@ pub fn parse(text: &str, shape: &Shape) -> Result<Node> {
     parser.skip_blanks();
     match parser.peek() {
         None => Ok(node.unwrap_or(Node::All)),
-        Some(_) => Err(parser.wrong("there is no open parenthesis that this `)` could close", parser.at)),
+        Some(_) => Err(parser.wrong("this `)` has no matching `(`; remove it, or put the text in quotes", parser.at)),
     }
 }
 
@@ -45,7 +45,7 @@ struct Parser<'t> {
     shape: &'t Shape,
 }
 
-/// An operator, or nothing to speak of.
+/// An operator.
 #[derive(PartialEq)]
 enum Keyword {
     And,
@@ -131,7 +131,7 @@ impl<'t> Parser<'t> {
         Ok(one_or(parts, Node::And))
     }
 
-    /// After an operator there must be something that is no operator of two sides.
+    /// Returns an error unless an operand follows, instead of another binary operator or the end.
     fn want_operand(&mut self, after: &str) -> Result<()> {
         self.skip_blanks();
         let is_missing =
@@ -163,7 +163,7 @@ impl<'t> Parser<'t> {
         }
         if self.peek() == Some('-') {
             self.at += 1;
-            // A dash that stands alone is punctuation.
+            // A dash without a word is punctuation.
             if matches!(self.peek(), None | Some(')')) || self.peek().is_some_and(char::is_whitespace) {
                 return Ok(None);
             }
@@ -175,7 +175,7 @@ impl<'t> Parser<'t> {
             let inner = self.query(depth)?;
             self.skip_blanks();
             if !self.eat(')') {
-                return Err(self.wrong("this `(` is not closed", start));
+                return Err(self.wrong("this `(` has no matching `)`; close it, or put the text in quotes", start));
             }
             return Ok(inner);
         }
@@ -231,7 +231,7 @@ impl<'t> Parser<'t> {
         Ok(Some(Node::Leaf(Leaf::Text { field, words, prefix })))
     }
 
-    /// An identifier that a colon follows at once; moves behind the colon.
+    /// An identifier followed directly by a colon; moves past the colon.
     fn field_name(&mut self) -> Option<&'t str> {
         let rest = self.rest();
         let end = rest.find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.'))?;
@@ -265,7 +265,8 @@ impl<'t> Parser<'t> {
         Ok(text)
     }
 
-    /// A quoted text without its quotes, or the characters up to the next blank, parenthesis or quote.
+    /// A quoted text without its quotes, or the characters up to the next blank, parenthesis or
+    /// quote; and whether it was quoted.
     fn token(&mut self) -> Result<(String, bool)> {
         let start = self.at;
         if !self.eat('"') {

@@ -1,8 +1,11 @@
-//! The index: opened, fed, searched and made durable.
+//! The text index: opening, applying changes, searching, checkpoints.
 //!
-//! Changes are applied in the order of the change log. What is applied is found at once: small batches by evaluation in
-//! memory until the next commit, large ones by committing. A failed writer is dropped and the index continues from its
-//! last commit; the caller sees the lower [`Index::sequence`] and feeds the changes again. `rollback` is never called.
+//! Changes are applied in the order of the change log and are visible at once. Small batches are
+//! evaluated in memory ([`Overlay`]) until the next commit; large ones are committed.
+//!
+//! A writer that failed is dropped, and the index continues from its last commit. The caller sees
+//! the lower [`Index::sequence`] and applies the changes again. `rollback` of the engine is never
+//! called.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,9 +28,9 @@ use crate::value::limits::SEARCH_OVERLAY_CHANGES;
 /// How an index was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Opened {
-    /// As the checkpoint has it.
+    /// From the checkpoint.
     Resumed,
-    /// Empty, because there was no checkpoint, or the files are not what it says; the text is the reason.
+    /// Empty, since there was no checkpoint or the files do not match it; the text is the reason.
     Anew(String),
 }
 
@@ -38,26 +41,28 @@ pub struct Index {
     state: Mutex<State>,
     published: RwLock<View>,
     walks: Mutex<Walks>,
-    /// How often the index was begun anew since it was opened.
+    /// Number of times that the index was discarded and started again since it was opened.
     beginnings: AtomicU64,
 }
 
-/// The views that walks by pages began with, oldest first.
+/// The views of page walks, oldest first. All pages of a walk use the view of its first page.
 struct Walks {
     next: u64,
     views: VecDeque<(u64, View)>,
 }
 
-/// Walks whose view is kept. An older walk goes on in the newest state, where scores may have shifted.
+/// Number of walks whose view is kept. An older walk continues in the newest state, where scores
+/// may differ.
 const WALKS: usize = 16;
 
 impl Index {
-    /// Opens the index in the directory `path` of `disk` as `checkpoint` has it, or empty when anything does not match.
+    /// Opens the index in the directory `path` of `disk` from `checkpoint`, or creates an empty one
+    /// if anything does not match.
     ///
-    /// With `with_contents` the checksum of every file is compared, else the length.
+    /// With `with_contents`, the checksum of every file is compared; otherwise only its length.
     ///
     /// # Errors
-    /// Only when an empty index cannot be made either.
+    /// Only if an empty index cannot be created either.
     pub fn open(
         disk: &SharedDisk,
         path: &str,
@@ -81,10 +86,12 @@ impl Index {
             Err(reason) => (place.anew(&shape)?, Opened::Anew(reason.to_string())),
         };
         let view = state.view(&shape);
-        // Numbers of walks are drawn anew, so that a token of an earlier opening does not find a view of this one.
+        // Walk numbers start at a random number, so that a token from an earlier opening finds no
+        // view of this one.
         let mut first = [0; 8];
-        getrandom::fill(&mut first)
-            .map_err(|error| Error::new(ErrorKind::Io, format!("drawing a number for the text index: {error}")))?;
+        getrandom::fill(&mut first).map_err(|error| {
+            Error::new(ErrorKind::Io, format!("drawing a random walk number for the text index: {error}"))
+        })?;
         let walks = Walks { next: u64::from_be_bytes(first), views: VecDeque::new() };
         let published = RwLock::new(view);
         let (state, walks) = (Mutex::new(state), Mutex::new(walks));
@@ -97,7 +104,7 @@ impl Index {
         self.state().directory.forget_blocks();
     }
 
-    /// Keeps a view for the further pages of a walk; returns the number of the walk.
+    /// Keeps a view for the next pages of a walk; returns the number of the walk.
     pub fn begin_walk(&self, view: &View) -> u64 {
         let mut walks = self.walks.lock().unwrap_or_else(PoisonError::into_inner);
         walks.next = walks.next.wrapping_add(1);
@@ -109,7 +116,7 @@ impl Index {
         number
     }
 
-    /// The view that a walk began with, while it is kept.
+    /// The view of a walk, while it is kept.
     pub fn walk(&self, number: u64) -> Option<View> {
         let walks = self.walks.lock().unwrap_or_else(PoisonError::into_inner);
         walks.views.iter().find(|(known, _)| *known == number).map(|(_, view)| view.clone())
@@ -123,7 +130,7 @@ impl Index {
         *self.published.write().unwrap_or_else(PoisonError::into_inner) = state.view(&self.shape);
     }
 
-    /// The state that searches see now.
+    /// The published view, which searches use.
     pub fn view(&self) -> View {
         self.published.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -133,26 +140,28 @@ impl Index {
         &self.shape
     }
 
-    /// The sequence after which changes must be applied next.
+    /// The sequence up to which changes were applied.
     pub fn sequence(&self) -> u64 {
         self.state().applied
     }
 
-    /// Changes that only a checkpoint would keep from being applied again after the next open.
+    /// Number of changes that are lost, and must be applied again, if the store is reopened without
+    /// another checkpoint.
     pub fn unsaved_changes(&self) -> u64 {
         let state = self.state();
         state.unsaved_changes + state.uncommitted_changes
     }
 
-    /// Applies the changes from [`Index::sequence`] up to `sequence`; views taken afterwards show them.
+    /// Applies the changes from [`Index::sequence`] up to `sequence`. Views taken afterwards show
+    /// them.
     ///
     /// # Errors
-    /// When the writer fails: the index then stands at its last commit, see [`Index::sequence`].
+    /// If the writer fails: the index is then at its last commit, see [`Index::sequence`].
     pub fn apply(&self, changes: &[Change], sequence: u64) -> Result<()> {
         self.feed(changes, sequence, changes.len() <= SEARCH_OVERLAY_CHANGES)
     }
 
-    /// Applies changes that [`Index::commit`] makes visible: for long runs.
+    /// Applies changes that become visible with [`Index::commit`]; for long runs of changes.
     ///
     /// # Errors
     /// As [`Index::apply`].
@@ -167,7 +176,8 @@ impl Index {
         let mut state = self.state();
         let outcome = guarded("writing", || {
             state.write(changes, sequence)?;
-            // What a loading that was cut short has left is shown by a commit only.
+            // The changes of an interrupted load are not in the overlay, so only a commit shows
+            // them.
             if changes.is_empty() && !state.is_loading {
                 return Ok(());
             }
@@ -183,7 +193,7 @@ impl Index {
         Ok(())
     }
 
-    /// Moves what is in memory into the index.
+    /// Commits the changes that are in memory.
     ///
     /// # Errors
     /// As [`Index::apply`].
@@ -197,14 +207,14 @@ impl Index {
         Ok(())
     }
 
-    /// After an error of the writer: drops it and goes on from the last commit, whichever that is: an error may come
-    /// after the commit took effect.
+    /// After an error of the writer: drops it and continues from the last commit of the engine.
+    /// That commit is read from the engine, since an error may come after the commit took effect.
     fn recover(&self, state: &mut State, outcome: Result<()>) -> Result<()> {
         if outcome.is_ok() {
             return outcome;
         }
         state.writer = None;
-        let resumed = guarded("going back to the last commit", || {
+        let resumed = guarded("returning to the last commit", || {
             let metas = state.engine.load_metas().map_err(failed)?;
             state.reader.reload().map_err(failed)?;
             let sequence = metas.payload.as_deref().and_then(|payload| payload.rsplit(' ').next()?.parse().ok());
@@ -220,7 +230,8 @@ impl Index {
                 state.is_loading = false;
             }
             Err(_) => {
-                // An empty index may not be made either, and the next attempt must not go on from here.
+                // Creating an empty index may fail too. The state must then claim nothing, so that
+                // the next attempt does not continue from here.
                 state.disown();
                 self.publish(state);
                 *state = self.place.anew(&self.shape)?;
@@ -230,11 +241,12 @@ impl Index {
         outcome
     }
 
-    /// Commits and makes the index durable. It counts once the caller has recorded what is returned and then calls
-    /// [`Index::recorded`]; `None` when the last checkpoint is still right, unless `is_forced`, which moves its sequence on.
+    /// Commits, and makes the index durable. The checkpoint is valid once the caller has recorded
+    /// it durably; the caller then calls [`Index::recorded`]. Returns `None` if the last checkpoint
+    /// is still valid, unless `is_forced`, which advances its sequence.
     ///
     /// # Errors
-    /// When the disk fails; the index goes on without the checkpoint.
+    /// If the disk fails; the index continues without the checkpoint.
     pub fn checkpoint(&self, is_forced: bool) -> Result<Option<Checkpoint>> {
         self.commit()?;
         let mut state = self.state();
@@ -242,7 +254,7 @@ impl Index {
             let outcome = guarded("committing", || state.commit(|applied| self.place.payload(applied)));
             self.recover(&mut state, outcome)?;
         }
-        // What is complete up to nothing is no place to go on from.
+        // Sequence 0 means an incomplete index, from which the next opening must not continue.
         if state.unsaved_changes == 0 || state.committed == 0 {
             return Ok(None);
         }
@@ -251,7 +263,7 @@ impl Index {
         let name = format!("meta-{generation}.json");
         let attempt = |error| Error::io(format!("making the text index durable in {}", self.place.path), error);
         let (meta, files) = state.directory.pin().map_err(attempt)?;
-        // A number is not used twice, also when this attempt fails.
+        // A generation is not used twice, even if this attempt fails.
         state.generation = generation;
         if let Err(error) = state.directory.sync(&files, &name, &meta) {
             state.directory.unpin();
@@ -269,7 +281,8 @@ impl Index {
         }))
     }
 
-    /// The caller has recorded `checkpoint` durably: files that only earlier ones name may go.
+    /// Confirms that `checkpoint` is recorded durably: files that only earlier checkpoints name may
+    /// be removed.
     pub fn recorded(&self, checkpoint: &Checkpoint) {
         let mut state = self.state();
         state.directory.recorded(&checkpoint.files);
@@ -277,15 +290,15 @@ impl Index {
         if let Some(old) = state.meta_name.replace(checkpoint.meta.name.clone())
             && old != checkpoint.meta.name
         {
-            // A file that stays is swept at the next open.
+            // The next opening sweeps a file that cannot be removed now.
             let _ = self.place.disk.remove_file(&format!("{}/{old}", self.place.path));
         }
     }
 
-    /// Sets the directory aside and begins with an empty index, after damage was met.
+    /// Moves the damaged directory away and starts with an empty index.
     ///
     /// # Errors
-    /// When an empty index cannot be made.
+    /// If an empty index cannot be created.
     pub fn start_anew(&self) -> Result<()> {
         let mut state = self.state();
         state.disown();
@@ -297,17 +310,18 @@ impl Index {
         Ok(())
     }
 
-    /// How often the index was begun anew since it was opened: whoever meets damage tells by it whether another caller
-    /// has mended that already.
+    /// Number of times that the index was discarded and started again since it was opened. A caller
+    /// that meets damage compares it to see whether another caller has already repaired the index.
     pub fn beginnings(&self) -> u64 {
         self.beginnings.load(Ordering::Relaxed)
     }
 
-    /// Merges segments while nobody writes, so that searches look into few; waits for it. Nothing happens where one
-    /// segment is much larger than all others, so that a store that is written to now and then is not rewritten.
+    /// Merges segments, for times without writes, so that searches read few of them; waits for the
+    /// merge. Does nothing if one segment is much larger than all others, so that a store with rare
+    /// writes is not rewritten each time.
     ///
     /// # Errors
-    /// When the merge fails; the index is as it was.
+    /// If the merge fails; the index is unchanged.
     pub fn settle(&self) -> Result<()> {
         let merging = {
             let mut state = self.state();
@@ -317,7 +331,8 @@ impl Index {
         };
         match merging.wait() {
             Ok(_) => {}
-            // A merge of the writer's own took some of the segments meanwhile. The next pass looks again.
+            // A merge of the writer itself used some of the segments meanwhile. The next pass tries
+            // again.
             Err(TantivyError::InvalidArgument(_)) => return Ok(()),
             Err(error) => return Err(failed(error)),
         }

@@ -1,7 +1,8 @@
-//! The columns that tell the keys of documents, opened once for each segment.
+//! Cache of the columns with document keys, by segment.
 //!
-//! Opening a column looks its name up and reads its head, which costs more than all of a short query. Segments do not
-//! change, so the columns are opened at the first query; those of segments that are gone are dropped.
+//! Opening a column looks up its name and reads its header, which costs more than a whole short
+//! query. Segments do not change, so their columns are opened at the first query. Those of segments
+//! that no longer exist are dropped.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +12,7 @@ use tantivy::{Searcher, SegmentReader};
 
 use super::schema::Keys;
 
-/// The columns that were opened so far.
+/// The columns that are open.
 #[derive(Default)]
 pub struct KeyColumns(Mutex<HashMap<SegmentId, Arc<Keys>>>);
 

@@ -1,7 +1,8 @@
-//! When segments are merged: few segments always, and each document rewritten seldom.
+//! The merge policy: keeps the number of segments small, and rewrites each document rarely.
 //!
-//! A merge puts one segment behind the other, the one with the least keys first. Where records are made in the order of
-//! their keys, the documents of every segment then lie in that order, which searches make use of.
+//! A merge appends segments to each other, the one with the least keys first. If records are
+//! created in key order, the documents of every segment are then in key order, which `collect` uses
+//! to skip documents.
 
 use std::convert::Infallible;
 use std::sync::mpsc::Sender;
@@ -13,22 +14,23 @@ use tantivy::{Index, SegmentMeta, SegmentReader};
 use super::failure::{failed, guarded};
 use super::schema::{KeyNumbers, Keys};
 
-/// Segments of like size are merged four at a time; above [`MOST_SEGMENTS`] the smallest go first, whatever their size.
+/// Merges four segments of similar size at a time. Above [`MOST_SEGMENTS`] it merges the smallest
+/// ones, whatever their size.
 #[derive(Debug)]
 pub struct Bounded {
     /// The index that is merged.
     pub index: Index,
-    /// Dropped with the policy, when the last thread of the writer is through.
+    /// Disconnected when the policy is dropped, which is when the last thread of the writer ends.
     pub _working: Sender<Infallible>,
 }
 
 const MOST_SEGMENTS: usize = 10;
 const AT_ONCE: usize = 4;
-/// A segment with this share of deleted documents is rewritten alone.
+/// A segment with a greater share of deleted documents is rewritten alone.
 const DELETED_SHARE: f64 = 0.3;
-/// Larger segments are left as they are: a merge holds about as much in memory as it reads.
+/// Larger segments are not merged: a merge uses about as much memory as it reads.
 const MOST_DOCUMENTS: u32 = 250_000;
-/// Documents of all segments that are merged at once.
+/// Most documents of all segments of one merge.
 const MERGED_DOCUMENTS: u64 = 500_000;
 
 impl MergePolicy for Bounded {
@@ -66,17 +68,17 @@ fn in_key_order(index: &Index, segments: &[&SegmentMeta]) -> Vec<SegmentId> {
     segments.into_iter().map(|(_, id)| id).collect()
 }
 
-/// Nothing where it cannot be read: then the merge itself tells why.
+/// The least key of a segment; `None` if it cannot be read. The merge then reports the error.
 fn least_key(index: &Index, segment: &SegmentMeta) -> Option<KeyNumbers> {
-    // On a thread of the engine, where a panic would end the process.
-    let least = guarded("looking at a segment", || {
+    // Guarded: this runs on a thread of the engine, where a panic would end the process.
+    let least = guarded("reading the keys of a segment", || {
         let reader = SegmentReader::open(&index.segment(segment.clone())).map_err(failed)?;
         Keys::of(&reader).map(|keys| keys.least()).map_err(failed)
     });
     least.ok()
 }
 
-/// As many of the segments, smallest first, as one merge may read; two at least.
+/// As many of the segments, smallest first, as one merge may read; at least two.
 fn bounded<'s, 'm>(segments: &'s [&'m SegmentMeta]) -> &'s [&'m SegmentMeta] {
     let mut total = 0;
     let fits = |segment: &&&SegmentMeta| {
@@ -87,8 +89,9 @@ fn bounded<'s, 'm>(segments: &'s [&'m SegmentMeta]) -> &'s [&'m SegmentMeta] {
     segments.get(..count).unwrap_or(segments)
 }
 
-/// The segments that are worth being merged into one while nothing else is to do; `None` when there is no need. A segment
-/// that is much larger than all smaller ones stays as it is, unless many of its documents are gone.
+/// The segments to merge into one during times without writes; `None` if no merge is worthwhile. A
+/// segment that is more than eight times as large as all smaller ones together is left alone;
+/// deleted documents do not count.
 pub fn worth_settling(index: &Index, segments: &[SegmentMeta]) -> Option<Vec<SegmentId>> {
     const LARGER: u64 = 8;
     let mut segments: Vec<&SegmentMeta> =
@@ -108,7 +111,7 @@ pub fn worth_settling(index: &Index, segments: &[SegmentMeta]) -> Option<Vec<Seg
     (chosen.len() > 1).then(|| in_key_order(index, &chosen))
 }
 
-/// Sizes within a factor of eight; everything small is alike.
+/// The size class of a segment: sizes within a factor of eight, all small ones in one class.
 fn level(segment: &SegmentMeta) -> u32 {
     segment.num_docs().max(1_024).ilog2() / 3
 }

@@ -1,13 +1,17 @@
-//! Full-text search: text query grammar, text index, and the memory of what is not indexed yet.
+//! Full-text search: the grammar of text queries, the text index, and the overlay of changes that
+//! are not indexed yet.
 //!
-//! The index is derived from the records and may be deleted at any time. This room knows documents (a kind, a key, a
-//! workspace and texts), not resources; who feeds it reads the change log. What must hold:
+//! The index is derived from the records and may be deleted at any time. This module knows
+//! documents (a kind, a key, a workspace and texts), not resources; its feeder reads the change
+//! log. What must hold:
 //!
-//! - An answer is that of evaluating the query over every document up to the view's sequence: what is not in the index
-//!   yet is evaluated in memory ([`overlay`]), so nothing waits for the index.
-//! - The write path never syncs. Only [`Index::checkpoint`] does, and what it wrote counts once its caller has recorded
-//!   the checkpoint.
-//! - Damage is found by length and checksum at open; the directory is then set aside and the index built anew.
+//! - An answer equals that of evaluating the query over every document up to the sequence of the
+//!   view. Changes that are not in the index yet are evaluated in memory ([`overlay`]), so nothing
+//!   waits for the index.
+//! - The write path never syncs the index. Only [`Index::checkpoint`] does, and its files are valid
+//!   once the caller has recorded the checkpoint.
+//! - Damage is detected by length and checksum at opening; the directory is then moved away and the
+//!   index built again.
 
 #![cfg_attr(
     not(feature = "search"),

@@ -1,11 +1,11 @@
-//! The order of hits that score alike, wherever they lie in the index.
+//! The order of hits with equal scores, wherever they are in the index.
 
 use super::tests::{memory, open, shape};
 use super::*;
 use crate::value::RecordKey;
 use crate::value::id::IdForm;
 
-/// A document of five words; many share a score.
+/// A document of five words; many documents share a score.
 fn change(number: u64) -> Change {
     let key = DocKey { kind: 5, key: RecordKey::parse(IdForm::Decimal, &number.to_string()).unwrap() };
     let text = format!("same {} {} word word", ["even", "odd"][number as usize % 2], number % 5);
@@ -28,7 +28,7 @@ fn walk(view: &View, text: &str, take: usize, count: bool) -> Vec<u64> {
     }
 }
 
-/// Several postings blocks, so that whole blocks can be passed over.
+/// Enough documents for several postings blocks, so that whole blocks can be skipped.
 const COUNT: u64 = 700;
 
 #[test]
@@ -45,7 +45,7 @@ fn hits_that_score_alike_come_by_key_wherever_they_lie() {
                 index.load(&changes, 1).unwrap();
                 index.commit().unwrap();
             }
-            // Written again: these lie behind all others.
+            // Written again: these documents come after all others in the index.
             let changes: Vec<Change> = (0..40).map(|number| change(number * 7)).collect();
             index.load(&changes, 2).unwrap();
             index.commit().unwrap();
@@ -63,7 +63,8 @@ fn hits_that_score_alike_come_by_key_wherever_they_lie() {
 
 #[test]
 fn sums_of_several_words_are_the_same_on_every_page() {
-    // Few different texts of one length, so that many documents score alike, each by words that stand in some only.
+    // Few different texts of one length, so that many documents have equal scores, each from words
+    // that only some of them contain.
     let text = |number: u64| {
         let times = |at: u64| {
             let mixed = (number * 8 + at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -82,7 +83,7 @@ fn sums_of_several_words_are_the_same_on_every_page() {
     };
     let (index, _) = open(&memory(), None);
     for part in 0..2 {
-        // Keys come in no order.
+        // Keys are not in order.
         let numbers = (0..COUNT).map(|number| number * 443 % COUNT).filter(|number| number % 2 == part);
         index.load(&numbers.map(change).collect::<Vec<_>>(), 1).unwrap();
         index.commit().unwrap();
@@ -106,7 +107,7 @@ fn sums_of_several_words_are_the_same_on_every_page() {
 fn merged_segments_lie_in_the_order_of_their_keys() {
     let (index, _) = open(&memory(), None);
     let mut sequence = 0;
-    // The least keys in the largest segment, which a merge by size would put last.
+    // The largest segment has the least keys; a merge by size would put it last.
     for numbers in [0..400, 400..600, 600..700] {
         sequence += 1;
         index.load(&numbers.map(change).collect::<Vec<_>>(), sequence).unwrap();
@@ -119,7 +120,7 @@ fn merged_segments_lie_in_the_order_of_their_keys() {
     for document in 0..COUNT as u32 {
         let (high, low) = change(u64::from(document)).key.halves();
         assert_eq!(keys.numbers(document), Some((5, high, low)));
-        // Of a block the first document has the least.
+        // In a block, the first document has the least key.
         assert_eq!(keys.least_from(document), keys.numbers(document / 128 * 128));
     }
     assert_eq!(keys.least_from(COUNT as u32 + 128), None);

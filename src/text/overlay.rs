@@ -1,6 +1,7 @@
-//! Documents that the index does not hold yet, and the plain evaluation of a query over them.
+//! Documents that are not in the index yet, and the direct evaluation of a query over them.
 //!
-//! This is also the definition of the language: the index must find what [`Held::score`] finds.
+//! This also defines the query language: the index must find exactly the documents that
+//! [`Held::score`] finds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,17 +11,17 @@ use super::request::{Facets, Hit, Hits, Request, counted};
 use super::tree::{Leaf, Node};
 use super::words::words;
 
-/// What scores depend on besides the document: counts over the whole index.
+/// Statistics over the whole index, which scores depend on.
 pub trait Statistics {
     /// Number of documents.
     fn document_count(&self) -> u64;
     /// Number of documents with this word in this field.
     fn document_frequency(&self, field: usize, word: &str) -> u64;
-    /// Words of this field in an average document.
+    /// Average number of words of this field in a document.
     fn average_length(&self, field: usize) -> f32;
 }
 
-/// A document cut into words.
+/// A document split into words.
 #[derive(Debug)]
 pub struct Held {
     kind: u8,
@@ -35,7 +36,7 @@ impl Held {
         Self { kind: document.key.kind, workspace: document.workspace.clone(), texts }
     }
 
-    /// The score of the document; `None` when the query does not find it.
+    /// The score of the document; `None` if the query does not match it.
     pub fn score(&self, node: &Node, fields: Option<&[usize]>, shape: &Shape, about: &dyn Statistics) -> Option<f32> {
         match node {
             Node::All => Some(0.0),
@@ -70,7 +71,7 @@ impl Held {
         }
     }
 
-    /// How often the words stand side by side in the texts of a field.
+    /// The number of places in the texts of a field where the words stand side by side.
     fn count(&self, field: usize, wanted: &[String], prefix: bool) -> usize {
         let is_here = |window: &[String]| {
             window.iter().zip(wanted).enumerate().all(|(at, (word, wanted_word))| {
@@ -84,6 +85,8 @@ impl Held {
             .sum()
     }
 
+    /// The score of the engine: the same formula and constants, so that hits in memory and hits in
+    /// the index can be ranked together.
     #[expect(clippy::cast_precision_loss, reason = "a score is an estimate")]
     fn bm25(&self, field: usize, words: &[String], count: usize, about: &dyn Statistics) -> f32 {
         const K1: f32 = 1.2;
@@ -109,14 +112,15 @@ struct Entry {
     is_new: bool,
 }
 
-/// The last state of some documents.
+/// The last state of some documents. An entry's `is_new` is that of the first change of the
+/// document: if the index had no form of it then, it still has none.
 #[derive(Clone, Debug, Default)]
 pub struct Chunk {
     entries: BTreeMap<DocKey, Entry>,
 }
 
 impl Chunk {
-    /// The state after these changes, in order.
+    /// The state of the documents after these changes, in order.
     pub fn new<'c>(changes: impl IntoIterator<Item = &'c Change>) -> Self {
         let mut chunk = Self::default();
         for change in changes {
@@ -132,7 +136,7 @@ impl Chunk {
         self.entries.len()
     }
 
-    /// The state after this chunk and then `later`.
+    /// The state after this chunk, followed by `later`.
     fn then(&self, later: &Self) -> Self {
         let mut both = self.clone();
         for (key, entry) in &later.entries {
@@ -143,14 +147,15 @@ impl Chunk {
     }
 }
 
-/// Chunks, oldest first; each is at least twice as long as the next, so adding one copies little.
+/// Chunks, oldest first. Each is at least twice as long as the next, so their number is
+/// logarithmic, and adding many chunks copies each entry only a logarithmic number of times.
 #[derive(Clone, Debug, Default)]
 pub struct Overlay {
     chunks: Vec<Arc<Chunk>>,
 }
 
 impl Overlay {
-    /// Adds a chunk on top.
+    /// Adds the newest chunk, and merges chunks until each is at least twice as long as the next.
     pub fn push(&mut self, chunk: Chunk) {
         let mut top = Arc::new(chunk);
         while let Some(below) = self.chunks.pop() {
@@ -163,18 +168,18 @@ impl Overlay {
         self.chunks.push(top);
     }
 
-    /// The number of documents, those that stand in several chunks counted again.
+    /// The number of documents; a document in several chunks is counted several times.
     pub fn len(&self) -> usize {
         self.chunks.iter().map(|chunk| chunk.len()).sum()
     }
 
-    /// The documents that the index may hold an earlier form of.
+    /// The documents of which the index may contain an earlier form, which searches must hide.
     pub fn hidden(&self) -> BTreeSet<DocKey> {
         let entries = self.chunks.iter().flat_map(|chunk| &chunk.entries);
         entries.filter(|(_, entry)| !entry.is_new).map(|(key, _)| *key).collect()
     }
 
-    /// The documents that are there.
+    /// The documents that exist, after all chunks.
     pub fn keys(&self) -> BTreeSet<DocKey> {
         let mut keys = BTreeSet::new();
         for (key, entry) in self.chunks.iter().flat_map(|chunk| &chunk.entries) {
@@ -186,7 +191,7 @@ impl Overlay {
         keys
     }
 
-    /// Adds the hits of these documents to `hits`: not yet cut to the page, not yet ordered.
+    /// Adds the hits among these documents to `hits`, neither ordered nor cut to the page.
     pub fn search(&self, request: &Request, shape: &Shape, about: &dyn Statistics, hits: &mut Hits) {
         let mut seen = BTreeSet::new();
         for chunk in self.chunks.iter().rev() {

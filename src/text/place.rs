@@ -1,4 +1,4 @@
-//! Where an index lies, and how its state is taken from there or begun anew.
+//! The directory of an index: resuming its state from a checkpoint, or starting empty.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ pub struct Place {
 }
 
 impl Place {
-    /// The state that a checkpoint names.
+    /// The state of a checkpoint.
     ///
     /// # Errors
-    /// When anything is not as the checkpoint has it.
+    /// If anything does not match the checkpoint.
     pub fn resume(&self, checkpoint: &Checkpoint, with_contents: bool, shape: &Shape) -> Result<State> {
         if checkpoint.store_id != self.store_id || checkpoint.fingerprint != self.fingerprint {
             return Err(Error::corrupt("the index belongs to another store, or to another version of this crate"));
@@ -46,7 +46,7 @@ impl Place {
         let is_known =
             |name: &str| name == checkpoint.meta.name || checkpoint.files.iter().any(|file| file.name == name);
         for stray in listed.iter().filter(|entry| !entry.is_dir && !is_known(&entry.name)) {
-            // What cannot be removed does no harm: names are not used again.
+            // A file that cannot be removed does no harm: its name is not used again.
             let _ = self.disk.remove_file(&format!("{}/{}", self.path, stray.name));
         }
         let directory = StoreDirectory::new(Arc::clone(&self.disk), &self.path, checkpoint.files.clone(), Some(meta));
@@ -63,24 +63,25 @@ impl Place {
         Ok(state)
     }
 
-    /// An empty state, in an empty directory.
+    /// An empty state in an empty directory.
     ///
     /// # Errors
-    /// When the directory cannot be made.
+    /// If the directory cannot be created.
     pub fn anew(&self, shape: &Shape) -> Result<State> {
-        let attempt = |error| Error::io(format!("making an empty text index in {}", self.path), error);
+        let attempt = |error| Error::io(format!("creating an empty text index in {}", self.path), error);
         let listed = self.disk.list(&self.path).unwrap_or_default();
         let generation = listed.iter().filter_map(|entry| generation_of(&entry.name)).max().unwrap_or(0);
         if !listed.is_empty() {
             let aside = format!("{}.old", self.path);
             let _ = self.disk.remove_dir_all(&aside);
-            // Where open files keep a directory from being renamed, the strays stay until the next open.
+            // Where open files prevent the rename of a directory, the old files stay until the next
+            // opening.
             if self.disk.rename(&self.path, &aside).is_ok() {
                 let _ = self.disk.remove_dir_all(&aside);
             }
         }
         if self.disk.create_dir_all(&self.path).is_err() {
-            // A file in the place of the directory is as worthless as one in it.
+            // A file where the directory should be is worthless: replace it.
             let _ = self.disk.remove_file(&self.path);
             self.disk.create_dir_all(&self.path).map_err(attempt)?;
         }
@@ -94,7 +95,7 @@ impl Place {
         Ok(state)
     }
 
-    /// What a commit up to `sequence` carries.
+    /// The payload of a commit up to `sequence`.
     pub fn payload(&self, sequence: u64) -> String {
         format!("{} {:016x} {sequence}", self.store_id, self.fingerprint)
     }

@@ -1,4 +1,4 @@
-//! What a search asks and answers.
+//! The request and the response of a search.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::document::DocKey;
 use super::tree::Node;
 
-/// Kinds and workspaces that go together: a document passes when both are met.
+/// A combination of kinds and workspaces: a document passes if it has one of the kinds and is in
+/// one of the workspaces.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scope {
     /// Codes of the kinds.
@@ -15,10 +16,10 @@ pub struct Scope {
     pub workspaces: Option<Arc<[String]>>,
 }
 
-/// Where a page starts: behind a document with this score and key.
+/// The start of a page: after the document with this score and key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct After {
-    /// Score of the last document of the page before.
+    /// Score of the last document of the previous page.
     pub score: f32,
     /// Its key.
     pub key: DocKey,
@@ -27,27 +28,28 @@ pub struct After {
 /// One search.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Which documents.
+    /// The text query.
     pub query: Node,
-    /// Documents must pass one of these; `None` when all do.
+    /// Documents must pass one of these; `None` if all documents do.
     pub scopes: Option<Vec<Scope>>,
-    /// Fields that conditions without a field look in; `None` for all.
+    /// Fields that conditions without a field search; `None` for all.
     pub fields: Option<Vec<usize>>,
-    /// Hits of the page.
+    /// Number of hits on the page.
     pub take: usize,
     /// Where the page starts.
     pub after: Option<After>,
-    /// Whether to count all hits.
+    /// Whether all hits are counted.
     pub count: bool,
-    /// Whether to count by kind and workspace.
+    /// Whether hits are counted by kind and workspace.
     pub facets: bool,
-    /// Whether scores use fixed statistics instead of counts over the index. A score is otherwise a function of how many
-    /// documents have a word, so it tells of documents that the caller may not see.
+    /// Whether scores use fixed statistics instead of those of the index. With the latter, a score
+    /// depends on how many documents have a word, and so reveals something about documents that the
+    /// caller may not see.
     pub fixed_statistics: bool,
 }
 
 impl Request {
-    /// The first page of `take` hits of a query over everything.
+    /// The first page, of `take` hits, of a query over all documents.
     pub fn new(query: Node, take: usize) -> Self {
         Self {
             query,
@@ -61,7 +63,7 @@ impl Request {
         }
     }
 
-    /// Whether a document may be shown.
+    /// Whether the scopes allow a document.
     pub fn admits(&self, kind: u8, workspace: &str) -> bool {
         self.scopes.as_ref().is_none_or(|scopes| {
             scopes.iter().any(|scope| {
@@ -75,22 +77,23 @@ impl Request {
 /// One hit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hit {
-    /// Which document.
+    /// The document.
     pub key: DocKey,
-    /// How well it fits; greater is better.
+    /// The score; greater is better.
     pub score: f32,
 }
 
-/// The scores of several words are added in an order that depends on what was passed over, so the last bits of their sum
-/// differ between pages. These bits of a score do not count.
+/// Number of low bits of a score that are ignored. The scores of several words are summed in an
+/// order that depends on which blocks were skipped, so the last bits of the sum differ between
+/// pages.
 const UNCOUNTED: u32 = 12;
-/// Half of what a score is rounded to, in bits.
+/// Half of the unit that a score is rounded to, in units of the last bit.
 const HALF: u32 = 1 << (UNCOUNTED - 1);
-/// More than sums of the same scores differ by, in bits.
+/// More than sums of the same scores can differ by, in units of the last bit.
 const SLACK: u32 = 64;
 
-/// A score as it counts in the order of hits: rounded, so that the sums of the same scores are the same but for those that
-/// lie at the edge of two roundings, one in a thousand.
+/// Rounds a score for the order of hits. Sums of the same scores become equal, except for about one
+/// in a thousand that lies at the border between two rounded values.
 pub fn counted(score: f32) -> f32 {
     if score > 0.0 {
         return f32::from_bits(score.to_bits().saturating_add(HALF) & !(2 * HALF - 1));
@@ -98,46 +101,47 @@ pub fn counted(score: f32) -> f32 {
     score
 }
 
-/// A score that every sum which counts as `counted` is above.
+/// A lower bound of all sums that round to `counted`: each of them is greater.
 pub fn below(counted: f32) -> f32 {
     counted.to_bits().checked_sub(HALF + SLACK).map_or(f32::NEG_INFINITY, f32::from_bits)
 }
 
-/// A score that every sum which counts more than `counted` is above; few that count alike are.
+/// A score below all sums that round to more than `counted`, but not below most sums that round to
+/// `counted`.
 pub fn among(counted: f32) -> f32 {
     f32::from_bits(counted.to_bits().saturating_add(HALF - SLACK))
 }
 
 impl Hit {
-    /// Best first; equal scores in the order of the keys.
+    /// Best first; equal scores by key.
     pub fn order(&self, other: &Self) -> std::cmp::Ordering {
         other.score.total_cmp(&self.score).then_with(|| self.key.cmp(&other.key))
     }
 
-    /// Whether it belongs behind `after`.
+    /// Whether it comes after `after`.
     pub fn is_behind(&self, after: &After) -> bool {
         self.score < after.score || (self.score == after.score && self.key > after.key)
     }
 }
 
-/// Hits counted by kind and by workspace.
+/// Numbers of hits by kind and by workspace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facets {
-    /// Code of the kind and number of hits.
+    /// Number of hits by kind code.
     pub kinds: BTreeMap<u8, u64>,
-    /// Id of the workspace and number of hits.
+    /// Number of hits by workspace id.
     pub workspaces: BTreeMap<String, u64>,
 }
 
-/// The answer of a search.
+/// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Hits {
     /// The page, best first.
     pub hits: Vec<Hit>,
     /// Whether there are further pages.
     pub has_more: bool,
-    /// Number of hits on all pages, when asked for.
+    /// Number of hits on all pages, if asked for.
     pub total: Option<u64>,
-    /// Counts, when asked for.
+    /// Facets, if asked for.
     pub facets: Option<Facets>,
 }

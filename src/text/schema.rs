@@ -1,4 +1,4 @@
-//! How documents stand in the engine: its fields, and the columns that tell a document's key.
+//! The engine's schema of documents, and the columns with the keys of documents.
 
 use std::sync::OnceLock;
 
@@ -10,18 +10,18 @@ use tantivy::{SegmentReader, TantivyDocument};
 
 use super::document::{Cell, DocKey, Document, Shape};
 
-/// Column of the codes of the kinds.
+/// Column of kind codes.
 pub const KIND: &str = "kind";
-/// Column of the ids of the workspaces.
+/// Column of workspace ids.
 pub const WORKSPACE: &str = "workspace";
-/// Columns of the first and the further bytes of record keys.
+/// Columns of the first eight and the remaining bytes of record keys.
 const HIGH: &str = "high";
 const LOW: &str = "low";
 
 /// The fields in the engine's schema.
 #[derive(Clone, Debug)]
 pub struct Fields {
-    /// Kind byte and key bytes: what deletes go by.
+    /// Kind byte and key bytes; deletes find documents by it.
     pub key: Field,
     /// Code of the kind.
     pub kind: Field,
@@ -50,7 +50,7 @@ pub fn schema(shape: &Shape) -> (Schema, Fields) {
     let indexing =
         TextFieldIndexing::default().set_tokenizer("words").set_index_option(IndexRecordOption::WithFreqsAndPositions);
     let options = TextOptions::default().set_indexing_options(indexing);
-    // Numbered, so that no name of a field can be that of a column above.
+    // Numbered, so that the name of a field never equals that of a column above.
     let texts = (0..shape.fields.len()).map(|at| builder.add_text_field(&format!("t{at}"), options.clone())).collect();
     let columns = shape.columns.iter().enumerate().map(|(at, column)| {
         let name = column_name(at);
@@ -60,7 +60,7 @@ pub fn schema(shape: &Shape) -> (Schema, Fields) {
     (builder.build(), Fields { key, kind, high, low, workspace, texts, columns })
 }
 
-/// A document in the engine's form.
+/// Converts a document to the engine's form.
 pub fn engine_document(fields: &Fields, document: &Document) -> TantivyDocument {
     let (high, low) = document.key.halves();
     let mut built = TantivyDocument::default();
@@ -89,18 +89,20 @@ pub struct Keys {
     kind: Column<u64>,
     high: Column<u64>,
     low: Column<u64>,
-    /// The least key from each block of documents on; computed when it is first asked for.
+    /// For each block of documents, the least key from its start to the end of the segment;
+    /// computed at first use.
     least: OnceLock<Vec<KeyNumbers>>,
 }
 
 /// Kind and key of a document as numbers, which order as [`DocKey`] does.
 pub type KeyNumbers = (u64, u64, u64);
 
-/// Documents that share an entry of [`Keys::least_from`]; as many as a block of postings has.
+/// Number of documents that share an entry of [`Keys::least_from`]; a block of postings has as
+/// many.
 const BLOCK: usize = 128;
 
 impl Keys {
-    /// Those of a segment.
+    /// The key columns of a segment.
     pub fn of(reader: &SegmentReader) -> tantivy::Result<Self> {
         let columns = reader.fast_fields();
         Ok(Self { kind: columns.u64(KIND)?, high: columns.u64(HIGH)?, low: columns.u64(LOW)?, least: OnceLock::new() })
@@ -117,17 +119,20 @@ impl Keys {
         key_of((kind, high, low), shape)
     }
 
-    /// A key that no key of the segment is less than.
+    /// A lower bound of all keys of the segment.
     pub fn least(&self) -> KeyNumbers {
         (self.kind.min_value(), self.high.min_value(), self.low.min_value())
     }
 
-    /// A key that no document from `document` on has a lesser one than; `None` when there is no such document.
+    /// A lower bound of the keys of all documents from `document` on; `None` if there is no such
+    /// document.
     pub fn least_from(&self, document: u32) -> Option<KeyNumbers> {
         let block = usize::try_from(document).ok()? / BLOCK;
         self.least.get_or_init(|| self.least_of_blocks()).get(block).copied()
     }
 
+    /// Computes [`Keys::least_from`] for all blocks: a running minimum from the last block to the
+    /// first. Keys are read block by block, and a column with one value not at all.
     fn least_of_blocks(&self) -> Vec<KeyNumbers> {
         let documents = self.kind.num_docs();
         let starts: Vec<u32> = (0..documents).step_by(BLOCK).collect();
@@ -160,13 +165,13 @@ impl Keys {
     }
 }
 
-/// The value that every document has, where that is so.
+/// The value that all documents have, if they all have the same.
 fn constant(column: &Column<u64>) -> Option<u64> {
     let is_constant = column.get_cardinality() == Cardinality::Full && column.min_value() == column.max_value();
     is_constant.then(|| column.min_value())
 }
 
-/// The key that numbers stand for.
+/// The key that is encoded by these numbers.
 pub fn key_of((kind, high, low): KeyNumbers, shape: &Shape) -> tantivy::Result<DocKey> {
     u8::try_from(kind).ok().and_then(|kind| DocKey::from_halves(shape, kind, high, low)).ok_or_else(unreadable)
 }

@@ -1,15 +1,15 @@
-//! A query whose scorer only moves by plain seeks.
+//! A query wrapper whose scorer moves only by plain seeks.
 //!
-//! The phrase scorers of the engine may be asked, when they stand in an exclusion, to seek to a document before the one
-//! they are at, against their own contract. The default way of probing a scorer never does that, so phrases are wrapped
-//! into a scorer that has no way of its own.
+//! In an exclusion, the engine may ask its phrase scorers to seek to a document before their
+//! current one, against its own contract. The default implementation of that probe never does so.
+//! The scorer here keeps the default, so phrases are wrapped in it.
 
 use std::fmt;
 
 use tantivy::query::{EnableScoring, Explanation, Query, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader, Term};
 
-/// See the module.
+/// See the module documentation.
 pub struct Settled(pub Box<dyn Query>);
 
 struct SettledWeight(Box<dyn Weight>);

@@ -1,30 +1,30 @@
-//! The piece of a text that shows why it was found.
+//! Snippets: the part of a text that shows why it was found.
 
 use std::ops::Range;
 
 use super::tree::{Leaf, Node};
 use super::words::{Word, words};
 
-/// A piece of a text with the words that were found.
+/// A part of a text, with the matched words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snippet {
-    /// The piece.
+    /// The part.
     pub text: String,
-    /// Byte ranges of `text` that were found; in order, apart from each other.
+    /// Byte ranges of the matched words in `text`; ascending and disjoint.
     pub highlights: Vec<Range<usize>>,
-    /// Whether text before the piece was left out.
+    /// Whether text before the part was left out.
     pub is_cut_before: bool,
-    /// Whether text after the piece was left out.
+    /// Whether text after the part was left out.
     pub is_cut_after: bool,
 }
 
-/// Bytes of a snippet, more or less: it starts and ends between words.
+/// Approximate bytes of a snippet, which starts and ends between words.
 const SNIPPET_BYTES: usize = 160;
-/// Bytes of a text in which a snippet is looked for.
+/// Bytes at the start of a text that are searched for a snippet.
 const SNIPPET_SOURCE_BYTES: usize = 256 * 1024;
 
-/// The best piece of `text`, a text of `field`; `None` when nothing that gives score is in it. `fields` are those that
-/// words without a field are looked for in, `None` for all.
+/// The best snippet of `text`, a text of `field`; `None` if it has no word that adds to the score.
+/// `fields` are those that words without a field search, `None` for all.
 pub fn highlight(query: &Node, fields: Option<&[usize]>, field: usize, text: &str) -> Option<Snippet> {
     let text = cut(text, SNIPPET_SOURCE_BYTES).trim_end();
     let all: Vec<Word> = words(text).collect();
@@ -33,7 +33,7 @@ pub fn highlight(query: &Node, fields: Option<&[usize]>, field: usize, text: &st
     query.each_positive(&mut |leaf| mark(leaf, field, is_default, &all, &mut found));
     let marked: Vec<&Word> = all.iter().zip(&found).filter(|(_, found)| **found).map(|(word, _)| word).collect();
 
-    // The window with the most hits starts at one of them.
+    // The window with the most matches starts at a match.
     let mut best: Option<(usize, &Word)> = None;
     for (at, first) in marked.iter().copied().enumerate() {
         let inside = marked.iter().skip(at).take_while(|word| word.end <= first.start + SNIPPET_BYTES / 2).count();

@@ -1,4 +1,5 @@
-//! The writing side of an index: what is committed, what is found in memory, what a checkpoint still has to save.
+//! The writing side of an index: the committed part, the changes in memory, and what a checkpoint
+//! still has to save.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use super::word_list::WordLists;
 use super::writer::Writer;
 use crate::error::{Error, Result};
 
-/// See the module.
+/// See the module documentation.
 pub struct State {
     pub directory: StoreDirectory,
     pub engine: tantivy::Index,
@@ -24,28 +25,29 @@ pub struct State {
     pub reader: IndexReader,
     pub writer: Option<Writer>,
     pub overlay: Overlay,
-    /// Changes up to here are in the last commit.
+    /// The last commit contains the changes up to this sequence.
     pub committed: u64,
-    /// Changes up to here are found.
+    /// The changes up to this sequence were applied.
     pub applied: u64,
-    /// Changes given to the writer since the last commit.
+    /// Number of changes given to the writer since the last commit.
     pub uncommitted_changes: u64,
-    /// Changes committed since the last checkpoint.
+    /// Number of changes committed since the last checkpoint.
     pub unsaved_changes: u64,
-    /// Those of them that the checkpoint being recorded holds.
+    /// How many of these the checkpoint contains that is being recorded.
     pub saving_changes: u64,
     pub generation: u64,
     pub meta_name: Option<String>,
-    /// Whether the writer may hold what the overlay does not show.
+    /// Whether the writer may have changes that are not in the overlay. Views then claim only the
+    /// last commit.
     pub is_loading: bool,
-    /// Words of segments, for looking inside them.
+    /// Word lists of segments.
     word_lists: Arc<WordLists>,
-    /// Columns of segments that tell keys.
+    /// Key columns of segments.
     key_columns: Arc<KeyColumns>,
 }
 
 impl State {
-    /// A state over an engine that was opened.
+    /// A state over an open engine.
     pub fn new(directory: StoreDirectory, engine: tantivy::Index, shape: &Shape, sequence: u64) -> Result<Self> {
         engine.tokenizers().register("words", WordTokenizer);
         let (_, fields) = schema(shape);
@@ -75,8 +77,9 @@ impl State {
         })
     }
 
-    /// Claims nothing of what the index holds, because changes that it was given are lost. The changes that count as
-    /// not saved make whoever feeds it begin anew first, and no checkpoint is made of it.
+    /// Marks the contents of the index as invalid, because changes that were given to it are lost.
+    /// Sequence 0 prevents a checkpoint; the unsaved change makes the next feeder discard the
+    /// contents first.
     pub fn disown(&mut self) {
         self.writer = None;
         self.overlay = Overlay::default();
@@ -87,7 +90,7 @@ impl State {
         self.is_loading = false;
     }
 
-    /// What searches see from now on.
+    /// The view for searches from now on.
     pub fn view(&self, shape: &Arc<Shape>) -> View {
         View {
             searcher: self.reader.searcher(),
@@ -100,16 +103,16 @@ impl State {
         }
     }
 
-    /// The writer, made when it is first needed.
+    /// The writer; created at first use.
     pub fn writer(&mut self) -> Result<&mut IndexWriter> {
         if self.writer.is_none() {
             self.writer = Some(Writer::new(&self.engine, &self.directory, self.fields.key)?);
         }
         let writer = self.writer.as_mut().map(|writer| &mut writer.engine);
-        writer.ok_or_else(|| Error::corrupt("the text index has no writer"))
+        writer.ok_or_else(|| Error::corrupt("internal error: the text index has no writer"))
     }
 
-    /// Gives changes to the writer.
+    /// Passes changes to the writer.
     pub fn write(&mut self, changes: &[Change], sequence: u64) -> Result<()> {
         let fields = Arc::clone(&self.fields);
         if !changes.is_empty() {
@@ -128,7 +131,7 @@ impl State {
         Ok(())
     }
 
-    /// Commits what the writer was given, and shows it.
+    /// Commits the changes of the writer, and makes them visible to new views.
     pub fn commit(&mut self, payload: impl Fn(u64) -> String) -> Result<()> {
         let payload = payload(self.applied);
         let writer = self.writer()?;

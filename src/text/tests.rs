@@ -1,4 +1,4 @@
-//! The index against the plain evaluation, over restarts, crashes and damage.
+//! The index compared with the direct evaluation, over restarts, crashes and damage.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -155,7 +155,8 @@ fn changes_of_a_transaction_show_in_its_view_only() {
 fn a_prefix_finds_however_many_words_start_like_it() {
     let (index, _) = open(&memory(), None);
     let words = 2 * limits::TEXT_QUERY_EXPANSION as u64 + 500;
-    // Two words a document; the first half in one segment, then others in further ones and in memory.
+    // Two words in each document; the first half of the documents is in one segment, the others are
+    // in further segments and in memory.
     let changes: Vec<Change> =
         (0..words / 2).map(|number| put(number, &format!("x{} x{}", 2 * number, 2 * number + 1), "")).collect();
     for (at, part) in changes.chunks(changes.len() / 3).enumerate() {
@@ -183,7 +184,7 @@ fn a_prefix_finds_however_many_words_start_like_it() {
 fn a_prefix_at_the_end_of_a_phrase_has_a_bound_on_its_words() {
     limits::holds_at(limits::TEXT_QUERY_EXPANSION, ErrorKind::LimitExceeded, |words| {
         let (index, _) = open(&memory(), None);
-        // The last word in another document and segment.
+        // The last word is in another document and segment.
         let text: Vec<String> = (1..words).map(|number| format!("low x{number}")).collect();
         index.apply(&[put(1, &text.join(" "), "")], 1).unwrap();
         index.commit().unwrap();
@@ -202,7 +203,7 @@ fn pages_neither_skip_nor_repeat() {
             format!("{} {}", "amplifier ".repeat(1 + (number % 4) as usize), "x ".repeat((number % 7) as usize));
         changes.push(put(number, "part", &description));
     }
-    // Several segments, and a tail in memory.
+    // Several segments, and the rest in memory.
     for part in changes[..240].chunks(80) {
         index.apply(part, 1).unwrap();
         index.commit().unwrap();
@@ -248,7 +249,7 @@ fn a_checkpoint_reopens_and_what_came_later_is_gone() {
     assert_eq!(index.sequence(), 5);
     assert_eq!(numbers(&index.view(), "amplifier"), ["1", "2"]);
     assert_eq!(numbers(&index.view(), "later"), Vec::<String>::new());
-    // And it goes on from there.
+    // The index continues from there.
     index.apply(&[put(8, "later", ""), gone(1)], 6).unwrap();
     let second = index.checkpoint(false).unwrap().unwrap();
     assert!(second.generation > first.generation);
@@ -322,7 +323,7 @@ fn damage_of_any_file_is_found_and_the_index_starts_anew() {
     }
     restore();
     assert_eq!(open(&disk, Some(&checkpoint)).1, Opened::Resumed);
-    // Another store's index, and one of another shape, are not taken over.
+    // The index of another store, and one of another shape, are not used.
     let (_, opened) = Index::open(&disk, "search", shape(), "store-2", Some(&checkpoint), true).unwrap();
     assert!(matches!(opened, Opened::Anew(_)));
 }
@@ -357,7 +358,7 @@ fn a_loading_that_was_cut_short_is_shown_with_what_comes_next() {
     let (index, _) = open(&memory(), None);
     index.apply(&[put(1, "first", "")], 1).unwrap();
     index.load(&[put(2, "second", "")], 2).unwrap();
-    // Nothing that is searched changed since.
+    // No searchable data changed since.
     index.apply(&[], 3).unwrap();
     assert_eq!(index.view().sequence(), 3);
     assert_eq!(numbers(&index.view(), "first OR second"), ["1", "2"]);
@@ -388,7 +389,7 @@ fn candidates_for_a_piece_of_text_miss_nothing() {
         let ids: BTreeSet<u64> = keys.iter().map(|key| key.key.to_id(IdForm::Decimal).parse().unwrap()).collect();
         Some(ids.into_iter().collect::<Vec<_>>())
     };
-    // What is in memory only is always a candidate.
+    // A document that is only in memory is always a candidate.
     assert_eq!(found("mplif"), Some(vec![2, 4, 20]));
     assert_eq!(found("m plifier"), Some(vec![2, 6, 20]));
     assert_eq!(
@@ -436,7 +437,7 @@ fn ranges_beside_the_values_of_a_segment_count_nothing() {
     }
 }
 
-/// What an index has to hold, and what a comparison told.
+/// The expected contents of an index, and the findings of a comparison.
 struct Compared {
     documents: BTreeMap<DocKey, Document>,
     told: Vec<(Option<DocKey>, &'static str)>,
@@ -460,7 +461,7 @@ fn a_comparison_tells_each_document_that_differs() {
     let fill = |number: u64| put(number, texts[(number % 5) as usize], texts[(number % 3) as usize]);
     let filled = || {
         let (index, _) = open(&memory(), None);
-        // Several segments, and documents that were changed and deleted.
+        // Several segments, with documents that were changed and deleted.
         for part in 0..5u64 {
             let mut changes: Vec<Change> = (part * 40..part * 40 + 40).map(fill).collect();
             changes.extend([fill(part * 11), gone(part * 13 + 1)]);
@@ -490,8 +491,8 @@ fn a_comparison_tells_each_document_that_differs() {
         f(change.document.as_mut().unwrap());
         change
     };
-    let words = "the words of the document are not those of the record";
-    let columns = "the columns of the document are not those of the record";
+    let words = "the words of the document differ from those of the record";
+    let columns = "the columns of the document differ from those of the record";
     let cases: [(Change, &str); 7] = [
         (change(7, &|document| document.texts[0].1.push_str(" more")), words),
         // The same words in another order.
@@ -512,11 +513,11 @@ fn a_comparison_tells_each_document_that_differs() {
         assert_eq!(index.view().copies(change.key).unwrap(), 1);
     }
     let index = filled();
-    // A key that no record has, and two documents for one.
+    // A document without a record, and two documents of one record.
     index.apply(&[put(1, "back", ""), Change { is_new: true, ..fill(50) }], 9).unwrap();
     index.apply(&[gone(51)], 10).unwrap();
     index.commit().unwrap();
-    assert_eq!(told(&index), [(Some(key(1)), "a document is there, and no record")]);
+    assert_eq!(told(&index), [(Some(key(1)), "the document has no record")]);
     assert_eq!([50, 51, 52].map(|number| index.view().copies(key(number)).unwrap()), [2, 0, 1]);
 }
 
@@ -563,7 +564,7 @@ proptest! {
                 index.commit().unwrap();
             }
         }
-        // The same documents, in memory alone.
+        // The same documents, only in memory.
         let (plain, _) = open(&memory(), None);
         plain.apply(&model.into_values().collect::<Vec<_>>(), 1).unwrap();
         for round in 0..2 {
@@ -658,7 +659,7 @@ proptest! {
         let found: BTreeSet<DocKey> = index.view().containing(1, "name", &piece).unwrap().unwrap().into_iter().collect();
         for (name, number) in names.iter().zip(0..) {
             let fits = match piece.strip_suffix(' ') {
-                // Candidates: the space itself is tested on the record.
+                // These are candidates: the space itself is tested on the record.
                 Some(word) => name.split(' ').any(|one| one.ends_with(word)),
                 None => name.split(' ').any(|one| one.contains(piece.as_str())),
             };

@@ -1,10 +1,10 @@
-//! The engine's side of [`words`](super::words): the tokenizer that it is given.
+//! The engine's tokenizer, over [`words`](super::words).
 
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 
 use super::words::{Word, Words, words};
 
-/// Cuts text into words.
+/// Splits text into words.
 #[derive(Clone)]
 pub struct WordTokenizer;
 
@@ -26,7 +26,8 @@ impl Tokenizer for WordTokenizer {
 
 impl TokenStream for WordStream<'_> {
     fn advance(&mut self) -> bool {
-        // The token's text is the buffer that the next word is read into.
+        // The text of the token is the buffer of the next word: swapping avoids an allocation per
+        // word.
         std::mem::swap(&mut self.word.text, &mut self.token.text);
         let found = self.words.next_into(&mut self.word);
         std::mem::swap(&mut self.word.text, &mut self.token.text);

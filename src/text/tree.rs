@@ -2,18 +2,18 @@
 
 use std::fmt;
 
-/// A text query: which documents, and which words give the score.
+/// A text query: it selects documents, and its words determine the score.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Node {
     /// Every document.
     All,
     /// One condition.
     Leaf(Leaf),
-    /// The documents that the inner query does not find; adds nothing to the score.
+    /// The documents that the inner query does not match; adds nothing to the score.
     Not(Box<Node>),
-    /// The documents that all of these find.
+    /// The documents that all of these match.
     And(Vec<Node>),
-    /// The documents that at least one of these finds.
+    /// The documents that at least one of these matches.
     Or(Vec<Node>),
 }
 
@@ -22,11 +22,11 @@ pub enum Node {
 pub enum Leaf {
     /// These words, side by side in one field.
     Text {
-        /// Field to look in: name and place in the shape; `None` for any.
+        /// The field to search: name and position in the shape; `None` for any.
         field: Option<(String, usize)>,
         /// One word or more.
         words: Vec<String>,
-        /// Whether the last word may go on.
+        /// Whether the last word is a prefix.
         prefix: bool,
     },
     /// Documents of a kind: its name without spaces, and its code.
@@ -59,7 +59,7 @@ impl Node {
         }
     }
 
-    /// Calls `visit` for every condition that gives score: those not under a `Not`.
+    /// Calls `visit` for every condition that adds to the score: those that are not under a `Not`.
     pub fn each_positive<'n>(&'n self, visit: &mut impl FnMut(&'n Leaf)) {
         match self {
             Self::All | Self::Not(_) => {}

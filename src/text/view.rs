@@ -1,4 +1,4 @@
-//! One state of the index, searched.
+//! An immutable view of the index, and searches over it.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::schema::Fields;
 use super::word_list::WordLists;
 use crate::error::Result;
 
-/// One state of the index that does not change: a commit, and the changes after it.
+/// An immutable state of the index: a commit, and the changes after it.
 #[derive(Clone)]
 pub struct View {
     pub(super) searcher: Searcher,
@@ -32,12 +32,12 @@ pub struct View {
 }
 
 impl View {
-    /// The change-log sequence up to which answers are complete.
+    /// The change-log sequence up to which its answers are complete.
     pub fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// Adds changes that only this view shows, for example those of a transaction.
+    /// Adds changes that only this view shows, such as those of a transaction.
     #[must_use]
     pub fn with(mut self, changes: &[Change]) -> Self {
         if !changes.is_empty() {
@@ -46,11 +46,11 @@ impl View {
         self
     }
 
-    /// Carries out a search.
+    /// Runs a search.
     ///
     /// # Errors
-    /// `LimitExceeded` for a phrase whose last word is a prefix of too many words; `Corrupt` or `Io` when the index is damaged: build
-    /// it anew.
+    /// `LimitExceeded` for a phrase whose last word is a prefix of too many words; `Corrupt` or
+    /// `Io` when the index is damaged and must be built again.
     pub fn search(&self, request: &Request) -> Result<Hits> {
         let mut hits = Hits {
             hits: Vec::new(),
@@ -71,7 +71,7 @@ impl View {
         Ok(hits)
     }
 
-    /// The documents that a request finds, all of them and in no order.
+    /// All documents that a request finds, in no order.
     ///
     /// # Errors
     /// As [`View::search`].
@@ -87,16 +87,17 @@ impl View {
         Ok(keys)
     }
 
-    /// The documents of a kind that may contain `piece` in the field of this name, letter case ignored: none that does
-    /// is missing. `None` when the index is no help: no such field, nothing to look for, or too many.
+    /// The documents of a kind that may contain `piece` in the field of this name, ignoring case;
+    /// no document that contains it is left out. `None` if the index cannot answer: there is no
+    /// such field, `piece` has no word, or there are too many candidates.
     ///
     /// # Errors
     /// `Corrupt` or `Io` when the index is damaged.
     pub fn containing(&self, kind: u8, field: &str, piece: &str) -> Result<Option<Vec<DocKey>>> {
         let field = self.shape.field(field).and_then(|at| self.fields.texts.get(at));
         let (Some(&field), Some(parts)) = (field, parts(piece)) else { return Ok(None) };
-        let found = guarded("looking words up", || {
-            // Beyond a part of all documents, reading them in order is quicker.
+        let found = guarded("looking up words", || {
+            // Above a fraction of all documents, reading the records in key order is faster.
             let most = usize::try_from(self.searcher.num_docs() / 8).unwrap_or(0).max(1_000);
             self.word_lists.keep_only(&self.searcher);
             let mut found = Vec::new();
@@ -116,7 +117,8 @@ impl View {
         }))
     }
 
-    /// The number of documents whose cells fulfil every ask, in these scopes, without those that [`View::unsettled`] names.
+    /// The number of documents in these scopes whose cells satisfy every `Ask`, without the
+    /// documents of [`View::unsettled`].
     ///
     /// # Errors
     /// `Corrupt` or `Io` when the index is damaged.
@@ -131,13 +133,13 @@ impl View {
         })
     }
 
-    /// The documents that are there and that the index does not hold in their present form.
+    /// The documents that exist, but whose present form is only in the overlay.
     pub fn unsettled(&self) -> Vec<DocKey> {
         self.overlay.keys().into_iter().collect()
     }
 }
 
-/// Errors count as zero here: they come back as errors of the search itself.
+/// Errors count as zero here: the search itself meets and returns them.
 impl Statistics for View {
     fn document_count(&self) -> u64 {
         self.searcher.total_num_docs().unwrap_or(0)

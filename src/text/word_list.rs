@@ -1,7 +1,9 @@
-//! The words of a segment's field as one piece of text, so that looking inside words is one pass over memory.
+//! The words of a field of a segment in one buffer, so that a search inside words is one pass over
+//! memory.
 //!
-//! The engine's dictionary gives words in order one by one, at a hundred times the cost of a byte search. Segments do not
-//! change, so a list is made once for each; lists of segments that are gone are dropped.
+//! The engine's dictionary returns words one by one in order, at a hundred times the cost of a byte
+//! search. Segments do not change, so each list is built once; lists of segments that no longer
+//! exist are dropped.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,11 +14,11 @@ use tantivy::{Searcher, SegmentReader};
 
 use super::words::is_long;
 
-/// Between words; no part of any.
+/// Separates words; occurs in no word.
 const BETWEEN: u8 = b'\n';
-/// Bytes of one list; a dictionary that is larger is read each time.
+/// Most bytes of one list. A larger dictionary is read each time.
 const LIST_BYTES: usize = 8 * 1024 * 1024;
-/// Bytes of all lists.
+/// Most bytes of all lists.
 const LISTS_BYTES: usize = 24 * 1024 * 1024;
 
 /// The words of one field of one segment.
@@ -27,7 +29,7 @@ pub struct WordList {
     has_long: bool,
 }
 
-/// The lists that were made so far.
+/// The lists built so far.
 #[derive(Debug, Default)]
 pub struct WordLists(Mutex<HashMap<(SegmentId, Field), Arc<WordList>>>);
 
@@ -47,12 +49,12 @@ impl WordList {
         Ok(Some(list))
     }
 
-    /// Whether some word may be a part of a longer run, whose further parts are words of their own.
+    /// Whether some word may be a part of a longer run, the rest of which is in other words.
     pub fn has_long(&self) -> bool {
         self.has_long
     }
 
-    /// The words that have `part` inside, each once and in order; with `at_end`, at their end.
+    /// The words that contain `part` (with `at_end`, at their end), each once and in order.
     pub fn with_part(&self, part: &str, at_end: bool) -> Vec<&[u8]> {
         let mut found = Vec::new();
         let mut pattern = part.as_bytes().to_vec();
@@ -73,7 +75,7 @@ impl WordList {
 }
 
 impl WordLists {
-    /// The list of a field of a segment; `None` when it would be too large.
+    /// The list of a field of a segment; `None` if it would be too large.
     pub fn of(&self, reader: &SegmentReader, field: Field) -> tantivy::Result<Option<Arc<WordList>>> {
         let place = (reader.segment_id(), field);
         let held: usize = {
@@ -90,7 +92,7 @@ impl WordLists {
         Ok(Some(list))
     }
 
-    /// Drops the lists of segments that a searcher does not have.
+    /// Drops the lists of segments that are not in `searcher`.
     pub fn keep_only(&self, searcher: &Searcher) {
         let known: Vec<SegmentId> = searcher.segment_readers().iter().map(SegmentReader::segment_id).collect();
         let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,20 +1,21 @@
-//! How text becomes words: the one tokenizer of index, memory, queries and snippets.
+//! The tokeniser: one definition of words for index, overlay, queries and snippets.
 //!
-//! A word is a run of letters, digits and combining marks, in lowercase. `DMM-4065/2` is the words `dmm`, `4065`, `2`:
-//! found by each part, and as a whole because a query for it asks for the parts side by side. A run longer than
-//! [`WORD_CHARS`] continues as the next word, so nothing is lost and no word is long.
+//! A word is a run of letters, digits and combining marks, in lower case. `DMM-4065/2` gives the
+//! words `dmm`, `4065`, `2`. It is found by each of them, and as a whole because a query for it
+//! requires the words side by side. A run longer than [`WORD_CHARS`] continues as the next word, so
+//! no text is lost and the length of a word is bounded.
 
-/// Characters of one word.
+/// Most characters of one word.
 pub const WORD_CHARS: usize = 64;
 
-/// One word and where it stands.
+/// A word and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word {
-    /// The word in lowercase.
+    /// The word in lower case.
     pub text: String,
-    /// First byte in the source.
+    /// Position of its first byte in the text.
     pub start: usize,
-    /// Byte after the last.
+    /// Position after its last byte.
     pub end: usize,
 }
 
@@ -35,7 +36,7 @@ pub fn is_word_char(c: char) -> bool {
     c.is_alphanumeric() || is_mark(c)
 }
 
-/// Whether a word may be a part of a longer run, which goes on in the next word.
+/// Whether a word may be a part of a longer run that continues in the next word.
 pub fn is_long(word: &str) -> bool {
     word.len() >= WORD_CHARS && word.chars().count() >= WORD_CHARS
 }
@@ -45,7 +46,7 @@ fn is_mark(c: char) -> bool {
 }
 
 impl Words<'_> {
-    /// Fills `word` with the next word; false at the end.
+    /// Fills `word` with the next word; returns false at the end.
     pub fn next_into(&mut self, word: &mut Word) -> bool {
         word.text.clear();
         let mut count = 0;

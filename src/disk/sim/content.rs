@@ -1,4 +1,5 @@
-//! The bytes of one simulated file, in shared pages, so that thousands of crash images cost what differs in them.
+//! The bytes of one simulated file, in shared pages, so that each of thousands of crash images
+//! costs only the pages in which it differs.
 
 use std::sync::Arc;
 
@@ -9,11 +10,12 @@ type Page = [u8; PAGE_BYTES];
 #[derive(Clone, Debug, Default)]
 pub(super) struct Content {
     len: u64,
-    /// `None` reads as zeros. Invariant: bytes at and after `len` are zero.
+    /// `None` reads as zeros. Invariant: all bytes from `len` on are zero.
     pages: Vec<Option<Arc<Page>>>,
 }
 
-/// The pieces of `[offset, offset + len)` that lie in one page each: page number, start in the page, bytes.
+/// Splits `[offset, offset + len)` at page boundaries: page number, start in the page, number of
+/// bytes.
 fn pieces(offset: u64, len: usize) -> impl Iterator<Item = (usize, usize, usize)> {
     let mut at = usize::try_from(offset).unwrap_or(usize::MAX);
     let end = at.saturating_add(len);
@@ -50,7 +52,7 @@ impl Content {
         self.len = len;
     }
 
-    /// Writes, growing the file to the end of `data` where needed.
+    /// Writes `data`; grows the file to the end of `data` if needed.
     pub(super) fn write(&mut self, offset: u64, data: &[u8]) {
         if data.is_empty() {
             return;

@@ -1,10 +1,10 @@
-//! What goes wrong, and at which operation.
+//! Faults, and the choice of operations that they strike.
 
 use std::io;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Kinds of operations, for choosing where a fault strikes.
+/// Kinds of operations, for the choice of where a fault strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum OpKind {
@@ -14,17 +14,17 @@ pub enum OpKind {
     Create,
     /// Creating directories.
     CreateDir,
-    /// Listing a directory or asking whether a name exists.
+    /// Listing a directory, or checking whether a name exists.
     List,
-    /// Asking how long an open file is.
+    /// Reading the length of an open file.
     Len,
-    /// Asking how much space is left.
+    /// Reading the free space.
     FreeSpace,
     /// Reading file data.
     Read,
     /// Writing file data.
     Write,
-    /// Cutting or growing a file.
+    /// Truncating or growing a file.
     SetLen,
     /// Syncing a file.
     Sync,
@@ -46,25 +46,27 @@ impl OpKind {
     }
 }
 
-/// What happens to an operation. A fault strikes only operations that it makes sense for.
+/// The effect of a fault. A fault strikes only operations to which it can apply.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Fault {
     /// The operation fails and does nothing (`EIO`).
     Io,
-    /// A write, growth, creation or sync fails for lack of space and does nothing (`ENOSPC`).
+    /// A write, growth, creation, rename or sync fails for lack of space and does nothing
+    /// (`ENOSPC`).
     NoSpace,
-    /// A write fails for lack of space after a part of it was done.
+    /// A write fails for lack of space after a part of the data was written.
     PartialWrite,
-    /// A read fails after a part of it was done.
+    /// A read fails after a part of the data was read.
     ShortRead,
     /// The operation fails with `Interrupted` (`EINTR`) and does nothing.
     Interrupted,
-    /// One bit of what was read is wrong; the operation reports success.
+    /// One bit of the data read is wrong; the operation reports success.
     FlipBit,
-    /// A sync fails, and what it should have written is never written: the kernel marks the pages clean.
+    /// A sync fails, and the data that it should have written is never written: the kernel marks
+    /// the pages as clean.
     DropDirty,
-    /// A sync reports success and does nothing: the removed barrier of an ablation test.
+    /// A sync reports success and does nothing: for tests that remove a barrier.
     IgnoreSync,
     /// A write lands on another sector of the file; the operation reports success.
     Misdirect,
@@ -94,7 +96,7 @@ impl Fault {
     }
 }
 
-/// Which operations a fault strikes: all by default.
+/// The operations that a fault strikes; all by default.
 ///
 /// ```
 /// use stationdb::faults::{Fault, OpKind, Pick, SimDisk};
@@ -125,7 +127,8 @@ impl Pick {
         Self { kind: Some(kind), ..Self::any() }
     }
 
-    /// Exactly the operation with this number, counted from 0 as [`SimDisk::ops`](super::SimDisk::ops) does.
+    /// Only the operation with this number, counted from 0 as in
+    /// [`SimDisk::ops`](super::SimDisk::ops).
     #[must_use]
     pub fn op(op: u64) -> Self {
         Self { ops: op..=op, ..Self::any() }
@@ -137,21 +140,21 @@ impl Pick {
         Self { ops: op..=u64::MAX, ..Self::any() }
     }
 
-    /// Only operations on paths that contain this text.
+    /// Restricts the choice to operations on paths that contain this text.
     #[must_use]
     pub fn on_path(mut self, text: &str) -> Self {
         self.path = Some(text.to_owned());
         self
     }
 
-    /// From the n-th match on, counted from 1.
+    /// Starts with the n-th match, counted from 1.
     #[must_use]
     pub fn nth(mut self, n: u64) -> Self {
         self.skip = n.saturating_sub(1);
         self
     }
 
-    /// Only the first match.
+    /// Restricts the choice to one match.
     #[must_use]
     pub fn once(mut self) -> Self {
         self.once = true;
@@ -159,7 +162,7 @@ impl Pick {
     }
 }
 
-/// The faults in force.
+/// The active faults.
 #[derive(Debug, Default)]
 pub(super) struct Rules(Vec<(Pick, Fault)>);
 
@@ -172,7 +175,7 @@ impl Rules {
         self.0.clear();
     }
 
-    /// The fault that strikes this operation, if any; uses up rules that strike once.
+    /// The fault that strikes this operation, if any; removes a rule that strikes once.
     pub(super) fn strike(&mut self, op: u64, kind: OpKind, path: &str) -> Option<Fault> {
         let at = self.0.iter_mut().position(|(pick, fault)| {
             let hit = pick.ops.contains(&op)
@@ -192,7 +195,7 @@ impl Rules {
     }
 }
 
-/// The error of a fault: names the operation, so that a test can tell it from others.
+/// The error of a fault. It names the operation, so that a test can recognise it.
 pub(super) fn error(kind: io::ErrorKind, op: u64, what: OpKind, path: &str) -> io::Error {
     io::Error::new(kind, format!("simulated fault at operation {op}: {what:?} {path:?}"))
 }

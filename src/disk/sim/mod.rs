@@ -1,9 +1,12 @@
-//! A disk that loses what a real one may lose, and fails where it is told to.
+//! A disk that can lose what a real disk may lose, and that fails on demand.
 //!
-//! Every change goes to a log and to two images: what readers see, and what is durable. File data is durable after
-//! the file's sync, a name after the sync of its directory, and nothing else is. A power cut at any change is made by
-//! applying the log up to it ([`SimDisk::replay`]) and drawing what of the rest survives ([`Survival`]), so one run of
-//! a scenario yields all its crash images. What must hold: equal seeds and equal operations give equal images.
+//! Every change goes to a log and to two images: what readers see, and what is durable. File data
+//! is durable after the file's sync, a name after the sync of its directory; nothing else is.
+//!
+//! A power cut at any change is simulated by replaying the log up to it ([`SimDisk::replay`]) and
+//! drawing which of the changes that are not durable survive ([`Survival`]). So one run of a
+//! scenario yields all its crash images. What must hold: equal seeds and equal operations give
+//! equal images.
 
 mod content;
 mod fault;
@@ -26,18 +29,18 @@ pub use random::Random;
 use state::{Change, Id, Node, State};
 pub use survival::Survival;
 
-/// One operation, as it was asked for.
+/// One requested operation.
 #[derive(Clone, Debug)]
 pub struct TraceEntry {
     /// Its number.
     pub op: u64,
     /// Its kind.
     pub kind: OpKind,
-    /// The path that it was asked for, of files the one that they were opened with.
+    /// The path of the request; for a file, the path that it was opened with.
     pub path: Arc<str>,
     /// Whether a fault made it fail.
     pub failed: bool,
-    /// Bytes that it was asked to read or write.
+    /// Number of bytes that it was to read or write.
     pub bytes: usize,
 }
 
@@ -66,7 +69,7 @@ pub struct SimDisk {
 
 struct Inner {
     state: State,
-    /// The state before the log's first change.
+    /// The state before the first change of the log.
     base: State,
     log: Vec<Logged>,
     trace: Vec<TraceEntry>,
@@ -87,14 +90,14 @@ struct Logged {
     change: Change,
 }
 
-/// What an operation has to do after the faults had their say.
+/// An operation in progress, after the faults were applied.
 struct Turn<'d> {
     inner: MutexGuard<'d, Inner>,
     op: u64,
     kind: OpKind,
     path: Arc<str>,
     fault: Option<Fault>,
-    /// Number of the next change when the operation began, before any delay.
+    /// Sequence number of the next change when the operation began, before any delay.
     began: u64,
 }
 
@@ -105,7 +108,8 @@ impl std::fmt::Debug for SimDisk {
 }
 
 impl SimDisk {
-    /// An empty disk; the seed decides which bit a [`Fault::FlipBit`] flips and the like.
+    /// An empty disk. The seed determines random choices, such as the bit that [`Fault::FlipBit`]
+    /// flips.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self::with_state(State::new(), seed)
@@ -132,39 +136,42 @@ impl SimDisk {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Operations so far, failed ones and reads included; the number of the next one.
+    /// Number of operations so far, including failed ones and reads; also the number of the next
+    /// operation.
     #[must_use]
     pub fn ops(&self) -> u64 {
         self.inner().trace.len() as u64
     }
 
-    /// Changes so far: the number of places at which a power cut can leave something else.
+    /// Number of changes so far: the number of points at which a power cut can leave a different
+    /// image.
     #[must_use]
     pub fn changes(&self) -> usize {
         self.inner().log.len()
     }
 
-    /// Every operation so far.
+    /// All operations so far.
     #[must_use]
     pub fn trace(&self) -> Vec<TraceEntry> {
         self.inner().trace.clone()
     }
 
-    /// Lets operations up to and with number `op` happen, and makes all later ones fail without effect.
+    /// Lets operations up to and including number `op` succeed, and makes all later ones fail
+    /// without effect.
     pub fn crash_after(&self, op: u64) {
         self.inner().crash_after = Some(op);
     }
 
-    /// Makes every operation from now on fail without effect.
+    /// Makes every later operation fail without effect.
     pub fn crash_now(&self) {
         let mut inner = self.inner();
-        // Operation numbers start at 0, so "after none" has to be told by a refusal of its own.
+        // `crash_after` cannot express "after no operation", since operation numbers start at 0.
         inner.crash_after = None;
         inner.rules.clear();
         inner.rules.add(Pick::any(), Fault::Io);
     }
 
-    /// Adds a fault. Of several that strike, the one added first does.
+    /// Adds a fault. If several apply to an operation, the one added first strikes.
     pub fn inject(&self, pick: Pick, fault: Fault) {
         self.inner().rules.add(pick, fault);
     }
@@ -174,19 +181,21 @@ impl SimDisk {
         self.inject(pick, Fault::IgnoreSync);
     }
 
-    /// Removes all faults and the crash; what they did to the disk stays.
+    /// Removes all faults and ends the crash; their effects on the disk stay.
     pub fn heal(&self) {
         let mut inner = self.inner();
         inner.rules.clear();
         inner.crash_after = None;
     }
 
-    /// Bounds the bytes of all files: writes and growth past it fail for lack of space until some are freed.
+    /// Limits the total bytes of all files. Writes and growth beyond it fail with `StorageFull`
+    /// until space is freed.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.inner().capacity_bytes = bytes;
     }
 
-    /// The most bytes that all files ever had together: a disk of this capacity would have been enough.
+    /// The largest total of bytes of all files so far: the smallest capacity that would have been
+    /// enough.
     #[must_use]
     pub fn peak_bytes(&self) -> u64 {
         self.inner().peak_bytes
@@ -197,26 +206,27 @@ impl SimDisk {
         self.inner().latency.insert(kind, latency);
     }
 
-    /// A new disk with what a power cut at this moment leaves.
+    /// A new disk with the contents that a power cut at this moment leaves.
     #[must_use]
     pub fn survivors(&self, seed: u64, survival: Survival) -> Self {
         Self::with_state(self.inner().state.after_power_cut(seed, survival), seed)
     }
 
-    /// Goes through the log from the beginning, for crash images at every change.
+    /// Replays the log from the start, for crash images at every change.
     #[must_use]
     pub fn replay(&self) -> Replay {
         let inner = self.inner();
         Replay { state: inner.base.clone(), log: inner.log.clone(), next: 0 }
     }
 
-    /// A hash of all names and bytes that readers see: equal images need to be checked only once.
+    /// A hash of all names and bytes that readers see. Images with equal hashes need to be checked
+    /// only once.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         self.inner().state.fingerprint()
     }
 
-    /// Begins an operation: gives it a number, waits for its latency, and lets faults fail it.
+    /// Begins an operation: numbers it, waits for its latency, and applies faults that fail it.
     fn begin(&self, kind: OpKind, path: &Arc<str>) -> io::Result<Turn<'_>> {
         let mut inner = self.inner();
         let op = inner.trace.len() as u64;
@@ -287,7 +297,7 @@ impl Turn<'_> {
         self.inner.state.directory(id).is_some()
     }
 
-    /// The bytes by which files may still grow.
+    /// Number of bytes by which files may still grow.
     fn room_bytes(&self) -> u64 {
         self.inner.capacity_bytes.map_or(u64::MAX, |capacity| capacity.saturating_sub(self.inner.state.used_bytes()))
     }
@@ -443,7 +453,8 @@ impl Disk for SimDisk {
         Ok(())
     }
 
-    // No operation of its own: it is asked at every commit, and touches nothing that a power cut could take.
+    // Not counted as an operation: it is called at every commit, and changes nothing that a power
+    // cut could lose.
     fn file_id(&self, path: &str) -> io::Result<FileId> {
         path::check_name(path)?;
         let missing = |_| io::Error::new(io::ErrorKind::NotFound, format!("there is no {path:?}"));
@@ -600,12 +611,12 @@ impl DiskFile for SimFile {
 
 impl Drop for SimFile {
     fn drop(&mut self) {
-        // Cannot fail: it only forgets the lock.
+        // Cannot fail: only removes the lock.
         let _ = self.unlock();
     }
 }
 
-/// A walk through the log of a disk, change by change.
+/// A replay of the log of a disk, change by change.
 #[derive(Clone)]
 pub struct Replay {
     state: State,
@@ -620,7 +631,8 @@ impl std::fmt::Debug for Replay {
 }
 
 impl Replay {
-    /// Applies the next change, and tells the number, kind and path of its operation; `None` at the end.
+    /// Applies the next change, and returns the number, kind and path of its operation; `None` at
+    /// the end.
     pub fn advance(&mut self) -> Option<(u64, OpKind, Arc<str>)> {
         let logged = self.log.get(self.next)?;
         self.next += 1;
@@ -628,14 +640,15 @@ impl Replay {
         Some((logged.op, logged.kind, logged.path.clone()))
     }
 
-    /// The number of the operation that makes the next change: a power cut at this point comes before it, and whatever
-    /// was acknowledged when [`SimDisk::ops`] was at most this number must survive. `u64::MAX` at the end.
+    /// The number of the operation of the next change; `u64::MAX` at the end. A power cut at this
+    /// point comes before that change. Everything that was acknowledged when [`SimDisk::ops`] was
+    /// at most this number must survive it.
     #[must_use]
     pub fn until_op(&self) -> u64 {
         self.log.get(self.next).map_or(u64::MAX, |logged| logged.op)
     }
 
-    /// A new disk with what a power cut at this point leaves.
+    /// A new disk with the contents that a power cut at this point leaves.
     #[must_use]
     pub fn survivors(&self, seed: u64, survival: Survival) -> SimDisk {
         SimDisk::with_state(self.state.after_power_cut(seed, survival), seed)

@@ -1,11 +1,12 @@
-//! Numbers from a seed: the same on every platform and in every release, so that a failing seed stays one.
+//! Random numbers from a seed. They are the same on every platform and in every release, so that a
+//! failing seed keeps failing.
 
 /// SplitMix64.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// Starts at a seed; equal seeds give equal numbers.
+    /// Starts with a seed; equal seeds give equal numbers.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
@@ -25,7 +26,7 @@ impl Random {
         self.next_u64().checked_rem(bound).unwrap_or(0)
     }
 
-    /// True with this many percent.
+    /// True with a probability of `percent` percent.
     pub fn percent(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }

@@ -1,8 +1,8 @@
 //! The two images of a simulated disk: what a reader sees, and what a power cut leaves.
 //!
-//! Files and directories are nodes. Each holds what is live, what is durable, and the changes in between, in order.
-//! What must hold: applying the same [`Change`]s to the same state gives the same state, because crash images of every
-//! point are made by applying the log again.
+//! Files and directories are nodes. Each has a live state, a durable state, and the pending changes
+//! between them, in order. What must hold: applying the same [`Change`]s to the same state gives
+//! the same state, because the crash images of every point are built by replaying the log.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use super::content::Content;
 use super::random::Random;
 use super::survival::Survival;
 
-/// What a disk writes in one piece at best.
+/// The largest write that a disk makes atomically.
 const SECTOR_BYTES: usize = 512;
 
 pub(super) type Id = u64;
 pub(super) const ROOT: Id = 0;
 
-/// One step of the log.
+/// One entry of the log.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
     Create {
@@ -46,12 +46,12 @@ pub(super) enum Change {
         file: Id,
         len: u64,
     },
-    /// Makes the changes of a node durable that were made before the sync began.
+    /// Makes durable the changes of a node that were made before the sync began.
     Sync {
         node: Id,
         before: u64,
     },
-    /// A failed sync: the changes are forgotten, and no later sync writes them.
+    /// A failed sync: the pending changes are dropped, and no later sync writes them.
     Forget {
         node: Id,
     },
@@ -63,7 +63,7 @@ enum FileChange {
     SetLen(u64),
 }
 
-/// Names that change together: a rename inside one directory is one step.
+/// Names that change atomically: a rename inside one directory is one change.
 type NameChange = Vec<(Arc<str>, Option<Id>)>;
 
 #[derive(Clone, Debug, Default)]
@@ -90,9 +90,10 @@ pub(super) enum Node {
 pub(super) struct State {
     nodes: BTreeMap<Id, Node>,
     next_id: Id,
-    /// Number of the next change.
+    /// Sequence number of the next change.
     pub(super) sequence: u64,
-    /// Newest change of names or lengths that a sync made durable; a journal has all older ones too.
+    /// The newest change of names or lengths that a sync made durable. In a journal, all older ones
+    /// are durable too.
     journaled: u64,
 }
 
@@ -144,7 +145,8 @@ impl State {
         }
     }
 
-    /// The node that a path leads to; `Err` holds true when a part of the way is a file.
+    /// The node at a path. `Err(true)` if a part of the path is a file, `Err(false)` if it does not
+    /// exist.
     pub(super) fn find(&self, path: &str) -> Result<Id, bool> {
         let mut id = ROOT;
         for part in path.split('/').filter(|part| !part.is_empty()) {
@@ -154,7 +156,7 @@ impl State {
         Ok(id)
     }
 
-    /// Bytes of all files that have a name.
+    /// Total bytes of all files that have a name.
     pub(super) fn used_bytes(&self) -> u64 {
         let mut seen = BTreeSet::new();
         self.nodes
@@ -240,13 +242,13 @@ impl State {
         }
     }
 
-    /// The state that a power cut leaves: everything in it is durable.
+    /// The state after a power cut: everything in it is durable.
     pub(super) fn after_power_cut(&self, seed: u64, survival: Survival) -> Self {
         let mut luck = Luck::new(seed, survival, self.journaled, self.sequence);
         let mut image = Self::new();
         image.sequence = self.sequence;
         image.next_id = self.next_id;
-        // A name may lead to a node twice when only half of a move between directories survived.
+        // Two names may lead to a node, if only half of a move between directories survived.
         let mut open = vec![ROOT];
         let mut seen = BTreeSet::from([ROOT]);
         while let Some(id) = open.pop() {
@@ -286,13 +288,13 @@ impl State {
     }
 }
 
-/// The draws that decide what of the unsynced changes survives.
+/// The random choices of what survives among the unsynced changes.
 struct Luck {
     random: Random,
     survival: Survival,
-    /// Percent of names and lengths that survive in this image.
+    /// Percentage of names and lengths that survive in this image.
     metadata_percent: u64,
-    /// In journal mode, changes of names and lengths survive up to this one.
+    /// In journal mode, names and lengths survive up to this change.
     journal_end: u64,
 }
 
@@ -304,7 +306,8 @@ impl Luck {
         Self { random, survival, metadata_percent, journal_end }
     }
 
-    /// Even rates find little in long histories: nearly all and nearly nothing are drawn as often as half.
+    /// A survival rate. Uniform rates find few errors in long histories, so nearly all and nearly
+    /// nothing are drawn as often as half.
     fn rate(random: &mut Random) -> u64 {
         match random.below(5) {
             0 => 5,
@@ -354,7 +357,8 @@ impl Luck {
                     if keeps_length && content.len() < end {
                         content.set_len(end);
                     } else if !keeps_length && self.survival == Survival::Journal && content.len() > len {
-                        // The journal did not get to the new length; the data behind the old one is out of reach.
+                        // The journal does not contain the new length, so the data after the old
+                        // length is unreachable.
                         content.set_len(len);
                     }
                 }

@@ -1,15 +1,16 @@
-//! What a power cut leaves.
+//! What survives a power cut.
 
-/// What survives a power cut of the changes that no sync covered.
+/// Which of the changes survive a power cut that no sync covered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Survival {
-    /// Nothing.
+    /// None of them.
     None,
-    /// Everything.
+    /// All of them.
     All,
-    /// Any subset, drawn from the seed: each 512-byte sector of each write whole, in part or not at all, and each
-    /// name and length on its own. Harsher than any journaling file system.
+    /// A random subset: each 512-byte sector of each write survives whole, in part or not at all,
+    /// and each name and length independently. Harsher than any journaling file system.
     Random,
-    /// Names and lengths as a prefix of their order, as a journal keeps them; data as in [`Survival::Random`].
+    /// A prefix of the changes of names and lengths, as a journal keeps them; data as in
+    /// [`Survival::Random`].
     Journal,
 }

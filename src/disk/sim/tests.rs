@@ -213,7 +213,7 @@ fn replay_gives_the_image_that_a_crash_at_that_change_gives() {
         let _ = scenario(&crashed);
         for (seed, survival) in [(0, Survival::None), (0, Survival::All), (9, Survival::Random), (4, Survival::Journal)]
         {
-            // Removing a tree is one operation and several changes.
+            // Removing a tree is one operation with several changes.
             if crashed.changes() == replay.next {
                 assert_eq!(
                     replay.survivors(seed, survival).fingerprint(),
@@ -224,7 +224,8 @@ fn replay_gives_the_image_that_a_crash_at_that_change_gives() {
     }
 }
 
-/// The canary: a writer that replaces a file the way careless programs do must be caught, and a careful one must not.
+/// The canary: a writer that replaces a file without the necessary syncs must be caught, and a
+/// careful one must not.
 #[test]
 fn a_careless_writer_is_caught_and_a_careful_one_is_not() {
     fn replace(disk: &SimDisk, bytes: &[u8], sync_file: bool, sync_dir: bool) {

@@ -10,12 +10,12 @@ const HEADER_BYTES: usize = 60;
 
 struct Header {
     name: Vec<u8>,
-    /// Bytes of the member that are still to be read.
+    /// Number of bytes of the member that are not read yet.
     len: u64,
     padded: bool,
 }
 
-/// Reads an archive to its end and keeps its control member.
+/// Reads an archive to its end, and keeps its control member.
 pub(super) fn read(source: &mut Source<'_>) -> Result<Members> {
     let mut magic = [0; AR_MAGIC.len()];
     source.fill(&mut magic, "its archive header")?;
@@ -50,11 +50,11 @@ pub(super) fn read(source: &mut Source<'_>) -> Result<Members> {
     Ok(members)
 }
 
-/// Refuses control archives beyond their bound, before a byte of them is read.
+/// Returns `LimitExceeded` for a control archive beyond its bound, before any byte of it is read.
 pub(super) fn check_control_len(len: u64) -> Result<()> {
     if len > limits::PACKAGE_CONTROL_BYTES as u64 {
         return Err(too_large(format_args!(
-            "its control archive takes {len} bytes, more than the {} that one may take",
+            "its control archive has {len} bytes; the limit is {}",
             limits::PACKAGE_CONTROL_BYTES
         )));
     }
@@ -68,13 +68,13 @@ fn next_header(source: &mut Source<'_>) -> Result<Option<Header>> {
     }
     let field = |from: usize, to: usize| header.get(from..to).unwrap_or_default().trim_ascii_end();
     if !header.ends_with(b"`\n") {
-        return Err(invalid("the header of a member does not end as it must"));
+        return Err(invalid("the header of a member does not end with its magic bytes"));
     }
-    let mut len = decimal(field(48, 58)).ok_or_else(|| invalid("the size of a member is no number"))?;
+    let mut len = decimal(field(48, 58)).ok_or_else(|| invalid("the size of a member is not a number"))?;
     let padded = len % 2 == 1;
     let mut name = field(0, 16).to_vec();
     if let Some(digits) = name.strip_prefix(b"#1/") {
-        // The BSD form: the name is the first bytes of the data.
+        // The BSD form: the data starts with the name.
         let name_len = decimal(digits).ok_or_else(|| invalid("the name of a member has no length"))?;
         if name_len > limits::PACKAGE_NAME_BYTES as u64 {
             return Err(too_large(format_args!(
@@ -88,7 +88,8 @@ fn next_header(source: &mut Source<'_>) -> Result<Option<Header>> {
             name.pop();
         }
     } else if name.starts_with(b"/") {
-        // The symbol table, the table of long names, and references into it: extra members without a role.
+        // The symbol table, the table of long names, and references into it: members without a
+        // role.
         name.clear();
     }
     if name.last() == Some(&b'/') {
@@ -98,7 +99,7 @@ fn next_header(source: &mut Source<'_>) -> Result<Option<Header>> {
     Ok(Some(Header { name, len, padded }))
 }
 
-/// A decimal number that uses the whole field.
+/// A decimal number that fills the whole field.
 fn decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;

@@ -1,4 +1,5 @@
-//! Decompression within bounds: the whole control archive in memory, and the outer layer of a gzipped tar as a stream.
+//! Bounded decompression: the whole control archive in memory, and the outer layer of a gzipped tar
+//! as a stream.
 
 use std::borrow::Cow;
 use std::io::{self, BufReader, Read};
@@ -14,11 +15,11 @@ use crate::value::limits;
 const BUFFER_BYTES: usize = 64 * 1024;
 const XZ_MAGIC: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
 const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
-/// Methods that old packages use and that nobody reads here, so that the error can name them.
+/// Unsupported methods of old packages, so that the error can name them.
 const FOREIGN: &[(&[u8], &str)] =
     &[(b"BZh", "bzip2"), (&[0x5d, 0, 0], "lzma"), (b"LZIP", "lzip"), (&[0x1f, 0x9d], "compress")];
 
-/// The control archive without its compression, which its first bytes tell.
+/// Decompresses the control archive; its first bytes identify the method.
 pub(super) fn control_archive(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
     let limit = inflated_limit(bytes.len() as u64).min(limits::PACKAGE_CONTROL_INFLATED_BYTES as u64);
     let limit = usize::try_from(limit).unwrap_or(limits::PACKAGE_CONTROL_INFLATED_BYTES);
@@ -35,7 +36,7 @@ pub(super) fn control_archive(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
     }
 }
 
-/// Bytes that `compressed` bytes may decompress to.
+/// Number of bytes to which `compressed` bytes may decompress.
 fn inflated_limit(compressed: u64) -> u64 {
     compressed.saturating_mul(limits::PACKAGE_RATIO as u64).max(limits::PACKAGE_RATIO_FREE_BYTES as u64)
 }
@@ -52,11 +53,11 @@ fn gather(mut decoder: impl Read, limit: usize, method: &str) -> Result<Vec<u8>>
     let mut out = Vec::new();
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {
-        // Over bytes in memory there is nothing to wait for, so an interruption is a decoder that neither consumes nor
-        // yields; it is an error like every other, and not tried again.
+        // Input in memory causes no interruptions. So this is a decoder that neither consumes nor
+        // produces bytes, and it is an error instead of a reason to try again.
         let count = decoder.read(&mut buffer).map_err(|error| match error.kind() {
             io::ErrorKind::OutOfMemory => too_large(format_args!(
-                "its control archive asks the {method} decoder for more than {} KiB",
+                "its control archive needs more than {} KiB of memory in the {method} decoder",
                 limits::PACKAGE_DECODER_KIB
             )),
             _ => invalid(format_args!("its control archive cannot be decompressed with {method}: {error}")),
@@ -71,7 +72,8 @@ fn gather(mut decoder: impl Read, limit: usize, method: &str) -> Result<Vec<u8>>
     }
 }
 
-/// In one call and into one buffer, so that no window is allocated whatever the frame asks for.
+/// Decompresses in one call and into one buffer, so that no window is allocated, whatever size the
+/// frame declares.
 fn zstd_archive(bytes: &[u8], limit: usize) -> Result<Vec<u8>> {
     let decoded = zstd::bulk::Decompressor::new().and_then(|mut decoder| decoder.decompress(bytes, limit));
     decoded.map_err(|error| {
@@ -83,7 +85,7 @@ fn zstd_archive(bytes: &[u8], limit: usize) -> Result<Vec<u8>> {
     })
 }
 
-/// The outer layer of a gzipped tar, with the bound of [`limits::PACKAGE_RATIO`] on the way.
+/// The outer layer of a gzipped tar; enforces [`limits::PACKAGE_RATIO`] while reading.
 pub(super) struct Outer<'s, 'r> {
     decoder: MultiGzDecoder<BufReader<&'s mut Source<'r>>>,
     meter: Meter,
@@ -100,9 +102,12 @@ impl<'s, 'r> Outer<'s, 'r> {
 impl Read for Outer<'_, '_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = match self.decoder.read(buffer) {
-            // The source retries by itself, so this is a decoder that does not move; the caller must not try again.
+            // The source retries by itself, so this is a decoder that makes no progress. The caller
+            // must not try again.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {
-                return Err(self.meter.refuse(invalid("its outer archive cannot be decompressed: the decoder stalls")));
+                return Err(self
+                    .meter
+                    .refuse(invalid("its outer archive cannot be decompressed: the decoder makes no progress")));
             }
             other => other?,
         };

@@ -1,4 +1,4 @@
-//! The members that both containers hold, and the bytes that each container begins with.
+//! The members that both containers have, and the magic bytes of each container.
 
 use crate::error::Result;
 use crate::packages::{invalid, too_large};
@@ -6,17 +6,17 @@ use crate::packages::{invalid, too_large};
 pub(super) const AR_MAGIC: &[u8] = b"!<arch>\n";
 pub(super) const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 
-/// What both containers hold.
+/// The members found so far.
 #[derive(Default)]
 pub(super) struct Members {
     pub(super) has_version: bool,
     pub(super) has_data: bool,
     pub(super) control: Option<Vec<u8>>,
-    /// A control member whose name tells of a compression that nobody reads.
+    /// Name of a control member with an unsupported compression.
     pub(super) unknown_control: Option<String>,
 }
 
-/// What a member of a container is for.
+/// The role of a member of a container.
 pub(super) enum Role {
     Version,
     Control,
@@ -25,7 +25,7 @@ pub(super) enum Role {
 }
 
 impl Members {
-    /// What to do with the member of this name; the first control member counts.
+    /// The role of the member with this name; the first control member counts.
     pub(super) fn role(&mut self, name: &str) -> Role {
         match name {
             "debian-binary" => Role::Version,
@@ -67,10 +67,10 @@ impl Members {
     }
 }
 
-/// Bytes of the debian-binary member that are looked at.
+/// Number of bytes of the debian-binary member that are read.
 pub(super) const VERSION_BYTES: u64 = 64;
 
-/// Refuses names that would leave a directory or that are beyond their bound.
+/// Returns an error for a name that could leave its directory, or that is beyond its bound.
 pub(super) fn check_name(name: &[u8]) -> Result<()> {
     if name.len() > crate::value::limits::PACKAGE_NAME_BYTES {
         return Err(too_large(format_args!(
@@ -80,7 +80,7 @@ pub(super) fn check_name(name: &[u8]) -> Result<()> {
     }
     let escapes = name.split(|&byte| byte == b'/' || byte == b'\\').any(|part| part == b"..");
     if escapes || name.starts_with(b"/") || name.contains(&0) {
-        return Err(invalid(format_args!("it has a member with the name {:?}", String::from_utf8_lossy(name))));
+        return Err(invalid(format_args!("it has a member with the unsafe name {:?}", String::from_utf8_lossy(name))));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The reader itself: one pass over the bytes, the container told by its first bytes.
+//! The package reader: one pass over the bytes; the first bytes identify the container.
 
 mod ar;
 mod inflate;
@@ -14,11 +14,12 @@ use crate::value::id::hex;
 use members::{AR_MAGIC, GZIP_MAGIC};
 use source::Source;
 
-/// Reads a package to its end and answers its control file, size and hashes.
+/// Reads a package to its end, and returns its control file, size and hashes.
 ///
 /// # Errors
-/// `InvalidArgument` when the content is no package, `LimitExceeded` when it is beyond a bound, and whatever the source
-/// itself fails with: an [`crate::Error`] that the source wraps in its [`std::io::Error`] comes back as it is.
+/// `InvalidArgument` when the content is not a package; `LimitExceeded` when it is beyond a bound;
+/// errors of the source. An [`crate::Error`] that the source wraps in its [`std::io::Error`] is
+/// returned unchanged.
 pub fn inspect(source: &mut dyn Read) -> Result<Inspected> {
     let mut source = Source::new(source);
     let head = source.peek(AR_MAGIC.len())?;
@@ -42,10 +43,10 @@ pub fn inspect(source: &mut dyn Read) -> Result<Inspected> {
     Ok(Inspected { container, control, info, size, md5, sha256 })
 }
 
-/// `bytes` as a gzip file without name and time, so that equal bytes give equal files.
+/// Compresses `bytes` as a gzip file without name and time, so that equal bytes give equal files.
 ///
 /// # Errors
-/// None in memory.
+/// None in practice: it compresses in memory.
 pub fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(6));
     let compressed = encoder.write_all(bytes).and_then(|()| encoder.finish());

@@ -1,4 +1,4 @@
-//! The package's bytes, measured and hashed while they are read.
+//! The bytes of a package, counted and hashed while they are read.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, Read};
@@ -11,7 +11,8 @@ use crate::error::{Error, Result};
 use crate::packages::invalid;
 use crate::value::id::hex;
 
-/// What went wrong below a decoder. Decoders rewrap or drop errors of their input, so it is kept beside them.
+/// The byte count and the first error of a source, shared with the decoders that read it. Decoders
+/// rewrap or drop the errors of their input, so the error is stored outside them.
 #[derive(Clone, Default)]
 pub(super) struct Meter {
     consumed: Rc<Cell<u64>>,
@@ -19,18 +20,18 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// Bytes read from the source so far.
+    /// Number of bytes read from the source so far.
     pub(super) fn consumed(&self) -> u64 {
         self.consumed.get()
     }
 
-    /// Keeps `error` for [`Meter::explain`]; what it returns only stops the decoder.
+    /// Stores `error` for [`Meter::explain`]. The returned error only stops the decoder.
     pub(super) fn refuse(&self, error: Error) -> io::Error {
         self.refusal.borrow_mut().get_or_insert(error);
         io::Error::other("refused")
     }
 
-    /// The error that stopped a decoder: what was kept, or else invalid content.
+    /// The error that stopped a decoder: the stored one, or else an error of invalid content.
     pub(super) fn explain(&self, what: &str, error: &io::Error) -> Error {
         match self.refusal.borrow().as_ref() {
             Some(kept) => kept.clone(),
@@ -57,7 +58,7 @@ impl<'r> Source<'r> {
         self.meter.clone()
     }
 
-    /// The first bytes, fewer when the content is shorter; they stay to be read.
+    /// The first bytes, or fewer if the content is shorter. They are not consumed.
     pub(super) fn peek(&mut self, len: usize) -> Result<&[u8]> {
         let mut head = Vec::new();
         let read = self.by_ref().take(len as u64).read_to_end(&mut head);
@@ -66,7 +67,7 @@ impl<'r> Source<'r> {
         Ok(&self.peeked)
     }
 
-    /// Fills `buffer`, or fails saying that the content ends inside `what`.
+    /// Fills `buffer`; an error says that the content ends before or inside `what`.
     pub(super) fn fill(&mut self, buffer: &mut [u8], what: &str) -> Result<()> {
         match self.fill_or_end(buffer, what)? {
             true => Ok(()),
@@ -74,7 +75,7 @@ impl<'r> Source<'r> {
         }
     }
 
-    /// Fills `buffer`; false when the content ends right before it.
+    /// Fills `buffer`; returns false if the content ends right before it.
     pub(super) fn fill_or_end(&mut self, buffer: &mut [u8], what: &str) -> Result<bool> {
         let mut filled = 0;
         while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
@@ -88,7 +89,8 @@ impl<'r> Source<'r> {
         Ok(true)
     }
 
-    /// The next `len` bytes. They are read before they are trusted: a forged length allocates nothing.
+    /// The next `len` bytes. The buffer grows with the bytes read, so a forged length allocates
+    /// nothing.
     pub(super) fn take_vec(&mut self, len: u64, what: &str) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         let read = self.by_ref().take(len).read_to_end(&mut out);
@@ -99,7 +101,7 @@ impl<'r> Source<'r> {
         Ok(out)
     }
 
-    /// Passes over `len` bytes.
+    /// Skips `len` bytes.
     pub(super) fn skip(&mut self, len: u64, what: &str) -> Result<()> {
         let copied = io::copy(&mut self.by_ref().take(len), &mut io::sink());
         if self.check(copied)? < len {
@@ -108,7 +110,7 @@ impl<'r> Source<'r> {
         Ok(())
     }
 
-    /// Reads what is left; answers the length and the hashes, MD5 first.
+    /// Reads the rest; returns the length and the hashes, MD5 first.
     pub(super) fn finish(mut self) -> Result<(u64, String, String)> {
         let rest = io::copy(&mut self, &mut io::sink());
         self.check(rest)?;
@@ -136,11 +138,12 @@ impl Read for Source<'_> {
                 Err(error) => return Err(self.meter.refuse(own_error(error))),
             }
         };
-        // A reader that claims more than the buffer holds is broken; what it cannot have read is not counted.
+        // A reader that returns more than the length of the buffer is broken; it must not be
+        // counted.
         let Some(read) = buffer.get(..count) else {
             return Err(self
                 .meter
-                .refuse(Error::invalid("the reader of the package claims more bytes than it was asked for")));
+                .refuse(Error::invalid("the reader of the package returned more bytes than were requested")));
         };
         self.md5.update(read);
         self.sha256.update(read);
@@ -149,7 +152,7 @@ impl Read for Source<'_> {
     }
 }
 
-/// An error of ours that a caller's reader wrapped, or the I/O error itself.
+/// Returns the crate's own error if the I/O error wraps one, or else the I/O error.
 fn own_error(error: io::Error) -> Error {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
         Some(own) => own.clone(),

@@ -1,7 +1,7 @@
 //! The two tar archives: the outer one of some .ipk, and the control archive.
 //!
-//! Entries are walked raw: extended headers are entries like others and are passed over, so none of them is collected
-//! in memory and none can rename an entry.
+//! Entries are read raw: extended headers are ordinary entries and are skipped. So none of them is
+//! collected in memory, and none can rename an entry.
 
 use std::io::{self, Read};
 
@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::packages::{invalid, too_large};
 use crate::value::limits;
 
-/// Reads a gzipped tar to its end and keeps its control member.
+/// Reads a gzipped tar to its end, and keeps its control member.
 pub(super) fn read_outer(source: &mut Source<'_>) -> Result<Members> {
     let meter = source.meter();
     let explain = |error: io::Error| meter.explain("its outer archive cannot be read", &error);
@@ -46,7 +46,8 @@ pub(super) fn read_outer(source: &mut Source<'_>) -> Result<Members> {
             role => members.has_data |= matches!(role, Role::Data),
         }
     }
-    // The rest is padding; reading it checks the length and the checksum at the end of the gzip stream.
+    // The rest is padding. Reading it verifies the length and the checksum at the end of the gzip
+    // stream.
     let mut rest = archive.into_inner();
     io::copy(&mut rest, &mut io::sink()).map_err(explain)?;
     Ok(members)
@@ -91,7 +92,7 @@ fn check_count(index: usize) -> Result<()> {
     Ok(())
 }
 
-/// The name without leading `./`; `None` for the headers that only extend another entry.
+/// The name without leading `./`; `None` for headers that only extend another entry.
 fn member_name(path: &[u8], kind: EntryType) -> Result<Option<String>> {
     match kind {
         EntryType::XHeader | EntryType::XGlobalHeader | EntryType::GNULongName | EntryType::GNULongLink => {

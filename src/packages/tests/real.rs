@@ -1,6 +1,7 @@
-//! Packages of `dpkg-deb`'s own making, and real ones, compared with what `dpkg-deb` says of them.
+//! Packages that `dpkg-deb` builds here, and real ones, compared with the output of `dpkg-deb`.
 //!
-//! `STATIONDB_DEBS` names a directory of further packages to compare, such as those that `apt-get download` fetched.
+//! `STATIONDB_DEBS` names a directory of further packages to compare, such as those that `apt-get
+//! download` fetched.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -8,13 +9,13 @@ use std::process::{Command, Stdio};
 
 use crate::packages::{Inspected, inspect};
 
-/// What the tool prints; `None` where it is missing or refuses.
+/// The output of the tool; `None` if it is missing or fails.
 fn tool(program: &str, arguments: &[&str]) -> Option<Vec<u8>> {
     let output = Command::new(program).args(arguments).stderr(Stdio::null()).output().ok()?;
     output.status.success().then_some(output.stdout)
 }
 
-/// `bytes` through the `xz` of the machine, where there is one.
+/// `bytes` compressed by the `xz` of the machine, if there is one.
 pub(super) fn xz(arguments: &[&str], bytes: &[u8]) -> Option<Vec<u8>> {
     let mut command = Command::new("xz");
     command.args(arguments).args(["--stdout", "--check=crc32"]).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -29,7 +30,7 @@ pub(super) fn xz(arguments: &[&str], bytes: &[u8]) -> Option<Vec<u8>> {
     (writer.join().unwrap() && output.status.success()).then_some(output.stdout)
 }
 
-/// A package to make: its name, how `dpkg-deb` is called, and its control file behind `Package`.
+/// A package to build: its name, the options of `dpkg-deb`, and its control file after `Package`.
 struct Made {
     name: &'static str,
     options: &'static [&'static str],
@@ -42,12 +43,12 @@ const MADE: &[Made] = &[
     Made { name: "gzip-tool", options: &["-Zgzip"], control: PLAIN },
     Made { name: "gzip-best", options: &["-Zgzip", "-z9"], control: PLAIN },
     Made { name: "xz-tool", options: &["-Zxz"], control: PLAIN },
-    // The largest dictionary that the format's own levels have.
+    // The largest dictionary of the format's standard levels.
     Made { name: "xz-best", options: &["-Zxz", "-z9", "-Sextreme"], control: PLAIN },
     Made { name: "zstd-tool", options: &["-Zzstd"], control: PLAIN },
     Made { name: "zstd-best", options: &["-Zzstd", "-z19"], control: PLAIN },
     Made { name: "stored", options: &["-Znone"], control: PLAIN },
-    // Control and data compressed in different ways, as before dpkg 1.19.
+    // Control and data use different compression methods, as before dpkg 1.19.
     Made { name: "mixed", options: &["-Zxz", "--no-uniform-compression"], control: PLAIN },
     Made {
         name: "epoch",
@@ -122,7 +123,7 @@ fn made_packages_have_the_fields_that_dpkg_deb_prints() {
     assert!(compared >= 12, "only {compared} packages could be made");
 }
 
-/// The same members in the layouts of other archivers, which `dpkg-deb` reads as well.
+/// The same members in the layouts of other archivers, which `dpkg-deb` reads too.
 fn compare_old_layouts(deb: &Path, dir: &Path) -> usize {
     let members = dir.join("members");
     std::fs::create_dir_all(&members).unwrap();
@@ -136,7 +137,7 @@ fn compare_old_layouts(deb: &Path, dir: &Path) -> usize {
     }
     std::fs::write(members.join("_gpgorigin"), "a signature").unwrap();
     let names = ["debian-binary", "control.tar.gz", "data.tar.gz", "_gpgorigin"];
-    // Names that end in a slash, and numbers of owner and time, as GNU ar writes them.
+    // Names that end in a slash, and owner numbers and times, as GNU ar writes them.
     let gnu = [&["rcSU", "../gnu.deb"], names.as_slice()].concat();
     assert!(in_members("ar", &gnu));
     compare(&dir.join("gnu.deb"));
@@ -160,7 +161,7 @@ fn real_packages_have_the_fields_that_dpkg_deb_prints() {
     }
 }
 
-/// Every field of `dpkg-deb`'s listing: one by one, the text that we have is the one that it prints.
+/// Compares every field of the listing of `dpkg-deb` with our text.
 fn compare(path: &Path) {
     let name = path.to_str().unwrap();
     let bytes = std::fs::read(path).unwrap();
@@ -184,7 +185,7 @@ fn compare(path: &Path) {
         assert_eq!(as_we_say_it(&package, field), as_it_prints(&package, field, &printed), "{name}: {field}");
     }
     check_members(&package, &|field| {
-        // Asked for a field that is not there the tool may answer its default.
+        // For a missing field, the tool may print a default.
         let is_there = fields.iter().any(|there| there.eq_ignore_ascii_case(field));
         is_there.then(|| text(&["--field", name, field]).split_whitespace().collect::<Vec<_>>().join(" "))
     });
@@ -198,12 +199,12 @@ fn as_we_say_it(package: &Inspected, field: &str) -> String {
     package.control.get(field).unwrap_or_default().to_owned()
 }
 
-/// What the tool prints, in our text form: it keeps the marks of continuation lines.
+/// The output of the tool in our text form; the tool keeps the markers of continuation lines.
 fn as_it_prints(package: &Inspected, field: &str, printed: &str) -> String {
     let mut lines = printed.trim_end_matches('\n').split('\n').map(str::trim_end);
     let first = lines.next().unwrap_or_default().to_owned();
     if !has_lines(package, field) {
-        // A folded field: its lines are one.
+        // A folded field is one line.
         let rest = lines.map(|line| line.trim().to_owned());
         return std::iter::once(first).chain(rest).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
     }
@@ -215,7 +216,7 @@ fn as_it_prints(package: &Inspected, field: &str, printed: &str) -> String {
     std::iter::once(first).chain(rest).collect::<Vec<_>>().join("\n").trim_end().to_owned()
 }
 
-/// The members that have a meaning of their own hold what the tool prints.
+/// Compares the typed members with the output of the tool.
 fn check_members(package: &Inspected, printed: &dyn Fn(&str) -> Option<String>) {
     let info = &package.info;
     let joined = |list: &Option<Vec<String>>| list.as_ref().map(|list| list.join(", "));

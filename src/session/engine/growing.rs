@@ -1,11 +1,11 @@
-//! Whether indexes are being filled.
+//! The flag that says whether any index is still being filled.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether any index may be incomplete in some state that is still read.
+/// Whether any index may be incomplete in a snapshot that is still read.
 ///
-/// Set when the store is opened, and never taken back while it is open: a reader may hold a snapshot
-/// of before the last index was complete.
+/// Set when the store is opened, and never cleared while it is open: a reader may hold a snapshot
+/// from before the last index was complete.
 #[derive(Debug, Default)]
 pub(crate) struct Growing(AtomicBool);
 

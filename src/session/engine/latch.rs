@@ -1,25 +1,25 @@
-//! What keeps everybody from writing once a write has left the disk in doubt.
+//! The latch that refuses every write after one write failed with an unknown outcome.
 
 use std::sync::PoisonError;
 
 use super::sync::Mutex;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Set once, by the first failure; until the store is opened again.
+/// Set by the first failure, and kept until the store is reopened.
 #[derive(Debug, Default)]
 pub(super) struct Latch {
     cause: Mutex<Option<Error>>,
 }
 
 impl Latch {
-    /// Refuses when an earlier write left the disk in doubt.
+    /// Returns `Latched` if an earlier write failed with an unknown outcome.
     pub(super) fn check(&self) -> Result<()> {
         match &*self.cause.lock().unwrap_or_else(PoisonError::into_inner) {
             None => Ok(()),
             Some(cause) => Err(Error::new(
                 ErrorKind::Latched,
                 format!(
-                    "writes are refused since an earlier one failed ({}); close and reopen the store",
+                    "writes are refused because an earlier one failed ({}); close and reopen the store",
                     cause.message()
                 ),
             )
@@ -27,7 +27,7 @@ impl Latch {
         }
     }
 
-    /// Refuses every write from now on. The first cause is kept.
+    /// Refuses every later write. The first cause is kept.
     pub(super) fn set(&self, cause: &Error) {
         self.cause.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| cause.clone());
     }

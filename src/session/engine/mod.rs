@@ -1,4 +1,5 @@
-//! What all sessions of one open store share: the engines, the published snapshot, the latch, the sequence and the time.
+//! The state that all sessions of one open store share: the engines, the published snapshot, the
+//! latch, the commit sequence and the store's time.
 
 mod growing;
 mod latch;
@@ -38,35 +39,37 @@ pub(crate) struct Engine {
     pub(crate) disk: SharedDisk,
     /// Contents of files and packages.
     pub(crate) blobs: BlobStore,
-    /// Held for writing only while another file is put into its place.
+    /// Locked for writing only while a rewrite replaces the record file.
     pub(super) records: RwLock<RecordFile>,
     pub(crate) write_queue: WriteQueue,
-    /// Seed of generated ids, drawn when the store was created.
+    /// Seed of generated ids; drawn when the store was created.
     pub(crate) seed: u64,
-    /// Key of continuation tokens, drawn when the store was created.
+    /// Key of continuation tokens; drawn when the store was created.
     pub(crate) token_key: [u8; 32],
     pub(crate) search: SearchOutbox,
     pub(crate) tables: TableCache,
-    /// Whether indexes are being filled.
+    /// Whether any index is still being filled.
     pub(crate) growth: Growing,
     pub(super) published: RwLock<Arc<Snapshot>>,
-    /// The snapshots that somebody may hold, the published one among them.
+    /// The snapshots that readers may still hold, the published one among them.
     pub(super) live: Mutex<VecDeque<Weak<Snapshot>>>,
     sequence: AtomicU64,
     time_ms: AtomicI64,
     commits: (Mutex<u64>, Condvar),
-    /// The oldest snapshot that was read when free pages were counted, if it was not the newest.
+    /// Sequence of the oldest live snapshot when free pages were last counted; `u64::MAX` if it was
+    /// the newest one.
     pub(super) held_back: AtomicU64,
     /// Whether a rewrite of the record file has failed.
     pub(super) has_rewrite_failed: AtomicBool,
     /// The process that opened the store.
     owner: Owner,
-    // Last, so that it is dropped last: nobody else may open before the record file is closed.
+    // Declared last, so that it is dropped last: the lock must not be released before the record
+    // file is closed.
     _lock: Box<dyn DiskFile>,
 }
 
 impl Engine {
-    /// Takes over the open record file; reads sequence, time and identity from it.
+    /// Takes the open record file, and reads sequence, time and identity from it.
     pub(crate) fn start(
         settings: Settings,
         disk: SharedDisk,
@@ -75,7 +78,7 @@ impl Engine {
     ) -> Result<Self> {
         let (sequence, time_ms, seed, token_key) = guarded("opening the record file", || {
             let snapshot = records.snapshot(0)?;
-            // What is damaged here is told now, and not by the first read that needs it.
+            // Reports damage now instead of at the first read of the damaged table.
             snapshot.open_all()?;
             let source = Source::Snapshot(&snapshot);
             let (sequence, time_ms) = match source.get(Space::Meta, STATE_KEY)? {
@@ -116,26 +119,27 @@ impl Engine {
         })
     }
 
-    /// The record file that is open.
+    /// Read access to the open record file.
     pub(super) fn records(&self) -> RwLockReadGuard<'_, RecordFile> {
         self.records.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The identity row that a new store gets.
+    /// The identity row of a new store.
     pub(crate) fn identity_row(seed: u64, token_key: [u8; 32]) -> Change {
         let mut value = seed.to_be_bytes().to_vec();
         value.extend_from_slice(&token_key);
         Change::Put { space: Space::Meta, key: b"identity".to_vec(), value }
     }
 
-    /// The state of the last acknowledged commit.
+    /// The snapshot of the last published commit.
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
         self.published.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Makes the last commit visible to readers. Called after its sync, never before.
     ///
-    /// The next turn begins from what is published, so nobody writes again when it fails.
+    /// The next turn plans over the published snapshot. If publishing fails, that snapshot is older
+    /// than the record file, so the latch is set and no further write runs.
     fn publish(&self) -> Result<()> {
         let sequence = self.sequence.load(Ordering::SeqCst);
         let snapshot = self.records().snapshot(sequence).inspect_err(|error| self.set_latch(error))?;
@@ -148,23 +152,25 @@ impl Engine {
         *self.published.write().unwrap_or_else(PoisonError::into_inner) = snapshot;
         *lock(&self.commits.0) = sequence;
         self.commits.1.notify_all();
-        // Now that readers have moved on, what the commit freed can be used. The commit stands,
-        // whatever fails here.
+        // Readers of the new snapshot no longer need the pages that the commit freed, so this is
+        // the time to count them. A failure here does not undo the commit: it only sets the latch.
         if let Err(error) = self.count_free_pages() {
             self.set_latch(&error);
         }
         Ok(())
     }
 
-    /// Begins a write transaction of the record file. Only the holder of the write turn may.
+    /// Begins a write transaction of the record file. Only the holder of the write turn may call
+    /// it.
     pub(in crate::session) fn begin(&self) -> Result<WriteTransaction> {
         self.count_free_pages().inspect_err(|error| self.set_latch(error))?;
         guarded("beginning a write", || self.records().begin())
     }
 
-    /// Makes a transaction durable and then visible as the commit `sequence`.
+    /// Makes a transaction durable, then publishes it as the commit `sequence`.
     ///
-    /// Nobody writes again when it fails: what was committed and cannot be shown may be there all the same.
+    /// Any failure sets the latch: the commit may be on the disk although it was not published, and
+    /// a later write would be planned over a snapshot that does not contain it.
     pub(in crate::session) fn commit(
         &self,
         transaction: WriteTransaction,
@@ -179,7 +185,8 @@ impl Engine {
         committed.inspect_err(|error| self.set_latch(error))
     }
 
-    /// Waits until a commit after `sequence` is published; returns the newest sequence, or after the timeout.
+    /// Waits until a commit after `sequence` is published or the timeout passes. Returns the newest
+    /// sequence.
     pub(crate) fn wait_for_commit(&self, sequence: u64, timeout: Duration) -> u64 {
         let newest = lock(&self.commits.0);
         let (newest, _) = self
@@ -200,59 +207,61 @@ impl Engine {
             .unwrap_or_else(|| self.sequence.load(Ordering::SeqCst))
     }
 
-    /// The last sequence number given out. Only the holder of the write turn may rely on it.
+    /// The sequence number of the last commit. Stable only for the holder of the write turn.
     pub(in crate::session) fn sequence(&self) -> u64 {
         self.sequence.load(Ordering::SeqCst)
     }
 
-    /// Gives out sequence numbers up to `sequence`.
+    /// Sets the sequence number of the last commit.
     fn set_sequence(&self, sequence: u64) {
         self.sequence.store(sequence, Ordering::SeqCst);
     }
 
-    /// The store's time: the clock, but never before what was handed out.
+    /// The store's time: the clock, but never before a time that was returned earlier.
     pub(crate) fn now(&self) -> DateTime<Utc> {
         let clock = self.settings.clock.now().timestamp_millis().clamp(time::MIN_MS, time::MAX_MS);
         let before = self.time_ms.fetch_max(clock, Ordering::SeqCst);
         time::from_millis(before.max(clock))
     }
 
-    /// The row that makes sequence and time survive a restart.
+    /// The row that keeps sequence and time across a restart.
     pub(in crate::session) fn state_row(&self, sequence: u64) -> Change {
         let mut value = sequence.to_be_bytes().to_vec();
         value.extend_from_slice(&self.time_ms.load(Ordering::SeqCst).to_be_bytes());
         Change::Put { space: Space::Meta, key: STATE_KEY.to_vec(), value }
     }
 
-    /// Gives unused pages of the record file back; nobody else holds the engine.
+    /// Returns unused pages of the record file to the file system. `&mut self`: no other user of
+    /// the engine exists.
     pub(crate) fn compact(&mut self) -> Result<()> {
         self.without_readers(RecordFile::compact).map(|_| ())
     }
 
-    /// Reads every page of the record file and compares its checksum; false when something was mended. Nobody else holds the
-    /// engine.
+    /// Reads every page of the record file and compares its checksum. Returns false when something
+    /// was repaired. `&mut self`: no other user of the engine exists.
     pub(crate) fn check_pages(&mut self) -> Result<bool> {
         self.without_readers(RecordFile::check_pages)
     }
 
     fn without_readers<T>(&mut self, f: impl FnOnce(&mut RecordFile) -> Result<T>) -> Result<T> {
         let records = self.records.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // After a failed write the published snapshot is all that there is to read.
+        // After a failed write, only the published snapshot can still be read: keep it.
         records.check_writable()?;
         let sequence = self.sequence.load(Ordering::SeqCst);
-        // The published snapshot is a reader too: it makes room, and a new one is published after.
+        // The published snapshot counts as a reader and would block `f`. It is dropped here, and a
+        // new one is published afterwards.
         let held = self.published.get_mut().unwrap_or_else(PoisonError::into_inner);
         *held = Arc::new(Snapshot::empty(sequence));
-        // Readers need a snapshot again whatever it found.
+        // Publishes whatever `f` returned: readers need a snapshot again.
         let outcome = guarded("working on the whole record file", || f(records));
-        let published = guarded("going on after work on the whole record file", || self.publish());
-        // What fails first says more.
+        let published = guarded("publishing after work on the whole record file", || self.publish());
+        // The error of `f` comes first: it names the cause.
         let done = outcome?;
         published.map(|()| done)
     }
 
-    /// Refuses every process but the one that opened the store. Takes no lock: in a fork, a thread that is not there any
-    /// more may hold it for ever.
+    /// Returns an error in every process but the one that opened the store. Takes no lock: in a
+    /// forked child, a lock may be held forever by a thread that the child does not have.
     ///
     /// # Errors
     /// `Locked` in a forked process.
@@ -266,27 +275,30 @@ impl Engine {
         })
     }
 
-    /// Refuses, and latches, when the store's names no longer lead to its files: because its directory or its record file
-    /// was moved, removed or replaced. Asked right before a commit, and before names are removed.
+    /// Returns an error, and sets the latch, when the store's names no longer lead to its open
+    /// files: its directory or its record file was moved, removed or replaced. Called right before
+    /// a commit, and before files are removed by name.
     ///
     /// # Errors
-    /// `Locked` in a forked process; `Latched` when the files are lost; `Io` when that cannot be found out.
+    /// `Locked` in a forked process; `Latched` when the files were moved or replaced; `Io` when
+    /// that cannot be determined.
     pub(crate) fn check_place(&self) -> Result<()> {
         self.check_process()?;
         self.records().check_name(&self.disk).inspect_err(|error| {
-            // That it could not be found out is no loss.
+            // An `Io` error proves no loss, so it does not set the latch.
             if error.kind() == ErrorKind::Latched {
                 self.set_latch(error);
             }
         })
     }
 
-    /// Refuses when the disk is almost full. What is left then belongs to deletes and maintenance.
+    /// Returns `NoSpace` when the disk is almost full. The reserve is kept for deletes and
+    /// maintenance.
     pub(crate) fn check_space(&self, wanted_bytes: u64) -> Result<()> {
         self.check_room(wanted_bytes, || 0)
     }
 
-    /// As [`Self::check_space`], for what goes into the record file: its free pages count as well.
+    /// As [`Self::check_space`], for bytes that go into the record file: its free pages count too.
     pub(crate) fn check_record_space(&self, wanted_bytes: u64) -> Result<()> {
         self.check_room(wanted_bytes, || self.records().free_bytes())
     }
@@ -295,17 +307,17 @@ impl Engine {
         let Some(free) = self.disk_free_bytes()? else { return Ok(()) };
         let reserve = self.settings.reserve_bytes;
         let needed = reserve.saturating_add(wanted_bytes);
-        // A part of the reserve has to be there whatever is free within: some file systems take new
-        // blocks for what is overwritten, and redb may have to grow the file for a value that fits
-        // in no free place.
+        // A quarter of the reserve must be free on the disk itself, however many pages are free
+        // within the file: some file systems allocate new blocks for overwritten data, and redb may
+        // have to grow the file for a value that fits into no free range of pages.
         if free >= needed || (free >= reserve / 4 && free.saturating_add(free_within()) >= needed) {
             return Ok(());
         }
         Err(Error::new(
             ErrorKind::NoSpace,
             format!(
-                "the disk has {free} bytes left, and {wanted_bytes} are wanted beside the reserve of {reserve}; delete \
-                 something, or make room on the disk"
+                "the disk has {free} bytes left, and {wanted_bytes} are needed in addition to the reserve of {reserve}; delete \
+                 something, or free space on the disk"
             ),
         ))
     }
@@ -313,17 +325,18 @@ impl Engine {
     pub(super) fn disk_free_bytes(&self) -> Result<Option<u64>> {
         self.disk.free_bytes().or_else(|error| {
             self.check_place()?;
-            Err(Error::io("asking how much space is left", error))
+            Err(Error::io("reading the free space of the disk", error))
         })
     }
 
-    /// Counts the free pages of the record file again where the disk is almost full and much has
-    /// changed since. Only the holder of the write turn may, before its transaction.
+    /// Counts the free pages of the record file again, if the disk is almost full and the last
+    /// count is stale. Only the holder of the write turn may call it, before it begins its
+    /// transaction.
     ///
     /// # Errors
-    /// Those of a commit, after which nobody may write.
+    /// Those of a commit; the store then accepts no further writes.
     pub(in crate::session) fn count_free_pages(&self) -> Result<()> {
-        /// What one commit may bring.
+        /// The most that one commit is expected to write.
         const COMMIT_BYTES: u64 = 2 * limits::BATCH_BYTES as u64;
         if !self.is_free_space_stale() {
             return Ok(());
@@ -332,25 +345,25 @@ impl Engine {
             Ok(Some(free)) if free < self.settings.reserve_bytes.saturating_add(COMMIT_BYTES) => {
                 self.count_free_pages_now(free)
             }
-            // A disk that does not tell refuses nothing; one that fails is met by the plan that
-            // needs room.
+            // A disk that does not report its free space refuses nothing. An error of the disk is
+            // returned to the plan that needs space.
             _ => Ok(()),
         }
     }
 
-    /// Whether counting the free pages of the record file again may tell of more.
+    /// Whether a new count of the free pages may find more than the last one.
     pub(super) fn is_free_space_stale(&self) -> bool {
-        // Pages that a reader needed the last time may be free by now.
+        // Pages that a reader held back at the last count may be free by now.
         let held_back = self.held_back.load(Ordering::SeqCst);
         let has_moved = held_back < u64::MAX && held_back < self.oldest_live_sequence();
         has_moved || self.records().is_free_space_stale()
     }
 
-    /// Counts the free pages of the record file, on a disk with so many free bytes. Only the holder of
-    /// the write turn may, before its transaction.
+    /// Counts the free pages of the record file; `disk_free_bytes` are free on the disk. Only the
+    /// holder of the write turn may call it, before it begins its transaction.
     ///
     /// # Errors
-    /// Those of a commit, after which nobody may write.
+    /// Those of a commit; the store then accepts no further writes.
     pub(super) fn count_free_pages_now(&self, disk_free_bytes: u64) -> Result<()> {
         let oldest = self.oldest_live_sequence();
         let held_back = if oldest < self.snapshot().sequence { oldest } else { u64::MAX };

@@ -1,5 +1,5 @@
-//! The locks, threads and times that the turn to write stands on, in one place: the tests put a scheduler in it that tries
-//! interleavings.
+//! The locks, threads and clock that `turns` uses, in one place. `turns_tests` replaces this module
+//! with one over a scheduler that explores interleavings.
 
 pub(super) use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) use std::sync::{Arc, Condvar, Mutex, MutexGuard};

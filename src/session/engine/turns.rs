@@ -1,11 +1,19 @@
-//! Whose turn it is to write.
+//! The queue of writers, and group commit.
 //!
-//! A caller queues its plan. Whoever finds no leader leads: it takes what is queued, runs and commits it together, hands every
-//! caller its own answer, and then the front of the queue leads. So the plans that arrive during a sync share the next one.
+//! A caller queues its plan. If there is no leader, it becomes the leader: it takes the queued
+//! plans as a group, runs and commits them together, and stores an answer for every caller. Then
+//! the caller at the front of the queue leads. So the plans that arrive during a sync share the
+//! next one.
 //!
-//! What must hold: one leader at a time; every caller gets an answer, also when its leader panics; a group runs in the order in
-//! which it was queued; an exclusive turn (an explicit transaction) shares its commit with nobody; the latch is set before the
-//! next leader looks at it. `turns_tests` tries interleavings of this file and of the latch.
+//! What must hold:
+//! - There is one leader at a time.
+//! - Every caller gets an answer, even if its leader panics.
+//! - A group runs in the order in which it was queued.
+//! - An exclusive turn (an explicit transaction) shares its commit with no other plan.
+//! - The latch is set before the next leader checks it. Otherwise that leader would write over a
+//!   state that failed.
+//!
+//! `turns_tests` explores interleavings of this file and of the latch.
 
 use std::collections::VecDeque;
 use std::sync::PoisonError;
@@ -16,17 +24,17 @@ use super::sync::{Arc, AtomicBool, Condvar, Instant, Mutex, MutexGuard, Ordering
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::limits;
 
-/// A group that took at least this long was waiting for its disk.
+/// A group that took at least this long waited for its disk.
 const SLOW_COMMIT: Duration = Duration::from_millis(1);
-/// The longest that a group waits for plans that are on their way.
+/// The longest time that a leader waits for more plans to arrive.
 const LONGEST_WAIT: Duration = Duration::from_millis(1);
 
-/// A caller in the queue.
+/// A caller in the queue. Its flags are changed only under the lock of `State`.
 struct Job<P, A> {
-    /// `None` for an exclusive turn, and once the plan was taken.
+    /// `None` for an exclusive turn, and after the leader took the plan.
     plan: Mutex<Option<P>>,
     exclusive: bool,
-    /// When the caller stops waiting.
+    /// When the caller gives up waiting in the queue.
     deadline: Option<Instant>,
     thread: ThreadId,
     answer: Mutex<Option<Result<A>>>,
@@ -50,7 +58,7 @@ impl<P, A> Job<P, A> {
     }
 }
 
-/// One plan of a group, and what became of it.
+/// One plan of a group, and its answer.
 pub(in crate::session) struct Member<P, A> {
     pub(in crate::session) plan: Option<P>,
     pub(in crate::session) answer: Option<Result<A>>,
@@ -59,24 +67,26 @@ pub(in crate::session) struct Member<P, A> {
 struct State<P, A> {
     queue: VecDeque<Arc<Job<P, A>>>,
     leader: Option<ThreadId>,
-    /// Plans of the last group and of the queue at its end: so many writers are about.
+    /// Plans of the last group plus those queued at its end: an estimate of how many writers are
+    /// active.
     writers: usize,
     /// How long the last group took.
     taken: Duration,
 }
 
 impl<P, A> State<P, A> {
-    /// Takes a caller out of the queue; false when a group has taken it along.
+    /// Removes a caller from the queue; returns false if a group has already taken it.
     fn withdraw(&mut self, job: &Arc<Job<P, A>>) -> bool {
         let place = self.queue.iter().position(|queued| Arc::ptr_eq(queued, job));
         place.and_then(|place| self.queue.remove(place)).is_some()
     }
 }
 
-/// The queue of writers and the turn that one of them holds. `P` is what a caller plans, `A` what it is answered.
+/// The queue of writers and the turn that one of them holds. `P` is the type of a plan, `A` that of
+/// an answer.
 pub(in crate::session) struct Turns<P, A> {
     state: Mutex<State<P, A>>,
-    /// A plan was queued.
+    /// Notified when a plan is queued.
     arrived: Condvar,
     pub(super) latch: Latch,
 }
@@ -88,7 +98,11 @@ impl<P, A> Default for Turns<P, A> {
     }
 }
 
-/// Ends leadership when dropped, also when the leader panics: whoever waits in front leads next.
+/// Ends leadership when dropped, also when the leader panics: marks the jobs of its group as done,
+/// and promotes the job at the front of the queue.
+///
+/// The successor is named under the same lock that marks the group as done. A gap between the two
+/// would let a caller that arrives in it become a second leader.
 struct Leadership<'t, P, A> {
     turns: &'t Turns<P, A>,
     group: Vec<Arc<Job<P, A>>>,
@@ -118,13 +132,14 @@ impl<P, A> Drop for Leadership<'_, P, A> {
 impl<P, A> Turns<P, A> {
     /// Runs `plan` in the next group and returns its answer after the group's commit.
     ///
-    /// `run` runs the plans of a group that this thread leads, answers them and commits; it sets its flag just before the commit.
-    /// An error of it latches.
+    /// `run` runs the plans of the group that this thread leads, answers them and commits. It sets
+    /// its flag just before the commit, so that an error can say whether the outcome is known. An
+    /// error of `run` sets the latch.
     ///
     /// # Errors
     ///
-    /// What the plan was refused with; `Latched`; `DeadlineExceeded` when no group had taken it along by then; `OutcomeUnknown`
-    /// when the commit failed; what failed before it.
+    /// The refusal of the plan; `Latched`; `DeadlineExceeded` when no group had taken the plan by
+    /// then; `OutcomeUnknown` when the commit failed; the error of a step before the commit.
     pub(in crate::session) fn submit(
         &self,
         plan: P,
@@ -137,10 +152,15 @@ impl<P, A> Turns<P, A> {
             self.lead(&leadership.group, run);
         }
         let answer = lock(&own.answer).take();
-        answer.unwrap_or_else(|| Err(Error::new(ErrorKind::OutcomeUnknown, "the writer of the group stopped")))
+        answer.unwrap_or_else(|| {
+            Err(Error::new(
+                ErrorKind::OutcomeUnknown,
+                "the thread that led the group of this write panicked; read the data to see whether it took effect",
+            ))
+        })
     }
 
-    /// Holds the turn alone while `f` runs: the frame of an explicit transaction.
+    /// Holds the turn alone while `f` runs. Explicit transactions use it.
     pub(in crate::session) fn exclusive<T>(
         &self,
         deadline: Option<Instant>,
@@ -149,9 +169,13 @@ impl<P, A> Turns<P, A> {
         self.latch.check()?;
         let own = Job::new(None, deadline);
         let Some(_leadership) = self.enter(&own)? else {
-            return Err(Error::new(ErrorKind::OutcomeUnknown, "the turn was answered without being held"));
+            return Err(Error::new(
+                ErrorKind::OutcomeUnknown,
+                "internal error: an exclusive turn was answered as a plan of a group",
+            ));
         };
-        // Again, since a group that was waited for may have failed: what is published may then be older than the record file.
+        // Checked again: a group may have failed during the wait, and the published snapshot may
+        // then be older than the record file.
         self.latch.check()?;
         f()
     }
@@ -160,7 +184,7 @@ impl<P, A> Turns<P, A> {
         lock(&self.state).queue.len()
     }
 
-    /// Queues `job` and waits until it was answered (`None`), or until its thread leads.
+    /// Queues `job`, and waits until it was answered (`None`) or until its thread leads.
     fn enter(&self, job: &Arc<Job<P, A>>) -> Result<Option<Leadership<'_, P, A>>> {
         let mut state = lock(&self.state);
         if state.leader == Some(job.thread) {
@@ -183,7 +207,8 @@ impl<P, A> Turns<P, A> {
                         "the session's deadline has passed while the call waited for its turn to write; nothing was changed",
                     ));
                 }
-                // Without a deadline; or a group has taken it along, and its answer is near.
+                // There is no deadline, or a group has already taken the plan: it may commit, so
+                // only its answer says what happened. Wait for it.
                 state = job.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
             if job.done.load(Ordering::SeqCst) {
@@ -192,8 +217,9 @@ impl<P, A> Turns<P, A> {
         } else {
             state.leader = Some(job.thread);
         }
-        // Whoever was answered just now comes back at once. Where a sync takes long, waiting for them for a fraction of it
-        // doubles what a commit carries: without, those of the last group miss this one and wait for two.
+        // Callers that were just answered usually write again at once. If a sync takes long, a
+        // short wait for them roughly doubles the plans of a commit. Without the wait, the callers
+        // of the last group miss this commit and wait for two syncs.
         if !job.exclusive && state.taken >= SLOW_COMMIT {
             let until = Instant::now() + (state.taken / 8).min(LONGEST_WAIT);
             while state.queue.len() < state.writers.min(limits::GROUP_OPERATIONS) {
@@ -204,7 +230,8 @@ impl<P, A> Turns<P, A> {
                 state = wait_at_most(&self.arrived, &self.state, state, left);
             }
         }
-        // The leader's own job stands in front. It takes the jobs behind it along, up to the next exclusive one.
+        // The leader's own job is at the front. The group takes the jobs after it, up to the next
+        // exclusive one.
         let mut group = Vec::new();
         while let Some(front) = state.queue.front() {
             if !group.is_empty() && (job.exclusive || front.exclusive || group.len() >= limits::GROUP_OPERATIONS) {
@@ -215,12 +242,12 @@ impl<P, A> Turns<P, A> {
         Ok(Some(Leadership { turns: self, group, began: Instant::now() }))
     }
 
-    /// Runs the plans of a group and hands out the answers.
+    /// Runs the plans of a group and stores their answers.
     fn lead(&self, group: &[Arc<Job<P, A>>], run: impl FnOnce(&mut [Member<P, A>], &mut bool) -> Result<()>) {
         let mut members: Vec<_> =
             group.iter().map(|job| Member { plan: lock(&job.plan).take(), answer: None }).collect();
         let mut committing = false;
-        // Again, since the group before may have failed while these waited.
+        // Checked again: the previous group may have failed while these callers waited.
         let outcome = self.latch.check().and_then(|()| run(&mut members, &mut committing));
         if let Err(error) = &outcome {
             self.latch.set(error);
@@ -230,9 +257,13 @@ impl<P, A> Turns<P, A> {
             let changed = matches!(member.answer, Some(Ok(_)));
             let answer = match (&outcome, member.answer) {
                 (Ok(()), Some(answer)) => answer,
-                (Ok(()), None) => Err(Error::new(ErrorKind::OutcomeUnknown, "the plan was not run")),
-                // Refused over what is committed, and so refused for good. A plan that saw what others of its group would have
-                // changed may have been refused for that.
+                (Ok(()), None) => Err(Error::new(
+                    ErrorKind::OutcomeUnknown,
+                    "internal error: the group ended without an answer to this write",
+                )),
+                // A refusal is final if no plan of the group was accepted before it: then the plan
+                // saw only committed data. Otherwise it may have been refused because of changes
+                // that are now lost, so its caller gets the error of the group.
                 (Err(_), Some(Err(refusal))) if !accepted => Err(refusal),
                 (Err(error), _) => Err(failed(error, committing)),
             };
@@ -242,13 +273,14 @@ impl<P, A> Turns<P, A> {
     }
 }
 
-/// The error of every caller of a group that could not be made durable.
+/// The error that every caller of a failed group gets.
 fn failed(cause: &Error, committing: bool) -> Error {
     if committing {
         Error::new(
             ErrorKind::OutcomeUnknown,
             format!(
-                "the disk failed during the commit ({}); reopen the store and look whether it took effect",
+                "the disk failed during the commit ({}); reopen the store and read the data to see whether the write \
+                 took effect",
                 cause.message()
             ),
         )

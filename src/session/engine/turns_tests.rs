@@ -1,6 +1,8 @@
-//! Interleavings of `turns` and `latch`: both files are built a second time here, over a scheduler that draws which thread goes
-//! on at every lock, flag and wait. What a failing run prints is replayed alone with `STATIONDB_SCHEDULE=…`; how many are drawn, and
-//! from which seed, say `STATIONDB_SCHEDULES` and `STATIONDB_CRASH_SEED`.
+//! Interleavings of `turns` and `latch`. Both files are compiled a second time here, over a
+//! scheduler that chooses the next thread at every lock, flag and wait.
+//!
+//! A failing run prints its schedule; `STATIONDB_SCHEDULE=…` replays that schedule alone.
+//! `STATIONDB_SCHEDULES` sets how many schedules run, `STATIONDB_CRASH_SEED` the seed.
 
 #[path = "latch.rs"]
 #[expect(clippy::duplicate_mod, reason = "the same lines over another `sync` are what is tested here")]
@@ -19,7 +21,8 @@ mod sync {
     pub(super) use shuttle::sync::{Arc, Condvar, Mutex, MutexGuard};
     pub(super) use shuttle::thread::{ThreadId, current};
 
-    /// A time that goes on by half a millisecond with each look at it, so that a schedule is the same each time it is run.
+    /// A clock that advances by half a millisecond with each reading, so that a schedule always
+    /// runs the same way.
     #[derive(Clone, Copy)]
     pub(super) struct Instant(Duration);
 
@@ -49,7 +52,7 @@ mod sync {
         }
     }
 
-    /// Every wait may be over before anybody notifies.
+    /// May return before any notification, as a real timed wait may.
     pub(super) fn wait_at_most<'m, T>(
         _condvar: &Condvar,
         mutex: &'m Mutex<T>,
@@ -77,13 +80,13 @@ use crate::error::{Error, ErrorKind, Result};
 const WRITERS: u32 = 3;
 const WRITES: u32 = 3;
 
-/// What a writer plans: a number that is his own, and whether it is to be refused.
+/// The plan of a writer: a number of its own, and whether it is to be refused.
 struct Plan {
     number: u32,
     refused: bool,
 }
 
-/// The disk of one schedule, what was committed to it, and what readers see.
+/// The disk of one schedule: what was committed to it, and what readers see.
 #[derive(Default)]
 struct World {
     turns: Turns<Plan, u32>,
@@ -122,7 +125,7 @@ impl World {
         Ok(())
     }
 
-    /// Runs `f` as the only one who writes.
+    /// Runs `f`, and asserts that no other writer runs meanwhile.
     fn alone<T>(&self, f: impl FnOnce() -> T) -> T {
         assert!(!self.busy.swap(true, Ordering::SeqCst), "two write at the same time");
         let value = f();
@@ -130,7 +133,7 @@ impl World {
         value
     }
 
-    /// What `run_group` does: the plans in turn, and one commit.
+    /// As `run_group`: runs the plans in order, then commits once.
     fn run(&self, group: &mut [Member<Plan, u32>], committing: &mut bool, fails: bool) -> Result<()> {
         self.alone(|| {
             let mut accepted = Vec::new();
@@ -155,12 +158,13 @@ impl World {
     }
 }
 
-/// None, or one that passes after a few looks at the time.
+/// No deadline, or one that passes after a few readings of the clock.
 fn deadline() -> Option<Instant> {
     (thread_rng().gen_range(0..3) == 0).then(|| Instant::now() + std::time::Duration::from_millis(2))
 }
 
-/// Several writers, of whom one takes exclusive turns, and a reader. One commit in `fails_one_in` fails; 0 for none.
+/// Several writers, one thread that takes exclusive turns, and a reader. One commit in
+/// `fails_one_in` fails; none if it is 0.
 fn schedule(fails_one_in: u32) {
     let fails = move || fails_one_in > 0 && thread_rng().gen_range(0..fails_one_in) == 0;
     let world = Arc::new(World::default());
@@ -185,7 +189,8 @@ fn schedule(fails_one_in: u32) {
                     Err(error) => match error.kind() {
                         ErrorKind::NotFound => {
                             assert!(refused, "refused with another one's refusal");
-                            // The message is what the plan saw of its group.
+                            // The message is the number of the last plan of the group that this
+                            // plan saw accepted.
                             if let Ok(number) = error.message().parse() {
                                 assert!(world.seen().contains(&number), "refused over what was never committed");
                             }
@@ -249,7 +254,7 @@ fn schedule(fails_one_in: u32) {
         assert!(own.is_sorted_by(|a, b| a < b), "in another order than its caller's, or twice: {own:?}");
     }
     assert_eq!(world.turns.queued(), 0);
-    // The turn is free again, or nobody gets it any more.
+    // The turn must be free again. Otherwise this call would wait forever.
     let last =
         world.turns.submit(Plan { number: 9_999, refused: false }, None, |group, flag| world.run(group, flag, false));
     match world.failed.load(Ordering::SeqCst) {
@@ -258,7 +263,7 @@ fn schedule(fails_one_in: u32) {
     }
 }
 
-/// A leader panics: whoever shares its group is told that nobody knows, and the others go on.
+/// A leader panics: the callers of its group get `OutcomeUnknown`, and the others go on.
 fn leader_that_panics() {
     let world = Arc::new(World::default());
     let threads: Vec<_> = (0..3)
@@ -270,7 +275,8 @@ fn leader_that_panics() {
                     let panics = number == 100;
                     let answer = catch_unwind(AssertUnwindSafe(|| {
                         world.turns.submit(Plan { number, refused: false }, None, |group, flag| {
-                            // Not with a message: the hook of the scheduler would print the schedule.
+                            // Without a panic message: the hook of the scheduler would print the
+                            // schedule.
                             if panics {
                                 std::panic::resume_unwind(Box::new("the leader panics"));
                             }
@@ -299,7 +305,8 @@ fn number_of(name: &str, usual: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
-/// Runs `scenario` under schedules drawn in two ways: any thread at any point, and few changes at points that matter.
+/// Runs `scenario` under two kinds of schedules: uniformly random ones, and ones with few thread
+/// switches (PCT).
 fn draw(scenario: impl Fn() + Clone + Send + Sync + 'static) {
     if let Ok(schedule) = std::env::var("STATIONDB_SCHEDULE") {
         return shuttle::replay(scenario, &schedule);

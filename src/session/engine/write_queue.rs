@@ -1,4 +1,5 @@
-//! The queue of writers, as the engine holds it: plans that know neither services nor views.
+//! The engine's queue of writers. Its plans are closures, so that it knows neither services nor
+//! views.
 
 use std::any::Any;
 
@@ -6,11 +7,11 @@ use super::turns::Turns;
 use crate::error::Result;
 use crate::records::{Change, Turn};
 
-/// The answer of a plan.
+/// The return value of a plan.
 pub(in crate::session) type Answer = Box<dyn Any + Send>;
 
-/// A write that waits for its turn: from the turn, the bytes that the plans before it bring and the
-/// number of its commit to its answer and changes.
+/// A write that waits for its turn. Its arguments are the turn, the bytes that earlier plans of the
+/// same commit add, and the sequence number of its commit; it returns its answer and its changes.
 pub(in crate::session) type Planned = Box<dyn FnOnce(&Turn<'_>, &mut u64, u64) -> Result<(Answer, Vec<Change>)> + Send>;
 
 /// The queue of writers.

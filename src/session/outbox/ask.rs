@@ -1,4 +1,4 @@
-//! What queries and searches ask the text index, over exactly the state that their view sees.
+//! Reads of the text index for queries and searches, over exactly the state that their view sees.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,10 +14,12 @@ use crate::value::id::Kind;
 use crate::value::limits::{SEARCH_FEED_CHANGES, SEARCH_OVERLAY_CHANGES};
 
 impl SearchOutbox {
-    /// The index, and its state with exactly what `view` sees: no later commit, and the view's open transaction.
+    /// The index, and a view of it that shows exactly what `view` sees: no later commit, and the
+    /// writes of its open transaction.
     pub(in crate::session) fn state_at(&self, view: &View<'_>) -> Result<(Arc<Index>, text::View)> {
         let (index, state) = self.caught_up(view)?;
-        // Taken after the state, so that its log reaches as far as the state does.
+        // Must be taken after the state of the index: then its log reaches at least as far as that
+        // state.
         let newest = view.context().engine.snapshot();
         let mut touched = HashSet::new();
         match view.source() {
@@ -31,15 +33,15 @@ impl SearchOutbox {
             }
             Source::Snapshot(_) => {}
         }
-        // What changed since is put back to what the view sees.
+        // Documents that changed since are overlaid with what `view` sees.
         let keys: Vec<(DocKey, bool)> = touched.into_iter().map(|key| (key, false)).collect();
         let changes = self.changes(index.shape(), view, &keys)?;
         Ok((index, state.with(&changes)))
     }
 
-    /// The index and its newest state, which no later commit than that of `view` is missing in.
+    /// The index and its newest state, which is at least as new as the last commit.
     fn caught_up(&self, view: &View<'_>) -> Result<(Arc<Index>, text::View)> {
-        /// Each time that the state falls back, another caller has met an error of the index.
+        /// A state falls back only when another caller meets an error of the index.
         const TRIES: usize = 16;
         for _ in 0..TRIES {
             let (index, snapshot) = self.catch_up(view.context())?;
@@ -48,11 +50,11 @@ impl SearchOutbox {
                 return Ok((index, state));
             }
         }
-        Err(Error::new(ErrorKind::Io, "the text index fails again and again; look at the disk of its directory"))
+        Err(Error::new(ErrorKind::Io, "the text index in the directory `search` failed repeatedly; check the disk"))
     }
 
-    /// The keys of the records of a kind that a text query finds, among those that the caller may see: what it takes
-    /// tells nothing of the others.
+    /// The keys of the records of a kind that a text query finds, among those that the caller may
+    /// see. Its cost depends only on those, and so reveals nothing about others.
     ///
     /// # Errors
     /// As [`super::search`].
@@ -79,10 +81,11 @@ impl SearchOutbox {
         }
     }
 
-    /// The keys of the records of a kind that may contain `piece` in their filter field `path`, letter case ignored:
-    /// none that does is missing. `None` when the index is no help, or not at hand: a filter never waits for it.
+    /// The keys of the records of a kind whose filter field `path` may contain `piece`, ignoring
+    /// case; no record that contains it is left out. `None` if the index cannot answer, or is not
+    /// ready: a filter never waits for it.
     ///
-    /// A text field that is named like a filter field holds the text of that field.
+    /// A text field with the name of a filter field contains the text of that field.
     pub(in crate::session) fn containing(
         &self,
         view: &View<'_>,
@@ -95,21 +98,22 @@ impl SearchOutbox {
             return None;
         }
         let state = self.at_hand(view)?;
-        // A damaged index is no reason for a filter to fail.
+        // A damaged index must not make a filter fail.
         let keys = state.containing(kind.code, path, piece).ok()??;
         Some(keys.into_iter().map(|found| found.key).collect())
     }
 
-    /// The place of the column that holds a field of a kind; `None` when there is none.
+    /// The number of the column that contains a field of a kind; `None` if there is none.
     pub(in crate::session) fn column(&self, view: &View<'_>, kind: Kind, path: &str) -> Option<usize> {
         self.by_code(kind.code)?;
         let index = self.opened_index(view)?;
-        // One that holds nothing yet is built by maintenance.
+        // Maintenance builds an index that is still empty.
         (index.view().sequence() > 0).then(|| index.shape().column(kind.code, path)).flatten()
     }
 
-    /// The number of records of a kind whose cells fulfil every ask and that `visibility` admits, and the keys of further
-    /// records that have to be read to be counted. `None` when the index is no help, or not at hand.
+    /// Counts the records of a kind whose cells satisfy every `Ask` and that `visibility` allows.
+    /// Also returns the keys of records that must be read and tested because the index does not
+    /// contain their present form. `None` if the index cannot answer, or is not ready.
     pub(in crate::session) fn count_cells(
         &self,
         view: &View<'_>,
@@ -130,7 +134,7 @@ impl SearchOutbox {
         Some((count, unsettled.map(|found| found.key).collect()))
     }
 
-    /// The index, opened if it was not and a checkpoint says that this is worth it.
+    /// The index; opens it if a checkpoint exists, so that opening need not rebuild it.
     fn opened_index(&self, view: &View<'_>) -> Option<Arc<Index>> {
         if cfg!(not(feature = "search")) {
             return None;
@@ -144,11 +148,12 @@ impl SearchOutbox {
         self.index(&newest, snapshot.sequence).ok()
     }
 
-    /// The state of the index with exactly what `view` sees, if little is missing in it; a filter never waits for more.
+    /// A view of the index that shows exactly what `view` sees, if few changes are missing in the
+    /// index; a filter never waits for more.
     fn at_hand(&self, view: &View<'_>) -> Option<text::View> {
         let index = self.opened_index(view)?;
         let engine = &view.context().engine;
-        // What the view's commit is; an open transaction adds to the newest.
+        // The last commit that the view sees. An open transaction sees the newest commit.
         let snapshot = engine.snapshot();
         let committed = match view.source() {
             Source::Snapshot(seen) => seen.sequence,
@@ -157,7 +162,7 @@ impl SearchOutbox {
         let newest = View::new(Source::Snapshot(&snapshot), view.context(), &[]);
         if let Ok(_feeding) = self.feeding.try_lock() {
             let from = index.view().sequence();
-            // An index without anything is built by maintenance.
+            // Maintenance builds an index that is still empty.
             let most = SEARCH_FEED_CHANGES;
             let missing = (from > 0).then(|| self.touched_between(&newest, from, snapshot.sequence, most)).flatten()?;
             if !missing.is_empty() {
@@ -165,11 +170,13 @@ impl SearchOutbox {
             }
         }
         let state = index.view();
-        // Taken after the state, so that its log reaches as far as the state does.
+        // Must be taken after the state of the index: then its log reaches at least as far as that
+        // state.
         let snapshot = engine.snapshot();
         let newest = View::new(Source::Snapshot(&snapshot), view.context(), &[]);
         let (first, last) = (state.sequence().min(committed), state.sequence().max(committed));
-        // What the index misses is added as the view sees it, and what came later is put back.
+        // Overlays the documents that changed between the state of the index and that of the view,
+        // in either direction, with what the view sees.
         let mut touched = if state.sequence() == 0 {
             None
         } else {
@@ -181,8 +188,8 @@ impl SearchOutbox {
         Some(state.with(&changes))
     }
 
-    /// Adds the documents that an open turn changed: by what its transaction has not logged yet, and by the plans that ran
-    /// before in its group, which have.
+    /// Adds the documents that an open turn changed: those of the events that its transaction has
+    /// not logged yet, and those of plans that ran before it in the group, which are logged.
     fn touched_in_turn(&self, view: &View<'_>, committed: u64, touched: &mut HashSet<DocKey>) -> Result<()> {
         if let Source::Turn(_) = view.source() {
             touched.extend(self.touched(view.pending()).map(|(key, _)| key));
@@ -194,8 +201,8 @@ impl SearchOutbox {
         Ok(())
     }
 
-    /// The documents that commits after `from` and up to `to` concern; `None` when they are more than
-    /// `most`, or not known.
+    /// The documents that the commits after `from` and up to `to` changed; `None` if there are more
+    /// than `most`, or if the log no longer contains these commits.
     fn touched_between(&self, view: &View<'_>, from: u64, to: u64, most: usize) -> Option<HashSet<DocKey>> {
         let mut touched = HashSet::new();
         if from == to {

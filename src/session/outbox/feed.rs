@@ -1,9 +1,11 @@
 //! Brings the text index up to the committed state.
 //!
-//! The change log is the source: the index knows up to which commit it is complete and reads on from there. When the log
-//! no longer reaches back that far, or the index was lost or damaged, it is built from the records. Nothing here is on
-//! the write path. What must hold: the index holds committed state only, and the checkpoint row is written after the
-//! files that it names are synced.
+//! The source is the change log: the index knows the last commit that it contains, and reads the
+//! log from there. If the log no longer reaches back that far, or if the index was lost or damaged,
+//! the index is built from the records. Nothing here is on the write path.
+//!
+//! What must hold: the index contains only committed data, and the checkpoint row is written after
+//! the files that it names are synced.
 
 use std::collections::HashSet;
 use std::sync::{Arc, MutexGuard, TryLockError};
@@ -44,9 +46,9 @@ impl SearchOutbox {
         Ok(index)
     }
 
-    /// Waits until nobody feeds the index, as long as the session may.
+    /// Waits for the lock of feeding, at most until the deadline of the session.
     pub(in crate::session) fn feeding(&self, context: &Context) -> Result<MutexGuard<'_, ()>> {
-        /// Between two looks.
+        /// The time between two attempts.
         const PAUSE: Duration = Duration::from_millis(1);
         if context.control.is_none() {
             return Ok(lock(&self.feeding));
@@ -61,14 +63,14 @@ impl SearchOutbox {
         }
     }
 
-    /// Brings the index up to the last commit; returns it and the snapshot of that commit.
+    /// Brings the index up to the last commit. Returns it and the snapshot of that commit.
     pub(in crate::session) fn catch_up(&self, context: &Arc<Context>) -> Result<(Arc<Index>, Arc<Snapshot>)> {
         let _feeding = self.feeding(context)?;
         let snapshot = context.engine.snapshot();
         let view = View::new(Source::Snapshot(&snapshot), context, &[]);
         let index = self.index(&view, snapshot.sequence)?;
         if index.sequence() == snapshot.sequence {
-            // What a feeding that failed at its end has left is complete, and not shown yet.
+            // A feeding that failed at its last step left a complete, but unpublished, index.
             if index.view().sequence() < snapshot.sequence {
                 index.commit()?;
             }
@@ -77,7 +79,7 @@ impl SearchOutbox {
         let outcome = self.feed(&index, &view, snapshot.sequence);
         match outcome {
             Ok(()) => {}
-            // The index failed, and not the records: begin again, once.
+            // The index failed, not the records: start again with an empty index, once.
             Err(error) if matches!(error.kind(), ErrorKind::Io | ErrorKind::Corrupt) => {
                 index.start_anew()?;
                 self.feed(&index, &view, snapshot.sequence)?;
@@ -87,8 +89,9 @@ impl SearchOutbox {
         Ok((index, snapshot))
     }
 
-    /// Gives up what the index holds, which turned out to be damaged after [`SearchOutbox::beginnings`] had been asked,
-    /// and builds it again from the records, unless another caller has given it up since.
+    /// Discards a damaged index and builds it again from the records. `beginnings` was read before
+    /// the damage was met: if the number differs now, another caller has discarded that index
+    /// already.
     pub(in crate::session) fn rebuild(&self, context: &Arc<Context>, beginnings: u64) -> Result<()> {
         if let Some(index) = self.open_index() {
             let _feeding = self.feeding(context)?;
@@ -99,12 +102,13 @@ impl SearchOutbox {
         self.catch_up(context).map(drop)
     }
 
-    /// The state of the index that holds exactly what the returned snapshot holds, all of it committed to the index. `None`
-    /// when there is no index that searches would go on with, or it cannot be brought up to date; then there is nothing
-    /// that could be compared with the records. Nothing is built here.
+    /// A view of the index that contains exactly what the returned snapshot contains, all of it
+    /// committed to the index. `None` if there is no index that a search would continue to use, or
+    /// if it cannot be brought up to date: then there is nothing to compare with the records. Never
+    /// builds an index.
     ///
     /// # Errors
-    /// What reading the checkpoint returns; the deadline of the session.
+    /// Errors of reading the checkpoint; the deadline of the session.
     pub(in crate::session) fn settled(&self, context: &Arc<Context>) -> Result<Option<(text::View, Arc<Snapshot>)>> {
         if cfg!(not(feature = "search")) {
             return Ok(None);
@@ -129,12 +133,13 @@ impl SearchOutbox {
             Ok(state) if state.sequence() > 0 && state.sequence() == snapshot.sequence => Ok(Some((state, snapshot))),
             Ok(_) => Ok(None),
             Err(error) if matches!(error.kind(), ErrorKind::DeadlineExceeded | ErrorKind::Cancelled) => Err(error),
-            // A search begins such an index again; a full disk, for example, keeps it from being written.
+            // A search would start such an index again. A full disk, for example, keeps it from
+            // being written.
             Err(_) => Ok(None),
         }
     }
 
-    /// What the index must hold for a key, as a snapshot has its record.
+    /// The document that the index must contain for a key, by the record in a snapshot.
     pub(in crate::session) fn expected(&self, source: Source<'_>, shape: &Shape, key: DocKey) -> text::Expected {
         let Some(registered) = self.by_code(key.kind) else { return text::Expected::Nothing };
         let full_key = record_key(registered.kind, key.key);
@@ -146,8 +151,9 @@ impl SearchOutbox {
         }
     }
 
-    /// Gives up an index that turned out not to hold what the records say, after [`SearchOutbox::beginnings`] had been
-    /// asked: the next search or maintenance builds it again, and so does the next opening.
+    /// Discards an index whose documents differ from the records. The next search or maintenance
+    /// builds it again, and so does the next opening. `beginnings` was read before the comparison,
+    /// as in [`SearchOutbox::rebuild`].
     pub(in crate::session) fn give_up(&self, context: &Arc<Context>, beginnings: u64) -> Result<()> {
         let _feeding = self.feeding(context)?;
         match self.open_index() {
@@ -156,10 +162,13 @@ impl SearchOutbox {
         }
     }
 
+    /// Applies the changes up to the commit `to`: from the change log, or from all records if the
+    /// index is empty or the log no longer reaches back far enough (`Conflict`). Must be called
+    /// under the lock of feeding.
     pub(super) fn feed(&self, index: &Index, view: &View<'_>, to: u64) -> Result<()> {
         let from = index.sequence();
         if from == 0 {
-            // What a building that was cut short has left would be there twice.
+            // An interrupted build left documents, which this build would add a second time.
             if index.unsaved_changes() > 0 {
                 index.start_anew()?;
             }
@@ -174,7 +183,8 @@ impl SearchOutbox {
         }
     }
 
-    /// Applies what the log says happened after `from`. Each record is read once, in its newest state.
+    /// Applies the changes that the log lists after `from`. Each record is read once, in its newest
+    /// state.
     fn feed_log(&self, index: &Index, view: &View<'_>, from: u64, to: u64) -> Result<()> {
         let mut seen = HashSet::new();
         let mut batch: Vec<(DocKey, bool)> = Vec::new();
@@ -214,13 +224,14 @@ impl SearchOutbox {
                     continue;
                 };
                 let key = DocKey { kind: registered.kind.code, key };
-                // A damaged record is reported to whoever reads it, and cannot be found.
+                // A damaged record is reported when it is read; it has no document.
                 let Ok(document) = document(shape, registered, key, &bytes, &value) else { continue };
                 batch.push(Change { key, document: Some(document), is_new: true });
                 if batch.len() >= SEARCH_FEED_CHANGES {
                     is_long = true;
                     view.context().check_deadline()?;
-                    // Complete up to nothing until all is read: reading the records may fail.
+                    // The sequence stays 0 until all records are read, because reading may fail: an
+                    // index that claimed `to` now would lack the rest for ever.
                     index.load(&std::mem::take(&mut batch), 0)?;
                 }
             }
@@ -232,8 +243,8 @@ impl SearchOutbox {
         index.apply(&batch, to)
     }
 
-    /// The documents that events concern, and whether the index can hold no earlier form of them: what was created, unless
-    /// callers choose the ids of the kind, so that one may be used again.
+    /// The documents that events change, and whether each is certainly new to the index. A created
+    /// record is, unless callers choose the ids of its kind: then an id may be used again.
     pub(super) fn touched<'e>(&'e self, events: &'e [Event]) -> impl Iterator<Item = (DocKey, bool)> + 'e {
         events.iter().filter(|event| event.what != What::RowsAppended).filter_map(|event| {
             let kind = self.by_code(event.kind_code)?.kind;
@@ -256,7 +267,7 @@ impl SearchOutbox {
     }
 }
 
-/// The document of a record in its envelope.
+/// Builds the document of a record from its envelope.
 fn document(shape: &Shape, registered: &Registered, key: DocKey, full_key: &[u8], bytes: &[u8]) -> Result<Document> {
     let read = (registered.document)(envelope::open(full_key, registered.kind.code, bytes)?)?;
     let texts = texts(shape, read.texts);
@@ -269,7 +280,7 @@ fn document(shape: &Shape, registered: &Registered, key: DocKey, full_key: &[u8]
 fn cell(scalar: registry::Scalar) -> Cell {
     match scalar {
         registry::Scalar::Int(value) => Cell::Int(value),
-        // One zero, as in every other order of doubles.
+        // One zero: -0 and 0 are equal, as in every other order of doubles.
         registry::Scalar::Float(value) => Cell::Float(if value == 0.0 { 0.0 } else { value }),
     }
 }
@@ -279,7 +290,7 @@ fn texts(shape: &Shape, texts: Vec<(&'static str, f32, String)>) -> Vec<(usize, 
     known.filter_map(|(name, _, text)| Some((shape.field(name)?, text))).collect()
 }
 
-/// A record as search shows it, and its texts by field where they are wanted.
+/// The summary of a record for a search result, and its texts by field if `with_texts` is set.
 pub(in crate::session) fn shown(
     outbox: &SearchOutbox,
     shape: &Shape,

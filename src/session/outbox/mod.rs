@@ -1,4 +1,4 @@
-//! The text index beside the records: who feeds it, asks it, makes it durable and checks it.
+//! The text index of the store: feeding, reading, checkpoints and verification.
 
 mod ask;
 mod feed;
@@ -12,7 +12,7 @@ pub(crate) mod verify;
 pub(crate) use state::SearchOutbox;
 pub(crate) use text_search::{TextAnswer, TextSearch, search};
 
-/// Where the index lies in the store directory.
+/// The directory of the index in the store directory.
 const DIRECTORY: &str = "search";
-/// The row of [`crate::records::Space::Positions`] that holds the checkpoint.
+/// The row of [`crate::records::Space::Positions`] that contains the checkpoint.
 const CHECKPOINT: &[u8] = b"text index";

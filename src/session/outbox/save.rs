@@ -1,6 +1,7 @@
-//! Makes the text index durable from time to time, and before the store closes.
+//! Makes the text index durable: periodically, and before the store closes.
 //!
 //! What must hold: the checkpoint row is written after the files that it names are synced.
+//! Otherwise a power cut could leave a checkpoint that names missing files.
 
 use std::time::{Duration, Instant};
 
@@ -13,21 +14,22 @@ use crate::session::lock::lock;
 use crate::text::Index;
 use crate::value::limits::SEARCH_CHECKPOINT_CHANGES;
 
-/// How long work on the index may go unsaved.
+/// The longest time that changes of the index stay unsaved.
 const CHECKPOINT_PERIOD: Duration = Duration::from_secs(60);
 
 impl SearchOutbox {
-    /// Catches up, commits, and makes the index durable when that is due.
+    /// Brings the index up to date, commits it, and makes it durable if a checkpoint is due.
     ///
     /// # Errors
-    /// As any write; an error of the index itself only means that it is tried again.
+    /// The errors of any write. An error of the index itself only means that the next pass tries
+    /// again.
     pub(crate) fn maintain(&self, session: &Session) -> Result<()> {
         if !self.is_behind(session)? {
             return Ok(());
         }
         let (index, _) = self.catch_up(session.context())?;
         {
-            // What is being fed is committed by whoever feeds, when it is complete.
+            // Under the lock of feeding: a feeder commits its own changes when they are complete.
             let _feeding = lock(&self.feeding);
             index.commit()?;
         }
@@ -42,7 +44,8 @@ impl SearchOutbox {
         Ok(())
     }
 
-    /// Whether there may be something to do. A store that never logged anything does not even open the index.
+    /// Whether there may be something to do. Does not open the index of a store that never logged a
+    /// change.
     fn is_behind(&self, session: &Session) -> Result<bool> {
         if cfg!(not(feature = "search")) || self.searchable().next().is_none() {
             return Ok(false);
@@ -55,14 +58,14 @@ impl SearchOutbox {
             None => {
                 let recorded = Self::recorded(view)?;
                 let fingerprint = self.shape().fingerprint();
-                // Another build wrote the index, and it is not used any more: it is built anew.
+                // The index of another build is not used any more, and must be built again.
                 if recorded.as_ref().is_some_and(|checkpoint| checkpoint.fingerprint != fingerprint) {
                     return Ok(true);
                 }
                 let position = recorded.map_or(0, |checkpoint| checkpoint.sequence);
                 let mut is_behind = position == 0 && view.log_tail()?.is_some();
                 if position > 0 {
-                    // A log that no longer reaches back is behind as well.
+                    // The index is also behind if the log no longer reaches back to its position.
                     is_behind = view
                         .log_after(position, |_, _| {
                             is_behind = true;
@@ -76,7 +79,8 @@ impl SearchOutbox {
         })
     }
 
-    /// Up to where the text index is durable: the log behind it is not needed for the index.
+    /// The sequence up to which the text index is durable. The index does not need the log up to
+    /// there.
     pub(crate) fn position(&self, session: &Session) -> Result<u64> {
         if cfg!(not(feature = "search")) || self.searchable().next().is_none() {
             return Ok(session.context().engine.snapshot().sequence);
@@ -84,7 +88,7 @@ impl SearchOutbox {
         session.read(|view| Ok(Self::recorded(view)?.map_or(0, |checkpoint| checkpoint.sequence)))
     }
 
-    /// Makes durable what the index holds, before the store closes.
+    /// Makes the contents of the index durable, before the store closes.
     pub(crate) fn save(&self, session: &Session) -> Result<()> {
         match self.open_index() {
             Some(index) if index.unsaved_changes() > 0 => self.checkpoint(&index, session, false),
@@ -94,17 +98,19 @@ impl SearchOutbox {
 
     fn checkpoint(&self, index: &Index, session: &Session, is_forced: bool) -> Result<()> {
         let checkpoint = {
-            // Half of what is fed must not be saved, and not be given up under whoever feeds. It is let go before the
-            // write, since whoever has the turn may wait for it.
+            // Under the lock of feeding: changes that are half fed must not be saved, nor be
+            // discarded while a feeder works. The lock is released before the write below: the
+            // current holder of the write turn may be waiting for it.
             let _feeding = lock(&self.feeding);
-            // A building that was cut short is begun again, and must not be found by the next open.
+            // An interrupted build starts again, so the next opening must not find it.
             if index.sequence() == 0 {
                 return Ok(());
             }
             match index.checkpoint(is_forced) {
                 Ok(Some(checkpoint)) => checkpoint,
                 Ok(None) => return Ok(()),
-                // After a failed sync nobody knows what is on the disk, and a second sync would not tell.
+                // After a failed sync, the contents of the disk are unknown, and a second sync
+                // could succeed without writing them: start with an empty index.
                 Err(error) if error.kind() == ErrorKind::Io => {
                     index.start_anew()?;
                     return Err(error);

@@ -1,4 +1,4 @@
-//! The text index of an open store: whether it is open, who feeds it, and the kinds that it holds.
+//! The text index of an open store: its handle, the lock of feeding, and the searchable kinds.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -13,23 +13,23 @@ use crate::text::Change;
 use crate::text::{ColumnName, Index, Opened, Shape};
 use crate::value::stored::Members;
 
-/// The text index of an open store, opened when it is first needed.
+/// The text index of an open store. It is opened at first use.
 #[derive(Default)]
 pub(crate) struct SearchOutbox {
     registry: OnceLock<&'static [Registered]>,
     searchable: OnceLock<Vec<Searchable>>,
     pub(super) opened: Mutex<Option<(Arc<Index>, Opened)>>,
-    /// Held while changes are fed: one feeder at a time.
+    /// Locked while changes are fed: there is one feeder at a time.
     pub(super) feeding: Mutex<()>,
     pub(super) saved_at: Mutex<Option<Instant>>,
     owner: Owner,
 }
 
-/// A kind that text search finds.
+/// A kind that text search covers.
 #[derive(Clone, Copy)]
 pub(super) struct Searchable {
     pub(super) registered: &'static Registered,
-    /// What a hit is shown from.
+    /// The members that a search result shows.
     pub(super) summary: Members,
 }
 
@@ -40,7 +40,8 @@ impl fmt::Debug for SearchOutbox {
 }
 
 impl Drop for SearchOutbox {
-    /// A fork must not stop the index: it would wait for threads that only the process has that opened the store.
+    /// A forked child must not stop the index: it would wait for threads that exist only in the
+    /// process that opened the store.
     #[expect(clippy::mem_forget, reason = "the process that opened the store frees it")]
     fn drop(&mut self) {
         if !self.owner.is_current() {
@@ -60,19 +61,20 @@ impl SearchOutbox {
         assert!(self.registry.set(registry).is_ok());
     }
 
-    /// How the index was opened, once it is.
+    /// How the index was opened; `None` before that.
     #[cfg(test)]
     pub(in crate::session) fn opened(&self) -> Option<Opened> {
         lock(&self.opened).as_ref().map(|(_, how)| how.clone())
     }
 
-    /// Drops what the index has checked of its files, so that the next search meets what is on the disk.
+    /// Drops the cached checksum results of the index's files, so that the next search reads the
+    /// disk again.
     #[cfg(test)]
     pub(in crate::session) fn forget_blocks(&self) {
         self.open_index().into_iter().for_each(|index| index.forget_blocks());
     }
 
-    /// Gives the index changes that no record had.
+    /// Applies changes to the index that no record had.
     #[cfg(test)]
     pub(in crate::session) fn falsify(&self, changes: &[Change]) {
         let index = self.open_index().unwrap();
@@ -92,7 +94,7 @@ impl SearchOutbox {
         self.known(code).map(|known| known.registered)
     }
 
-    /// The kinds that text search finds.
+    /// The kinds that text search covers.
     pub(in crate::session) fn searchable(&self) -> impl Iterator<Item = &'static Registered> {
         self.searchable_kinds().iter().map(|known| known.registered)
     }
@@ -118,15 +120,15 @@ impl SearchOutbox {
         shape
     }
 
-    /// How often the index was begun anew since it was opened.
+    /// Number of times that the index was discarded and started again since it was opened.
     pub(in crate::session) fn beginnings(&self) -> u64 {
         self.open_index().map_or(0, |index| index.beginnings())
     }
 
-    /// Merges parts of the index while nobody writes.
+    /// Merges segments of the index, for times without writes.
     ///
     /// # Errors
-    /// When the merge fails, which the next pass tries again.
+    /// If the merge fails; the next pass tries it again.
     pub(crate) fn settle(&self) -> Result<()> {
         self.open_index().map_or(Ok(()), |index| index.settle())
     }

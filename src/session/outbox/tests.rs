@@ -1,4 +1,4 @@
-//! Text search through the service: fresh, private, healing.
+//! Text search through the service: freshness, visibility, recovery.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -128,7 +128,7 @@ fn a_transaction_searches_its_own_writes_and_leaves_nothing_when_it_fails() {
         let id = before.id.clone();
         tx.write(move |draft| draft.delete::<Note>(&id))?;
         assert_eq!(names(tx, "amplifier"), ["inside"]);
-        // Others do not see it.
+        // Other sessions do not see it.
         assert_eq!(names(&session, "amplifier"), ["before"]);
         let service: &dyn SearchService = tx;
         assert_eq!(service.search(ask("amplifier"))?.total, Some(1));
@@ -153,7 +153,7 @@ fn reopening_resumes_from_the_checkpoint_or_catches_up() {
     let store = open(&disk);
     write(&ada(&store), "two", "amplifier", "w1").unwrap();
     assert_eq!(names(&ada(&store), "amplifier"), ["one", "two"]);
-    // Without a clean close the index stands at the checkpoint, and catches up.
+    // Without a clean close, the index resumes at the checkpoint and catches up.
     let copy = Arc::new(MemoryDisk::new());
     copy_all(&disk, &copy, "");
     let store = open(&copy);
@@ -191,7 +191,7 @@ fn the_index_heals_when_it_is_deleted_damaged_or_cut_off_from_the_log() {
 
     for entry in disk.list("search").unwrap() {
         let path = format!("search/{}", entry.name);
-        // Healing replaces the files, so later names of this list may be gone.
+        // Recovery replaces the files, so later names of this list may be gone.
         if disk.exists(&path).unwrap() {
             let file = disk.open(&path, Mode::ReadWrite).unwrap();
             let mut byte = [0];
@@ -221,7 +221,7 @@ fn verify_names_damaged_files_of_the_index_and_opening_mends_them() {
     }
     assert_eq!(names(&ada(&store), "amplifier").len(), 20);
     store.engine().search.save(&ada(&store)).unwrap();
-    // The kinds of this test are in no registry that verification knows.
+    // The kinds of this test are in no registry that verification uses.
     let verify = |store: &Store, level| -> Vec<String> {
         let report = store.verify(level, &Control::default()).unwrap();
         let files = report.findings.into_iter().map(|finding| finding.file);
@@ -242,7 +242,7 @@ fn verify_names_damaged_files_of_the_index_and_opening_mends_them() {
             file.read_exact_at(&mut byte, at).unwrap();
             file.write_all_at(&[byte[0] ^ 16], at).unwrap();
         };
-        // Opening looks at the index only when it is needed, so the damage is there to be found.
+        // Opening the store does not open the index, so the damage is still there.
         let store = open(&image);
         for at in [0, entry.len / 2, entry.len - 1] {
             flip(at);
@@ -440,7 +440,7 @@ fn searches_beside_writers_see_whole_commits() {
                 let session = ada(&store);
                 scope.spawn(move || {
                     for number in 0..40 {
-                        // Two notes a commit: never one of them alone.
+                        // Two notes in one commit: a reader must never see only one of them.
                         session
                             .transaction(|tx| {
                                 write(tx, &format!("pair{writer}x{number}"), "twin", "w1")?;
@@ -497,7 +497,7 @@ fn a_search_beside_an_index_that_is_given_up_misses_nothing() {
         for _ in 0..60 {
             search.rebuild(session.context(), search.beginnings()).unwrap();
         }
-        // What another caller has given up since is not given up again.
+        // An index that another caller has discarded since is not discarded again.
         let before = search.beginnings();
         search.rebuild(session.context(), before).unwrap();
         search.rebuild(session.context(), before).unwrap();
@@ -542,7 +542,7 @@ fn a_walk_shows_nothing_that_left_the_workspaces_asked_for() {
     assert_eq!(session.search(request).unwrap().hits.len(), 2);
 }
 
-/// What hidden records have takes no memory of the caller's query, and so decides nothing that it is told.
+/// Hidden records use no memory of the caller's query, so they cannot influence its answer.
 #[test]
 fn a_search_in_a_filter_looks_only_at_what_the_policy_shows() {
     let disk = Arc::new(MemoryDisk::new());
@@ -567,7 +567,7 @@ fn a_search_in_a_filter_looks_only_at_what_the_policy_shows() {
             })
         })
         .unwrap();
-    // Whoever sees them is refused for what they take.
+    // A caller that sees them is refused because of their memory.
     assert_eq!(query(&session).unwrap_err().kind(), ErrorKind::LimitExceeded);
     assert_eq!(query(&guest).unwrap(), ["open"]);
 }
@@ -735,7 +735,7 @@ fn a_failing_index_never_harms_writes_and_recovers() {
     }
 }
 
-/// The change that gives a note another form than its record has.
+/// A change that gives a note another form than its record has.
 fn false_note(note: &Note, body: &str, is_new: bool) -> crate::text::Change {
     let key = crate::text::DocKey { kind: 201, key: crate::value::RecordKey::parse(IdForm::Guid, &note.id).unwrap() };
     let texts = vec![(0, note.title.clone()), (1, note.title.clone()), (2, body.to_owned())];
@@ -745,7 +745,7 @@ fn false_note(note: &Note, body: &str, is_new: bool) -> crate::text::Change {
 
 fn differences(store: &Store) -> Vec<String> {
     let report = store.verify(VerifyLevel::Checksums, &Control::default()).unwrap();
-    // The kinds of this test are in no registry that the other checks know.
+    // The kinds of this test are in no registry that the other checks use.
     let findings = report.findings.into_iter().filter(|finding| finding.file == "search");
     findings.map(|finding| format!("{}: {}", finding.place, finding.problem)).collect()
 }
@@ -776,17 +776,17 @@ fn verify_tells_documents_that_are_not_as_the_records_and_they_are_mended() {
         let found = ada(&store).search(ask("amplifier")).unwrap().total;
         assert_eq!(found, Some(30), "one too many twice, and one too few twice");
         let mut expected = [
-            format!("long note {}: a document is there, and no record", gone.id),
-            format!("long note {}: a record is there, and no document", notes[3].id),
+            format!("long note {}: the document has no record", gone.id),
+            format!("long note {}: the record has no document", notes[3].id),
             format!("long note {}: the record has several documents", notes[4].id),
-            format!("long note {}: the words of the document are not those of the record", notes[5].id),
+            format!("long note {}: the words of the document differ from those of the record", notes[5].id),
         ];
         expected.sort();
         let mut told = differences(&store);
         told.sort();
         assert_eq!(told, expected);
 
-        // The index was given up: nobody is answered from it any more.
+        // The index was discarded: no search uses it any more.
         let (store, session) = if is_reopened {
             drop((store, session));
             let store = open(&disk);
@@ -808,7 +808,7 @@ fn an_index_of_an_earlier_build_is_built_anew_by_maintenance() {
     let session = ada(&store);
     let note = write(&session, "note", "amplifier", "w1").unwrap();
     assert_eq!(names(&session, "amplifier"), ["note"]);
-    // A document that a build before left there.
+    // A wrong document, as an older build could leave it.
     store.engine().search.falsify(&[false_note(&note, "amplifier", true)]);
     store.engine().search.save(&session).unwrap();
     let row = session.read(|view| view.raw(crate::records::Space::Positions, b"text index")).unwrap().unwrap();
@@ -823,7 +823,7 @@ fn an_index_of_an_earlier_build_is_built_anew_by_maintenance() {
     let copy = Arc::new(MemoryDisk::new());
     copy_all(&disk, &copy, "");
     let store = open(&copy);
-    // Nothing was written since the checkpoint, and verification leaves such an index alone.
+    // Nothing was written since the checkpoint, so verification leaves the index alone.
     assert_eq!(differences(&store), [""; 0]);
     assert_eq!(store.engine().search.opened(), None);
     store.maintain(&Control::default()).unwrap();
@@ -876,7 +876,7 @@ fn a_comparison_beside_writers_and_maintenance_finds_nothing() {
                 break;
             }
         }
-        // The others end before anything is asserted.
+        // The other threads must end before anything is asserted.
         is_over.store(true, Ordering::Relaxed);
         told
     });

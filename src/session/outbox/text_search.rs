@@ -1,4 +1,5 @@
-//! One text search, over the index and what it does not hold yet, with the eyes of the caller.
+//! One text search over the index and the changes that it lacks, restricted to what the caller may
+//! see.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::text::{self, After, DocKey, Hits, Index, Request, Scope, Shape, Snipp
 use crate::value::id::Kind;
 use crate::value::limits::SEARCH_TAKE;
 
-/// What is asked.
+/// The request of a text search.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TextSearch {
     /// The text query.
@@ -21,17 +22,17 @@ pub(crate) struct TextSearch {
     pub(crate) kinds: Vec<String>,
     /// Ids of workspaces; empty for all.
     pub(crate) workspaces: Vec<String>,
-    /// Fields that words without a field are looked for in; empty for all.
+    /// Fields in which words without a field are searched; empty for all.
     pub(crate) fields: Vec<String>,
-    /// Hits of the page.
+    /// Number of hits on the page.
     pub(crate) take: usize,
-    /// The token of the page before.
+    /// The token of the previous page.
     pub(crate) continuation_token: Option<String>,
-    /// Whether hits carry snippets.
+    /// Whether hits include snippets.
     pub(crate) highlight: bool,
-    /// Whether to count by kind and workspace.
+    /// Whether hits are counted by kind and workspace.
     pub(crate) facets: bool,
-    /// Whether to count all hits.
+    /// Whether all hits are counted.
     pub(crate) count: bool,
 }
 
@@ -43,24 +44,25 @@ pub(crate) struct TextHit {
     pub(crate) name: String,
     pub(crate) workspace: String,
     pub(crate) score: f32,
-    /// Field and piece of text.
+    /// Field name and snippet of its text.
     pub(crate) snippets: Vec<(String, Snippet)>,
 }
 
-/// The answer.
+/// The response of a text search.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TextAnswer {
     pub(crate) hits: Vec<TextHit>,
     pub(crate) total: Option<u64>,
-    /// Hits by name of the kind, and by workspace.
+    /// Number of hits by kind name, and by workspace.
     pub(crate) facets: Option<(Vec<(String, u64)>, Vec<(String, u64)>)>,
     pub(crate) continuation_token: Option<String>,
 }
 
-/// Carries out a search.
+/// Runs a search.
 ///
 /// # Errors
-/// `InvalidArgument` for what is no query, an unknown kind or field, or a foreign token; `LimitExceeded` above a bound;
+/// `InvalidArgument` for a malformed query, an unknown kind or field, or a token of another query;
+/// `LimitExceeded` above a bound;
 /// `Unsupported` without the feature.
 pub(crate) fn search(access: &impl Access, ask: &TextSearch) -> Result<TextAnswer> {
     access.read(|view| {
@@ -68,7 +70,7 @@ pub(crate) fn search(access: &impl Access, ask: &TextSearch) -> Result<TextAnswe
         let beginnings = outbox.beginnings();
         let found = search_at(view, access.is_transaction(), ask);
         match found {
-            // The index is damaged: the records are not.
+            // The index is damaged, but not the records: build it again.
             Err(error) if is_damage(&error) => {
                 outbox.rebuild(view.context(), beginnings)?;
                 search_at(view, access.is_transaction(), ask)
@@ -82,7 +84,7 @@ fn search_at(view: &View<'_>, is_transaction: bool, ask: &TextSearch) -> Result<
     let engine = &view.context().engine;
     let (index, newest) = engine.search.state_at(view)?;
     let (request, walk) = prepare(view, &index, ask)?;
-    // The writes of a transaction are in no view that could be kept.
+    // A view with the writes of a transaction is not kept for further pages.
     let walk = walk.filter(|_| !is_transaction).and_then(|number| Some((index.walk(number)?, number)));
     let (state, walk) = walk.map_or((newest, None), |(state, number)| (state, Some(number)));
     let hits = state.search(&request)?;
@@ -142,7 +144,8 @@ fn prepare(view: &View<'_>, index: &Index, ask: &TextSearch) -> Result<(Request,
     Ok((request, walk))
 }
 
-/// Which kinds in which workspaces: what is asked for and what the policy lets the caller see. `None` means everything.
+/// The kinds and workspaces to search: those that are asked for and that the policy lets the caller
+/// see. `None` means everything.
 fn scopes(view: &View<'_>, shape: &Shape, ask: &TextSearch) -> Result<Option<Vec<Scope>>> {
     let mut wanted = Vec::new();
     for (at, name) in ask.kinds.iter().enumerate() {
@@ -194,7 +197,7 @@ fn fingerprint(ask: &TextSearch) -> Fingerprint {
     fingerprint
 }
 
-/// Number of the walk, score and key of the last hit.
+/// The position of the next page: number of the walk, and score and key of the last hit.
 fn position(walk: u64, after: &After) -> Vec<u8> {
     let mut bytes = walk.to_be_bytes().to_vec();
     bytes.extend_from_slice(&after.score.to_bits().to_be_bytes());
@@ -210,8 +213,10 @@ fn read_position(shape: &Shape, bytes: &[u8]) -> Result<(u64, After)> {
         Some((u64::from_be_bytes(*walk), After { score, key: DocKey::from_bytes(shape, key)? }))
     };
     read().ok_or_else(|| {
-        Error::invalid("the continuation token was made by another version; start the search again without one")
-            .at_member("continuationToken")
+        Error::invalid(
+            "the continuation token is malformed or was made by another version; start the search again without one",
+        )
+        .at_member("continuationToken")
     })
 }
 
@@ -220,10 +225,10 @@ fn answer(view: &View<'_>, index: &Index, ask: &TextSearch, request: &Request, h
     let shape = index.shape();
     let mut answer = TextAnswer { total: hits.total, ..TextAnswer::default() };
     for hit in &hits.hits {
-        // Gone, or moved out of sight, since the walk began.
+        // Deleted, or no longer visible, since the walk began.
         let Some((record, texts)) = shown(&engine.search, shape, view, hit.key, ask.highlight)? else { continue };
         let Some(kind) = shape.kinds.iter().find(|kind| kind.code == hit.key.kind).copied() else { continue };
-        // The scopes of the request are what is asked for and what the caller may see now.
+        // The scopes of the request are limited to what the caller may see now.
         if !request.admits(kind.code, &record.workspace) {
             continue;
         }

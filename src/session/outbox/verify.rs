@@ -1,8 +1,8 @@
-//! Looking for damage in the files of the text index, and for documents that are not what the records say.
+//! Finds damage in the files of the text index, and documents that differ from the records.
 //!
-//! The recorded checkpoint says which files there are, how long they are and what their checksums are. Maintenance may record
-//! another checkpoint meanwhile and remove files of this one, so a finding counts only while its checkpoint is still
-//! the recorded one.
+//! The recorded checkpoint lists the files, their lengths and their checksums. Maintenance may
+//! meanwhile record another checkpoint and remove files of this one. So a finding counts only if
+//! its checkpoint is still the recorded one afterwards.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::session::identity::Identity;
 use crate::text::{Checkpoint, Comparison, DocKey, Expected, Shape, View};
 use crate::value::{Control, RecordKey, key};
 
-/// How often a check begins again because the checkpoint changed under it.
+/// Most attempts of a check when the checkpoint changes meanwhile.
 const ATTEMPTS: usize = 8;
 const READ_BYTES: usize = 256 * 1024;
 
@@ -27,7 +27,7 @@ fn recorded(engine: &Engine) -> Result<Option<Checkpoint>> {
     Ok(row.and_then(|bytes| Checkpoint::from_bytes(&bytes)))
 }
 
-/// What is wrong with a file, if anything.
+/// The damage of a file, if any.
 fn problem(disk: &dyn Disk, path: &str, len: u64, crc: Option<u32>, control: &Control) -> Result<Option<String>> {
     let file = match disk.open(path, Mode::Read) {
         Ok(file) => file,
@@ -35,7 +35,7 @@ fn problem(disk: &dyn Disk, path: &str, len: u64, crc: Option<u32>, control: &Co
     };
     let found_len = match file.len() {
         Ok(found) => found,
-        Err(error) => return Ok(Some(format!("cannot be measured: {error}"))),
+        Err(error) => return Ok(Some(format!("its length cannot be read: {error}"))),
     };
     if found_len != len {
         return Ok(Some(format!("has {found_len} bytes instead of {len}")));
@@ -54,14 +54,15 @@ fn problem(disk: &dyn Disk, path: &str, len: u64, crc: Option<u32>, control: &Co
         hasher.update(part);
         at += count as u64;
     }
-    Ok((hasher.finalize() != crc).then(|| "does not have its checksum".to_owned()))
+    Ok((hasher.finalize() != crc).then(|| "does not match its checksum".to_owned()))
 }
 
-/// Checks the files that the recorded checkpoint names: that they are there with their lengths and, when `deep`, with
-/// their checksums. Tells each damaged file and its problem; the numbers of files and bytes.
+/// Checks that the files of the recorded checkpoint exist with their lengths and, if `deep`, match
+/// their checksums. Calls `found` with each damaged file and its problem. Returns the number of
+/// files and bytes checked.
 ///
 /// # Errors
-/// What `control` says, and what reading the checkpoint answers.
+/// Errors of `control`, and of reading the checkpoint.
 pub(crate) fn verify(
     engine: &Arc<Engine>,
     deep: bool,
@@ -70,7 +71,8 @@ pub(crate) fn verify(
 ) -> Result<(u64, u64)> {
     for _ in 0..ATTEMPTS {
         let Some(checkpoint) = recorded(engine)? else { return Ok((0, 0)) };
-        // Without any of its files the index was left behind, as a backup does, or deleted, as anybody may: it is built again.
+        // If no file exists, the index was left out, as in a backup, or it was deleted, which is
+        // allowed. It is built again.
         let path = |name: &str| format!("{DIRECTORY}/{name}");
         let named = || checkpoint.files.iter().chain([&checkpoint.meta]);
         if !named().any(|file| engine.disk.exists(&path(&file.name)).unwrap_or(true)) {
@@ -94,13 +96,16 @@ pub(crate) fn verify(
     Ok((0, 0))
 }
 
-/// Compares the text index with the records, in both directions: each document with its record, and that each record has
-/// one document. Both are read in one state, while writers go on. Tells each difference by its place and what it is; an
-/// index with a difference is then given up, so that it is built again from the records. Nothing is compared where there is
-/// no index that searches would use.
+/// Compares the text index with the records, in both directions: each document with its record, and
+/// that each record has exactly one document. Both are read in the same state, and writers are not
+/// blocked.
+///
+/// Calls `found` with the place and kind of each difference. An index with a difference is
+/// discarded, so that it is built again from the records. If there is no index that a search would
+/// use, nothing is compared.
 ///
 /// # Errors
-/// What `control` says, and what reading the records answers.
+/// Errors of `control`, and of reading the records.
 pub(crate) fn compare(engine: &Arc<Engine>, control: &Control, mut found: impl FnMut(&str, &str)) -> Result<()> {
     let session = Session::new(engine.clone(), Identity::user("stationdb"));
     let session = session.with_control(control);
@@ -114,13 +119,13 @@ pub(crate) fn compare(engine: &Arc<Engine>, control: &Control, mut found: impl F
     if work.differences > 0
         && let Err(error) = outbox.give_up(session.context(), beginnings)
     {
-        let problem = format!("the index could not be given up ({error}); close the store and delete this directory");
+        let problem = format!("the index could not be discarded ({error}); close the store and delete this directory");
         found(DIRECTORY, &problem);
     }
     Ok(())
 }
 
-/// One comparison under way.
+/// A running comparison.
 struct Work<'w> {
     outbox: &'w SearchOutbox,
     shape: &'w Shape,
@@ -147,9 +152,9 @@ impl Work<'_> {
                 match state.copies(key) {
                     Ok(1) => {}
                     Ok(0) => {
-                        // A record that cannot be read is told by whoever reads it, and has no document.
+                        // An unreadable record is reported when it is read; it has no document.
                         if matches!(self.outbox.expected(self.source, self.shape, key), Expected::Document(_)) {
-                            self.found(Some(key), "a record is there, and no document");
+                            self.found(Some(key), "the record has no document");
                         }
                     }
                     Ok(_) => self.found(Some(key), "the record has several documents"),
@@ -160,12 +165,12 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Damage of the index is a finding; other errors are not.
+    /// Reports damage of the index as a finding, and returns other errors.
     fn unless_damaged(&mut self, outcome: Result<()>) -> Result<()> {
         match outcome {
             Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) => {
                 self.differences += 1;
-                (self.found)("all of it", error.message());
+                (self.found)("the whole index", error.message());
                 Ok(())
             }
             outcome => outcome,

@@ -1,8 +1,12 @@
-//! Where the candidates of a query come from.
+//! Chooses the access path: where the candidates of a query come from.
 //!
-//! Any choice is right, because every candidate is tested; the choice only decides what is read. Ranges are compared
-//! by size, and sizes come from counting entries of all of them at once until the smallest ends: so choosing costs a
-//! small multiple of what the smallest range costs anyway, and there are no statistics that could be stale.
+//! Every access path gives the same answer, because every candidate is tested; the choice only
+//! decides what is read.
+//!
+//! Ranges are compared by their number of entries. The entries of all ranges are counted in rounds,
+//! up to a cap that grows with each round, until the count of the smallest range is complete. So
+//! choosing costs a small multiple of reading the smallest range, and needs no statistics, which
+//! could be stale.
 
 use super::count::Count;
 use super::predicate::Predicate;
@@ -16,51 +20,52 @@ use crate::text::Ask;
 use crate::value::Val;
 use crate::value::id::RecordKey;
 
-/// Where the candidates come from.
+/// The source of the candidates.
 #[derive(Debug)]
 pub(super) enum AccessPath {
     /// Nothing can match.
     Nothing,
-    /// These keys, in key order.
+    /// The records with these keys, in key order.
     Keys(Vec<RecordKey>),
-    /// The records that have entries in all of these groups of ranges; a group is the union of its scans.
+    /// The records that have entries in every group; a group is the union of its scans.
     Sets(Vec<Vec<Scan>>),
-    /// An index, read in the order that the query asks for; where there is a set, only its records.
+    /// An index, read in the order of the query; with `within`, only the records of that set.
     Ordered {
         /// The index.
         ordered: OrderedScan,
-        /// What holds every match.
+        /// A superset of the matches.
         within: Option<Within>,
     },
     /// Every record, in key order.
     All,
 }
 
-/// Records that are looked for along an order.
+/// A set of records that is looked up while an index is read in order.
 #[derive(Debug)]
 pub(super) enum Within {
-    /// Those that have entries in one of these ranges.
+    /// The records that have entries in one of these ranges.
     Ranges(Vec<Scan>),
-    /// Those with these keys, in key order.
+    /// The records with these keys, in key order.
     Keys(Vec<RecordKey>),
 }
 
-/// A choice.
+/// The chosen access path and way of counting.
 #[derive(Debug)]
 pub(super) struct Choice {
     pub(super) path: AccessPath,
-    /// What counts the matches without reading them.
+    /// How the matches are counted without reading records; `None` if that is not possible or not
+    /// asked for.
     pub(super) count: Option<Count>,
 }
 
-/// Ranges with up to this many entries are gathered rather than walked around.
+/// A set with more entries than this is not gathered if an index can be read in order instead.
 const GATHER: usize = 32_768;
-/// Records that are read rather than looked for in texts.
+/// Up to this many records, reading them costs less than asking the text index.
 const FEW: usize = 256;
-/// Reading a record costs about as much as reading this many index entries.
+/// The cost of reading a record, in index entries read.
 const RECORD_COST: usize = 8;
 
-/// An order as positions of fields; `None` when no index can give it.
+/// The order of a query as field positions. Not available if the directions of its terms differ.
 struct IndexOrder {
     terms: Vec<usize>,
     descending: bool,
@@ -80,7 +85,7 @@ fn index_order<R: Resource>(query: &Query<'_>) -> Option<IndexOrder> {
     Some(IndexOrder { terms, descending })
 }
 
-/// Chooses where the candidates come from.
+/// Chooses the access path of a query.
 pub(super) fn choose<R: Resource>(view: &View<'_>, query: &Query<'_>, predicate: &Predicate) -> Result<Choice> {
     let conditions = &predicate.conditions;
     if conditions.contains(&Condition::Never) {
@@ -89,14 +94,16 @@ pub(super) fn choose<R: Resource>(view: &View<'_>, query: &Query<'_>, predicate:
     let indexes = &view.complete_indexes::<R>()?;
     let keys = match named::<R>(query, conditions).or_else(|| text::searched(conditions, &predicate.searches)) {
         Some(keys) => Some(keys),
-        // Where an index leaves few records, looking through the texts of all costs more than reading them.
+        // If an index leaves few records, reading them costs less than searching the texts of all
+        // records.
         None if smallest_is(view, indexes, conditions, FEW)? => None,
         None => text::containing::<R>(view, conditions),
     };
     let wanted = query.skip.saturating_add(query.take).saturating_add(1);
     if let Some(keys) = keys {
         let keys = narrowed(view, indexes, predicate, keys)?;
-        // Many keys in an order that an index gives are looked for along it: the page needs few of their records.
+        // For many keys and an order that an index has, the index is read in order and the keys are
+        // looked up: the page needs few of their records.
         let is_worth = !query.return_count && keys.len() > wanted.saturating_mul(RECORD_COST);
         let in_order = index_order::<R>(query)
             .filter(|order| is_worth && !order.terms.is_empty())
@@ -115,7 +122,7 @@ pub(super) fn choose<R: Resource>(view: &View<'_>, query: &Query<'_>, predicate:
     } else {
         None
     };
-    // Without a count from the index, every match must be seen, in whatever order.
+    // Without a count from an index, every match must be read, in any order.
     let every_match = query.return_count && count.is_none();
     let in_order = index_order::<R>(query)
         .filter(|_| !every_match)
@@ -128,7 +135,7 @@ pub(super) fn choose<R: Resource>(view: &View<'_>, query: &Query<'_>, predicate:
     Ok(Choice { path, count })
 }
 
-/// Keys that the query or its filter names.
+/// The keys that the query or its filter names.
 fn named<R: Resource>(query: &Query<'_>, conditions: &[Condition]) -> Option<Vec<RecordKey>> {
     let is_id = |field: usize| R::fields().get(field).is_some_and(|field| field.decl.path == "id");
     let text = |value: Val<'_>| if let Val::Str(text) = value { RecordKey::parse(R::KIND.id, &text) } else { None };
@@ -139,12 +146,14 @@ fn named<R: Resource>(query: &Query<'_>, conditions: &[Condition]) -> Option<Vec
         }
         _ => None,
     });
-    // The test of a candidate does not look at the ids of the query, so they go before those of the filter.
+    // The ids of the query go before those of the filter: the test of a candidate does not check
+    // them.
     let in_query = query.ids.map(|ids| ids.iter().filter_map(|id| RecordKey::parse(R::KIND.id, id)).collect());
     in_query.or_else(|| in_filter.min_by_key(Vec::len))
 }
 
-/// Whether some index leaves at most `most` records.
+/// Whether some index leaves at most `most` records. False if no condition could use the text index:
+/// then the answer is not needed.
 fn smallest_is<R: Resource>(
     view: &View<'_>,
     indexes: &[&'static Index<R>],
@@ -163,8 +172,8 @@ fn smallest_is<R: Resource>(
     Ok(walk::race(view, R::KIND, &sets, most)?.into_iter().flatten().any(|size| size <= most))
 }
 
-/// Those of the keys that indexes leave, where reading their entries costs less than the records that they spare; in
-/// key order.
+/// Removes keys that other indexes exclude, if reading the entries of these indexes costs less than
+/// reading the records that they exclude. Returns the keys in key order.
 fn narrowed<R: Resource>(
     view: &View<'_>,
     indexes: &[&'static Index<R>],
@@ -192,14 +201,14 @@ fn narrowed<R: Resource>(
     Ok(keys)
 }
 
-/// A group of scans and the conditions that their union stands for exactly.
+/// A group of scans, and the numbers of the conditions that their union answers exactly.
 struct Group {
     scans: Vec<Scan>,
     answers: Vec<usize>,
 }
 
-/// What the indexes offer: a group for each index that a condition can use, and one for each alternative whose every
-/// branch can use one.
+/// The groups that the indexes offer: one for each index that a condition can use, and one for each
+/// disjunction of which every branch can use an index.
 fn groups<R: Resource>(indexes: &[&'static Index<R>], conditions: &[Condition]) -> Vec<Group> {
     let mut groups: Vec<Group> = scans(indexes, conditions)
         .into_iter()
@@ -211,7 +220,7 @@ fn groups<R: Resource>(indexes: &[&'static Index<R>], conditions: &[Condition]) 
         let mut is_exact = true;
         let mut bytes = 0;
         for branch in branches {
-            // Points are tried before ranges, so the scan that answers most comes first.
+            // Prefers the scan that answers the most conditions of the branch.
             let Some(scan) = scans(indexes, branch).into_iter().max_by_key(|scan| scan.answers.len()) else {
                 union.clear();
                 break;
@@ -241,7 +250,8 @@ pub(super) fn usable<R: Resource>(conditions: &[Condition]) -> Vec<String> {
     names
 }
 
-/// The fewest groups whose intersection is all that the predicate asks for.
+/// Groups whose intersection is exactly the set of matches, chosen greedily by the number of
+/// conditions that they answer; `None` if the groups cannot answer all conditions exactly.
 fn exact<R: Resource>(
     indexes: &[&'static Index<R>],
     predicate: &Predicate,
@@ -268,7 +278,8 @@ fn exact<R: Resource>(
     Some(chosen)
 }
 
-/// What columns are asked when they can answer everything that the predicate asks for.
+/// The questions to columns of the text index that together answer the predicate exactly; `None` if
+/// some condition has no column.
 fn columns<R: Resource>(view: &View<'_>, predicate: &Predicate) -> Option<Vec<Ask>> {
     let conditions = &predicate.conditions;
     if conditions.is_empty() || !conditions.iter().all(Condition::is_exact) {
@@ -277,21 +288,21 @@ fn columns<R: Resource>(view: &View<'_>, predicate: &Predicate) -> Option<Vec<As
     conditions.iter().map(|condition| cells::ask::<R>(view, condition)).collect()
 }
 
-/// Chooses among groups and an order by size.
+/// Chooses by size between groups and an index in order.
 fn sized<R: Resource>(
     view: &View<'_>,
     groups: Vec<Group>,
     in_order: Option<OrderedScan>,
     wanted: usize,
 ) -> Result<AccessPath> {
-    // One range and no order to follow: nothing to choose.
+    // One group and no order: there is nothing to choose.
     if groups.len() == 1 && in_order.is_none() {
         return Ok(AccessPath::Sets(groups.into_iter().map(|group| group.scans).collect()));
     }
     let sets: Vec<Vec<Scan>> = groups.into_iter().map(|group| group.scans).collect();
     let sizes = walk::race(view, R::KIND, &sets, GATHER)?;
     if let (None, None) = (&in_order, sizes.iter().flatten().min()) {
-        // All are large, so what they have in common may still be small.
+        // All groups are large. Their intersection may still be small.
         return Ok(AccessPath::Sets(sets));
     }
     let mut known: Vec<(usize, Vec<Scan>)> =
@@ -299,12 +310,15 @@ fn sized<R: Resource>(
     known.sort_by_key(|(size, _)| *size);
     let smallest = known.first().map(|(size, _)| *size);
     match (in_order, smallest) {
-        // So few that sorting them costs less than reading around them.
+        // There are so few candidates that sorting them costs less than reading an index in order.
         (_, Some(size)) if size <= wanted => Ok(intersection(known)),
-        // The prefix of the order is the smallest range itself: its records are the candidates, and they come in order.
+        // The smallest set is a range of the ordered index itself: reading the index in order gives
+        // exactly these candidates.
         (Some(ordered), Some(_)) if !ordered.scan.answers.is_empty() && is_of(known.first(), &ordered) => {
             Ok(AccessPath::Ordered { ordered, within: None })
         }
+        // The set is much larger than the page: read the index in order until the page is full, and
+        // skip records outside the set.
         (Some(ordered), Some(size)) if size > wanted.saturating_mul(RECORD_COST) => {
             let within = known.into_iter().next().map(|(_, set)| Within::Ranges(set));
             Ok(AccessPath::Ordered { ordered, within })
@@ -314,12 +328,14 @@ fn sized<R: Resource>(
     }
 }
 
-/// Whether a set is a range of the ordered index, which need not be gathered before it is walked.
+/// Whether a set is a range of the ordered index, so that it need not be gathered before that index
+/// is read.
 fn is_of(set: Option<&(usize, Vec<Scan>)>, ordered: &OrderedScan) -> bool {
     set.is_some_and(|(_, scans)| matches!(scans.as_slice(), [scan] if scan.index == ordered.scan.index))
 }
 
-/// The smallest set, and with it those whose entries cost less than the records that they spare.
+/// Intersects the smallest set with those whose entries cost less to read than the records that
+/// they exclude.
 fn intersection(known: Vec<(usize, Vec<Scan>)>) -> AccessPath {
     let smallest = known.first().map_or(0, |(size, _)| *size);
     let worth = smallest.saturating_mul(RECORD_COST);

@@ -1,4 +1,4 @@
-//! Counting by columns: conditions on numbers as ranges of cells of the text index.
+//! Counting by columns: conditions on numbers, as ranges of column values of the text index.
 
 use std::ops::{Bound, RangeInclusive};
 
@@ -12,7 +12,7 @@ use crate::session::view::View;
 use crate::text::Ask;
 use crate::value::{FieldType, Val};
 
-/// What a condition asks of a column; `None` when there is no column for it.
+/// The question to a column that a condition stands for; `None` if there is no column for it.
 pub(super) fn ask<R: Resource>(view: &View<'_>, condition: &Condition) -> Option<Ask> {
     let (Condition::Eq { field, .. }
     | Condition::In { field, .. }
@@ -35,7 +35,7 @@ pub(super) fn ask<R: Resource>(view: &View<'_>, condition: &Condition) -> Option
             Some(Ask::Int(search.column(view, R::KIND, decl.path)?, ranges))
         }
         FieldType::Double => {
-            // NaN is outside of every range, in the columns too.
+            // NaN is in no range, in the columns too. So a column cannot answer `NotNull`.
             let all = f64::NEG_INFINITY..=f64::INFINITY;
             let up = |value: f64| (value < f64::INFINITY).then(|| value.next_up());
             let down = |value: f64| (value > f64::NEG_INFINITY).then(|| value.next_down());
@@ -62,7 +62,7 @@ fn float(constant: &Constant) -> Option<f64> {
     }
 }
 
-/// The ranges of a condition; none at all when nothing can lie in them.
+/// The ranges of a condition. An empty list means that no value satisfies it.
 fn ranges<T: Copy + PartialOrd>(
     condition: &Condition,
     read: impl Fn(&Constant) -> Option<T>,
@@ -92,7 +92,8 @@ fn ranges<T: Copy + PartialOrd>(
     }
 }
 
-/// The number of matches, and the index entries that were read for it; `None` when every match must be seen.
+/// The number of matches, and the number of index entries that were read for it; `None` if every
+/// match must be read.
 pub(super) fn count<R: Resource>(
     view: &View<'_>,
     count: Option<&Count>,

@@ -1,13 +1,13 @@
-//! What counts matches without reading records.
+//! Ways of counting matches without reading records.
 
 use super::scan::Scan;
 use crate::text::Ask;
 
-/// What counts matches.
+/// How matches are counted.
 #[derive(Debug)]
 pub(super) enum Count {
-    /// Ranges whose intersection is exactly the matches, so that counting entries counts matches.
+    /// By index entries: the intersection of these sets is exactly the set of matches.
     Entries(Vec<Vec<Scan>>),
-    /// Columns of the text index.
+    /// By columns of the text index.
     Columns(Vec<Ask>),
 }

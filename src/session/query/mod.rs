@@ -1,7 +1,8 @@
-//! Queries over one kind of record: filter, order, page, count.
+//! Queries over records of one kind: filter, order, page, count.
 //!
-//! What must hold: the answer is that of filtering and sorting every visible record, whatever path was taken; a page ends
-//! at a key, so a walk by tokens returns each record whose match and order key did not change exactly once.
+//! What must hold: the answer equals that of filtering and sorting every visible record, whatever
+//! access path was taken. A page ends at a sort key, so paging by tokens returns each record
+//! exactly once, unless its match or its sort key changed meanwhile.
 
 mod access_path;
 mod cells;
@@ -26,47 +27,49 @@ use chrono::{DateTime, FixedOffset};
 pub struct OrderTerm {
     /// Path of the field; `id` orders by the record's key.
     pub path: &'static str,
-    /// Largest first.
+    /// Largest values first.
     pub descending: bool,
 }
 
-/// What a service asks of a collection.
+/// A query of a service over records of one kind.
 #[derive(Clone, Debug, Default)]
 pub struct Query<'q> {
     /// Filter text; absent or blank matches everything.
     pub filter: Option<&'q str>,
     /// The values of `@0`, `@1`, …
     pub substitutions: &'q [serde_json::Value],
-    /// Whether the filter may use substitutions at all.
+    /// Whether the filter must not use substitutions.
     pub no_substitutions: bool,
     /// Whether the filter may compare lists with `["a", "b"]` and maps with `["key": "value"]`.
     pub bracket_lists: bool,
-    /// Order; ties by id. Empty means by id, which is the order of creation for generated ids.
+    /// The order; ties are ordered by id. Empty means by id, which is the order of creation for
+    /// generated ids.
     pub order: Vec<OrderTerm>,
-    /// Whether ties are broken in the direction of the first order term instead of ascending.
+    /// Whether ties follow the direction of the first order term instead of being ascending.
     pub ties_follow_direction: bool,
-    /// Most records of the page.
+    /// Most records on the page.
     pub take: usize,
-    /// Matches to jump over.
+    /// Number of matches to skip.
     pub skip: usize,
-    /// Where the previous page ended.
+    /// The token of the previous page.
     pub continuation_token: Option<&'q str>,
-    /// Whether to count all matches.
+    /// Whether all matches are counted.
     pub return_count: bool,
     /// The moment and zone that relative times refer to; default: the store's time in UTC.
     pub reference_time: Option<DateTime<FixedOffset>>,
-    /// Only these ids; malformed and unknown ones are simply not found.
+    /// Restricts the query to these ids. Malformed and unknown ids match nothing.
     pub ids: Option<&'q [String]>,
-    /// Only records whose field at the path has one of the values; all restrictions must hold.
+    /// Restricts fields, by path, to the given values; all restrictions must hold.
     pub restrict: Vec<(&'static str, Vec<String>)>,
-    /// Further names of fields in the filter, for names that depend on the store's settings.
+    /// Additional names of fields in the filter, for names that depend on the settings of the
+    /// store.
     pub renames: Vec<(String, &'static str)>,
-    /// Fields that may be used only in filters that also use another: path and path of the other.
+    /// Fields that a filter may use only together with another field: path, and path of the other.
     pub requires: &'static [(&'static str, &'static str)],
 }
 
 impl<'q> Query<'q> {
-    /// Makes it the query of the page after `token`: what was to be jumped over lies before that page.
+    /// Turns this into the query of the page after `token`: the skipped matches precede that page.
     pub(crate) fn continue_after(&mut self, token: Option<&'q str>) {
         if token.is_some() {
             self.continuation_token = token;
@@ -80,8 +83,8 @@ impl<'q> Query<'q> {
 pub struct Page<R> {
     /// The records, in order.
     pub items: Vec<R>,
-    /// Where the next page starts; `None` when nothing follows.
+    /// Token of the next page; `None` if there is none.
     pub continuation_token: Option<String>,
-    /// All matches whatever the page, when asked for.
+    /// Number of all matches on all pages, if it was asked for.
     pub total_count: Option<u64>,
 }

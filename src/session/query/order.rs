@@ -1,4 +1,4 @@
-//! The order of a query as bytes.
+//! The order of a query, as sort keys.
 
 use super::predicate::{Predicate, RecordRow, field_index};
 use super::{OrderTerm, Query};
@@ -7,7 +7,7 @@ use crate::model::Resource;
 use crate::value::id::RecordKey;
 use crate::value::{Row, key};
 
-/// How records are ordered: fields in key order, then the record key.
+/// The order of records: the fields of the order, then the record key.
 pub(super) struct Order {
     terms: Vec<(Option<usize>, bool)>,
     pub(super) key_descending: bool,
@@ -25,12 +25,13 @@ impl Order {
         })
     }
 
-    /// The positions of the fields of the order.
+    /// The positions of the fields that the order uses.
     pub(super) fn reads(&self) -> impl Iterator<Item = usize> {
         self.terms.iter().filter_map(|(field, _)| *field)
     }
 
-    /// The bytes whose ascending order is the order of the query; no two records share them.
+    /// A sort key: its byte order is the order of the query. It ends with the record key, so it is
+    /// unique.
     pub(super) fn sort_key<R: Resource>(&self, record: &R, record_key: RecordKey, predicate: &Predicate) -> Vec<u8> {
         let row = RecordRow { record, env: predicate.env };
         let mut sort = Vec::new();

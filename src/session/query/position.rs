@@ -1,10 +1,13 @@
-//! Where a page ends, as its token carries it.
+//! The end of a page, as its token stores it.
 //!
-//! A position is the sort key of the page's last record; the next page is what sorts behind it. A sort key that is too long
-//! for a token is cut to a mark between the last record and the one that follows it: no record lies between the two, so
-//! the mark parts the same records as the key does. Only where both keys begin with more equal bytes than a token holds
-//! is there no short mark; then the token names the last record, with a hash of its sort key, and the next page reads
-//! the key from the record.
+//! A position is the sort key of the last record of the page. The next page contains the records
+//! that sort after it.
+//!
+//! A sort key that is too long for a token is replaced by a shorter mark between it and the sort
+//! key of the next record. No record sorts between these two, so the mark splits the records in the
+//! same place. There is no short mark if both sort keys start with more equal bytes than fit into a
+//! token. Then the token contains the key of the last record and a hash of its sort key, and the
+//! next page computes the sort key from the record again.
 
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -18,14 +21,15 @@ use crate::session::view::View;
 use crate::value::id::RecordKey;
 use crate::value::limits;
 
-/// The sort key, or a mark, follows.
+/// A sort key or a mark follows.
 const MARK: u8 = 0;
 /// The key of a record and the hash of its sort key follow.
 const RECORD: u8 = 1;
 
-/// What a token of the query is bound to: all of it but take, skip and the wish for a count.
+/// The parts of a query that its tokens are bound to: all except take, skip and the request for a
+/// count.
 pub(super) fn fingerprint<R: Resource>(query: &Query<'_>) -> Fingerprint {
-    // Every list starts with its length, so that no two queries spell the same parts.
+    // Every list starts with its length, so that different queries never give the same parts.
     let list = |fingerprint: Fingerprint, len: usize| fingerprint.with(&(len as u64).to_le_bytes());
     let mut fingerprint = Fingerprint::new(R::KIND.name).with(query.filter.unwrap_or_default().trim().as_bytes());
     fingerprint = list(fingerprint, query.substitutions.len());
@@ -56,7 +60,8 @@ pub(super) fn fingerprint<R: Resource>(query: &Query<'_>) -> Fingerprint {
     }
 }
 
-/// The position behind the last record of a page, whose sort key is `last`; `next` is that of the record that follows.
+/// The position after the last record of a page. `last` is its sort key, `next` that of the
+/// following record.
 pub(super) fn write<R: Resource>(last: &[u8], last_key: RecordKey, next: &[u8]) -> Vec<u8> {
     let mark = if last.len() <= limits::TOKEN_POSITION_BYTES {
         Some(last.to_vec())
@@ -69,16 +74,21 @@ pub(super) fn write<R: Resource>(last: &[u8], last_key: RecordKey, next: &[u8]) 
     }
 }
 
-/// Bytes that are shaped as a sort key, not below `last` and below `next`, when short ones exist.
+/// A short mark with `last <= mark < next`, if there is one.
+///
+/// `last` and `next` first differ at the byte `common`, where `last` has the smaller byte. So
+/// everything that starts with `last[..=common]` sorts before `next`. The bytes `ff` after it sort
+/// after the rest of `last`.
 fn mark_between(last: &[u8], next: &[u8], key_len: usize) -> Option<Vec<u8>> {
     let common = last.iter().zip(next).take_while(|(left, right)| left == right).count();
     let mut mark = last.get(..=common)?.to_vec();
-    // Stands where sort keys have the key of the record, behind every key that begins alike.
+    // A mark must have the shape of a sort key, because readers split the record key off its end.
+    // The bytes `ff` stand in that place.
     mark.resize(mark.len() + key_len, 0xff);
     (mark.len() <= limits::TOKEN_POSITION_BYTES && last <= mark.as_slice() && mark.as_slice() < next).then_some(mark)
 }
 
-/// The sort key, or mark, behind which the page starts.
+/// The sort key or mark after which the page starts.
 pub(super) fn read<R: Resource>(
     view: &View<'_>,
     order: &Order,
@@ -96,7 +106,7 @@ pub(super) fn read<R: Resource>(
     match sort.filter(|sort| xxh3_128(sort).to_be_bytes() == *hash) {
         Some(sort) => Ok(sort),
         None => Err(Error::invalid(format!(
-            "the record that ended the page before has changed since, and its sort key is too long for a continuation \
+            "the last record of the previous page has changed since, and its sort key is too long for a continuation \
              token (TOKEN_POSITION_BYTES allows {}); start the query again without one",
             limits::TOKEN_POSITION_BYTES
         ))

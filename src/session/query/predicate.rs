@@ -1,4 +1,4 @@
-//! What every candidate is tested for: the filter, the restrictions and the access policy.
+//! The tests of every candidate: filter, restrictions and access policy.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::session::view::View;
 use crate::session::{Context, Visibility};
 use crate::value::{Env, FieldDecl, FieldType, RecordKey, Row, Val, Work};
 
-/// A record as filters see it.
+/// A record as the filter reads it.
 #[derive(Debug)]
 pub(super) struct RecordRow<'r, R> {
     pub(super) record: &'r R,
@@ -32,7 +32,7 @@ pub(super) fn field_index<R: Resource>(path: &str) -> Result<usize> {
         .ok_or_else(|| Error::invalid(format!("{} has no field {path:?} to order or restrict by", R::KIND.name)))
 }
 
-/// A restriction as a condition.
+/// A restriction, as a condition that indexes can use.
 fn restriction(fields: &[FieldDecl], field: usize, values: &HashSet<String>) -> Condition {
     let mut values: Vec<Arc<str>> = values.iter().map(|value| value.as_str().into()).collect();
     values.sort_unstable();
@@ -49,12 +49,12 @@ fn restriction(fields: &[FieldDecl], field: usize, values: &HashSet<String>) -> 
 /// The compiled conditions of one query.
 pub(super) struct Predicate {
     pub(super) filter: Option<Filter>,
-    /// What filter and restrictions ask for, as far as indexes can use it.
+    /// The conditions of filter and restrictions, as far as indexes can use them.
     pub(super) conditions: Vec<Condition>,
     pub(super) visibility: Visibility,
     pub(super) restrict: Vec<(usize, HashSet<String>)>,
     pub(super) env: Env,
-    /// What each `search("...")` of the filter finds.
+    /// The records that each `search("...")` of the filter finds.
     pub(super) searches: Vec<Arc<HashSet<RecordKey>>>,
     context: Arc<Context>,
 }
@@ -85,11 +85,13 @@ impl Predicate {
         Ok(Self { filter, conditions, visibility, restrict, env, searches, context })
     }
 
-    /// Whether a record is a match; only the members that [`Predicate::reads`] names need be there.
+    /// Whether a record matches. Only the members that [`Predicate::reads`] names need to be filled
+    /// in.
     ///
     /// # Errors
-    /// `DeadlineExceeded` and `Cancelled`, also in the middle of one record; `LimitExceeded` at `filter` for a record
-    /// that takes more than [`limits::FILTER_WORK`](crate::value::limits::FILTER_WORK).
+    /// `DeadlineExceeded` and `Cancelled`, also in the middle of one record; `LimitExceeded` at
+    /// `filter` for a record that takes more work than
+    /// [`limits::FILTER_WORK`](crate::value::limits::FILTER_WORK).
     pub(super) fn matches<R: Resource>(&self, key: RecordKey, record: &R) -> Result<bool> {
         if !self.visibility.allows(record.workspace()) {
             return Ok(false);
@@ -112,13 +114,13 @@ impl Predicate {
         Ok(is_match)
     }
 
-    /// The positions of the fields that are tested.
+    /// The positions of the fields that the tests read.
     pub(super) fn reads(&self) -> impl Iterator<Item = usize> {
         let filter = self.filter.iter().flat_map(|filter| filter.fields());
         filter.copied().chain(self.restrict.iter().map(|(field, _)| *field))
     }
 
-    /// The residual condition as text, for plans.
+    /// The tests as text, for plans.
     pub(super) fn describe<R: Resource>(&self) -> Option<String> {
         let restricted = self.restrict.iter().filter_map(|(index, values)| {
             R::fields().get(*index).map(|field| format!("{} in ({} values)", field.decl.path, values.len()))

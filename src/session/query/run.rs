@@ -1,4 +1,4 @@
-//! Running a query: candidates, test, order, page.
+//! Runs a query: reads candidates, tests them, orders them, and cuts the page.
 
 use std::collections::{BinaryHeap, HashSet};
 
@@ -16,17 +16,17 @@ use crate::session::{Visibility, token};
 use crate::value::id::RecordKey;
 use crate::value::stored::Members;
 
-/// A candidate that matched, ordered by its sort key, which ends with its key.
+/// A match, ordered by its sort key, which ends with the record key.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Hit {
     sort: Vec<u8>,
     key: RecordKey,
-    /// Place of its record among those of [`Top`].
+    /// Index of its record in [`Top::records`].
     slot: usize,
 }
 
 impl View<'_> {
-    /// The page that `query` asks for.
+    /// The page of `query`.
     ///
     /// # Errors
     /// `InvalidArgument` for a faulty filter, substitution or token.
@@ -34,7 +34,7 @@ impl View<'_> {
         self.answer(query, false).map(|(page, _)| page)
     }
 
-    /// How `query` will be answered, without running it.
+    /// The plan of `query`, without running it.
     ///
     /// # Errors
     /// As [`View::query`].
@@ -44,7 +44,7 @@ impl View<'_> {
         Ok(describe::<R>(query, &predicate, &choose::<R>(self, query, &predicate)?))
     }
 
-    /// The page that `query` asks for, and how it was answered.
+    /// The page of `query`, and its plan.
     ///
     /// # Errors
     /// As [`View::query`].
@@ -52,8 +52,8 @@ impl View<'_> {
         self.answer(query, true)
     }
 
-    /// Calls `f` with every match of `query` in key order, and holds a bounded number of them at a time; order, take and
-    /// skip are ignored.
+    /// Calls `f` with every match of `query` in key order, with a bounded number of matches in
+    /// memory at a time. Order, take and skip are ignored.
     ///
     /// # Errors
     /// As [`View::query`].
@@ -71,7 +71,7 @@ impl View<'_> {
         }
     }
 
-    /// The page, and the plan where it is wanted.
+    /// The page, and the plan if `with_plan` is set.
     fn answer<R: Resource>(&self, query: &Query<'_>, with_plan: bool) -> Result<(Page<R>, Plan)> {
         let predicate = Predicate::compile::<R>(self, query)?;
         let order = Order::compile::<R>(query)?;
@@ -97,13 +97,14 @@ impl View<'_> {
                 None
             }
         };
-        // Matches that come in order are passed over one by one; of others the first ones must be known.
+        // If matches come in the order of the query, skipped ones are only counted as they pass.
+        // Otherwise the first `skip + take` matches must be kept to know which ones are skipped.
         let passes = comes_in_order(query, &choice.path);
         let skip = if passes { 0 } else { query.skip };
         let wanted = skip.saturating_add(query.take);
         let mut top = Top {
             to_pass: query.skip - skip,
-            // One more than wanted tells whether anything follows.
+            // One match more than wanted shows whether another page follows.
             keep: wanted.saturating_add(1),
             keeps_records: skip <= SKIPPED,
             count_all: query.return_count && indexed_count.is_none(),
@@ -116,7 +117,7 @@ impl View<'_> {
             wanted: Members::ALL,
             count: 0,
         };
-        // A page of nothing needs no records when the count is known.
+        // An empty page whose count is known needs no records.
         if query.take > 0 || top.count_all {
             entries += candidates::<R>(self, query, &choice.path, &mut top)?;
         }
@@ -139,10 +140,10 @@ impl View<'_> {
     }
 }
 
-/// The records of hits, in their order.
+/// Takes the records of the hits out of `records`, in the order of the hits.
 fn in_order<R: Resource>(hits: &[Hit], mut records: Vec<R>) -> Vec<R> {
     let first = hits.first().map_or(0, |hit| hit.slot);
-    // Candidates that came in order lie in order.
+    // Candidates that came in order have consecutive slots.
     if hits.iter().enumerate().all(|(at, hit)| hit.slot == first + at) {
         records.truncate(first + hits.len());
         records.drain(..first.min(records.len()));
@@ -151,7 +152,7 @@ fn in_order<R: Resource>(hits: &[Hit], mut records: Vec<R>) -> Vec<R> {
     hits.iter().filter_map(|hit| records.get_mut(hit.slot).map(std::mem::take)).collect()
 }
 
-/// The records of hits of which only parts were read.
+/// Reads the whole records of hits of which only parts were read.
 fn whole<R: Resource>(view: &View<'_>, hits: &[Hit]) -> Result<Vec<R>> {
     let mut records = Vec::with_capacity(hits.len());
     for hit in hits {
@@ -160,54 +161,60 @@ fn whole<R: Resource>(view: &View<'_>, hits: &[Hit]) -> Result<Vec<R>> {
     Ok(records)
 }
 
-/// Records of hits in front of the page that are held; of more the keys are, and the records of the page are read again.
+/// Most skipped matches whose records are kept in memory. For larger skips only the keys are kept,
+/// and the records of the page are read again.
 const SKIPPED: usize = 1_024;
 
-/// Hits that room is made for at once: lists of large records that grow are copied, and unsettle the allocator.
+/// Number of hits for which memory is reserved at once: a growing list of large records is copied
+/// over and over, and fragments the heap.
 const ROOM: usize = 128;
 
-/// The first matches behind the page's start, in order.
+/// Selects the first `keep` matches after the start of the page, in sort order.
+///
+/// `heap` is a max-heap, so its top is the kept match that sorts last: the one that a better match
+/// replaces.
 struct Top<'t, R> {
-    /// Matches in front of the page that are still to come.
+    /// Number of matches before the page that are still to be skipped.
     to_pass: usize,
     keep: usize,
-    /// Whether hits may have their records.
+    /// Whether the records of the hits are kept.
     keeps_records: bool,
-    /// Whether every match is counted, so that nothing may be left unread.
+    /// Whether every match is counted, so that every candidate must be read.
     count_all: bool,
-    /// Whether there is a page at all.
+    /// Whether the query asks for any records.
     has_page: bool,
     order: &'t Order,
     predicate: &'t Predicate,
     after: Option<&'t [u8]>,
     heap: BinaryHeap<Hit>,
-    /// The records of the hits; none while only parts are read.
+    /// The records of the hits; empty while only parts of records are read.
     records: Vec<R>,
-    /// What is read of each candidate.
+    /// The members that are read of each candidate.
     wanted: Members,
     count: u64,
 }
 
 impl<R: Resource> Top<'_, R> {
-    /// From now on candidates are read as far as test and order need it. It pays where most of them are not on the page,
-    /// whose records are then read again.
+    /// From now on, reads only the members that tests and order need. This pays if most candidates
+    /// are not on the page; the records of the page are read again.
     fn read_parts(&mut self) {
         self.wanted = members_of::<R>(self.predicate.reads().chain(self.order.reads()));
     }
 
-    /// Whether the records of the hits are there.
+    /// Whether `records` has the complete records of the hits.
     fn is_whole(&self) -> bool {
         self.keeps_records && self.wanted == Members::ALL
     }
 
-    /// Forgets what was offered.
+    /// Drops all candidates offered so far.
     fn clear(&mut self) {
         self.heap.clear();
         self.records.clear();
         self.count = 0;
     }
 
-    /// Takes a candidate; whether more are of use when they come in order.
+    /// Tests a candidate and keeps it if it is among the first. Returns whether later candidates
+    /// can still matter, if candidates come in sort order.
     fn offer(&mut self, key: RecordKey, record: R) -> Result<bool> {
         if !self.predicate.matches(key, &record)? {
             return Ok(true);
@@ -245,10 +252,10 @@ impl<R: Resource> Top<'_, R> {
     }
 }
 
-/// How plans say that every match is counted.
+/// The text in plans for a count of every match.
 const EVERY_MATCH: &str = "every match";
 
-/// The sets of a path as text.
+/// The sets of an access path as text.
 fn sets_text(sets: &[Vec<Scan>]) -> String {
     let set = |set: &Vec<Scan>| {
         let names: Vec<&str> = set.iter().map(|scan| scan.name.as_str()).collect();
@@ -258,15 +265,15 @@ fn sets_text(sets: &[Vec<Scan>]) -> String {
     sets.iter().map(set).collect::<Vec<_>>().join(" & ")
 }
 
-/// The terms of an order as text; `how` says where it comes from.
+/// The terms of an order as text; `how` says where the order comes from.
 fn order_text(query: &Query<'_>, how: &str) -> String {
     let term = |term: &OrderTerm| format!("{}{}", term.path, if term.descending { " descending" } else { "" });
     let terms: Vec<String> = query.order.iter().map(term).collect();
     if terms.is_empty() { "by key".to_owned() } else { format!("{how}by {}", terms.join(", ")) }
 }
 
-/// The plan for a caller that sees a part of the records: nothing of it may depend on the others, so it is made of the
-/// query alone.
+/// The plan for a caller that sees only a part of the records. It depends on the query alone, since
+/// nothing in it may depend on the other records.
 fn describe_to_restricted<R: Resource>(query: &Query<'_>, predicate: &Predicate) -> Plan {
     let mut access = format!("visible records of {}", R::KIND.name);
     let usable = usable::<R>(&predicate.conditions);
@@ -312,7 +319,7 @@ fn describe<R: Resource>(query: &Query<'_>, predicate: &Predicate, choice: &Choi
     Plan { access, residual: predicate.describe::<R>(), order, count, ..Plan::default() }
 }
 
-/// Whether the order of a query is that of the record keys, and in which direction.
+/// Whether the query is ordered by record key: `Some(descending)` if it is.
 fn key_order(query: &Query<'_>) -> Option<bool> {
     match query.order.first() {
         None => Some(false),
@@ -321,17 +328,17 @@ fn key_order(query: &Query<'_>) -> Option<bool> {
     }
 }
 
-/// Whether the candidates of a path come in the order of the query, all of them.
+/// Whether all candidates of an access path come in the order of the query.
 fn comes_in_order(query: &Query<'_>, path: &AccessPath) -> bool {
     match path {
         AccessPath::Nothing => true,
-        // A set that is looked for along the order may be read in another one.
+        // With a set, `along` may give up the order and read the records of the set instead.
         AccessPath::Ordered { within, .. } => within.is_none(),
         AccessPath::Keys(_) | AccessPath::Sets(_) | AccessPath::All => key_order(query).is_some(),
     }
 }
 
-/// Offers every candidate until no more are of use; the number of index entries read.
+/// Offers candidates until no more can matter. Returns the number of index entries read.
 fn candidates<R: Resource>(view: &View<'_>, query: &Query<'_>, path: &AccessPath, top: &mut Top<'_, R>) -> Result<u64> {
     match path {
         AccessPath::Nothing => Ok(0),
@@ -359,14 +366,14 @@ fn candidates<R: Resource>(view: &View<'_>, query: &Query<'_>, path: &AccessPath
     }
 }
 
-/// The key behind which candidates in key order are of use; `None` when all are.
+/// The key after which candidates in key order can matter; `None` if all can.
 fn after_key<R: Resource>(query: &Query<'_>, top: &Top<'_, R>) -> Option<RecordKey> {
     let descending = key_order(query)?;
     let after = top.after.filter(|_| !top.count_all)?;
     key_of::<R>(after, descending && !query.order.is_empty())
 }
 
-/// The record key in a sort key of the order by id.
+/// The record key at the start of a sort key of the order by id.
 fn key_of<R: Resource>(sort: &[u8], descending: bool) -> Option<RecordKey> {
     let mut bytes = sort.get(..R::KIND.id.key_len())?.to_vec();
     if descending {
@@ -375,7 +382,7 @@ fn key_of<R: Resource>(sort: &[u8], descending: bool) -> Option<RecordKey> {
     RecordKey::from_bytes(R::KIND.id, &bytes)
 }
 
-/// Offers the records with these keys; keys are ascending.
+/// Offers the records with these keys, which must be ascending.
 fn records_of<R: Resource>(
     view: &View<'_>,
     query: &Query<'_>,
@@ -385,7 +392,7 @@ fn records_of<R: Resource>(
 ) -> Result<()> {
     let in_order = key_order(query);
     if let Some(after) = after_key(query, top) {
-        // What was on the pages before is not read again.
+        // Records of earlier pages are not read again.
         let behind = |key: &RecordKey| if in_order == Some(true) { *key < after } else { *key > after };
         keys.retain(behind);
     }
@@ -414,11 +421,12 @@ fn records_of<R: Resource>(
     Ok(())
 }
 
-/// Every test of a query also looks whether a part of a record gives the answers of the whole.
+/// In tests, every query also checks that a partly read record gives the same answers as the whole
+/// one.
 #[cfg(test)]
 fn agrees<R: Resource>(view: &View<'_>, top: &Top<'_, R>, key: RecordKey, part: &R) -> Result<()> {
     let whole = view.again::<R>(key, Members::ALL)?.unwrap_or_default();
-    // What takes too long fails in the query itself.
+    // A test that takes too long fails the query itself.
     if let (Ok(of_part), Ok(of_whole)) = (top.predicate.matches(key, part), top.predicate.matches(key, &whole)) {
         assert_eq!(of_part, of_whole, "{part:?} of {whole:?}");
     }
@@ -427,8 +435,9 @@ fn agrees<R: Resource>(view: &View<'_>, top: &Top<'_, R>, key: RecordKey, part: 
     Ok(())
 }
 
-/// Walks along an ordered index. When a set is to be found along it and lies too far apart, its records are read
-/// instead: what was offered before is offered again, so it is forgotten first.
+/// Reads an ordered index and offers its records. With a set, only records of the set are offered.
+/// If they are too far apart in the index, the walk runs out of its budget, and the records of the
+/// set are read instead. They include those that were offered already, so `top` is cleared first.
 fn along<R: Resource>(
     view: &View<'_>,
     query: &Query<'_>,
@@ -436,7 +445,7 @@ fn along<R: Resource>(
     within: Option<&Within>,
     top: &mut Top<'_, R>,
 ) -> Result<u64> {
-    /// Entries to walk for each record of the set before its records are read.
+    /// Number of index entries to read for each record of the set before giving up.
     const PATIENCE: u64 = 8;
     let visibility = &top.predicate.visibility;
     let (gathered, mut entries) = match within {
@@ -451,7 +460,7 @@ fn along<R: Resource>(
     let ordered_walk = OrderedWalk {
         ordered,
         key_descending: top.order.key_descending,
-        // A count is of all matches, those of the pages before as well.
+        // A count covers all matches, those of earlier pages too.
         after: top.after.filter(|_| !top.count_all),
         within: lookup.as_ref(),
         visibility,

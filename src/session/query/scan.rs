@@ -1,4 +1,4 @@
-//! Conditions to ranges of index entries.
+//! Turns conditions into ranges of index entries.
 
 use std::ops::Bound;
 
@@ -6,44 +6,45 @@ use crate::filter::{Condition, Constant};
 use crate::model::{Index, Resource, split_entry_value};
 use crate::value::{FieldType, key};
 
-/// Ranges of one index that hold every record with certain conditions, and no other.
+/// Ranges of one index that contain exactly the records that satisfy certain conditions.
 #[derive(Clone, Debug)]
 pub(super) struct Scan {
     /// Number of the index.
     pub(super) index: u8,
-    /// Paths of the index, for plans.
+    /// Names of the indexed fields, for plans.
     pub(super) name: String,
-    /// Entries from the first (included) to the second (excluded), in ascending order and apart from one another.
+    /// Ranges of entries, first (included) to second (excluded); ascending and disjoint.
     pub(super) spans: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Numbers of the conditions that the ranges stand for.
+    /// Numbers of the conditions that the ranges answer.
     pub(super) answers: Vec<usize>,
-    /// Whether no record has two entries in the ranges.
+    /// Whether each record has at most one entry in the ranges.
     pub(super) distinct: bool,
-    /// What else the conditions ask of values that stand beside the entries.
+    /// Further conditions that can be tested on the values stored with the entries.
     pub(super) tests: Vec<Test>,
 }
 
-/// A test of a value that stands beside the entries of an index.
+/// A test of a value that is stored with the entries of an index.
 #[derive(Clone, Debug)]
 pub(super) struct Test {
-    /// Place among the included fields.
+    /// Position among the included fields.
     place: usize,
-    /// It must be one of these encodings, in ascending order.
+    /// The accepted encodings, in ascending order.
     points: Vec<Vec<u8>>,
 }
 
 impl Scan {
-    /// Bytes of its spans.
+    /// Total bytes of its spans.
     pub(super) fn span_bytes(&self) -> usize {
         self.spans.iter().map(|(from, to)| from.len() + to.len()).sum()
     }
 
-    /// The workspace of an entry, unless what stands beside it shows that its record is no match.
+    /// The workspace of an entry; `None` if the values stored with the entry show that its record
+    /// does not match.
     pub(super) fn admits<'v>(&self, value: &'v [u8]) -> Option<&'v [u8]> {
         let (included, workspace) = split_entry_value(value);
         let fits = |test: &Test| {
             let value = included.and_then(|included| value_at(included, test.place));
-            // What was too long to be included is tested on the record.
+            // A value that was too long to be stored is tested on the record.
             value.is_none_or(|value| test.points.binary_search_by(|point| point.as_slice().cmp(value)).is_ok())
         };
         self.tests.iter().all(fits).then_some(workspace)
@@ -57,7 +58,7 @@ fn value_at(mut included: &[u8], place: usize) -> Option<&[u8]> {
     included.get(..key::encoded_len(included)?)
 }
 
-/// The tests of what an index includes; conditions that its ranges answer need none.
+/// The tests of the included fields of an index. Conditions that its ranges answer need none.
 fn tests<R: Resource>(index: &Index<R>, conditions: &[Condition], answers: &[usize]) -> Vec<Test> {
     let mut tests = Vec::new();
     for (place, path) in index.include.iter().enumerate() {
@@ -73,33 +74,33 @@ fn tests<R: Resource>(index: &Index<R>, conditions: &[Condition], answers: &[usi
     tests
 }
 
-/// An index whose entries after a prefix are in the order of a query.
+/// An index whose entries with a common prefix are in the order of a query.
 #[derive(Clone, Debug)]
 pub(super) struct OrderedScan {
-    /// The one range, and the conditions that it stands for.
+    /// The single range, and the conditions that it answers.
     pub(super) scan: Scan,
-    /// What all entries of the range start with; the values of the order stand behind it.
+    /// The common prefix of all entries of the range; the values of the order follow it.
     pub(super) prefix: Vec<u8>,
-    /// Read from the end.
+    /// Whether the range is read from its end.
     pub(super) descending: bool,
-    /// Whether entries have order values; without, the record keys are the order.
+    /// Whether entries contain values of the order. If not, record keys are the order.
     pub(super) has_terms: bool,
 }
 
-/// More spans than this are not worth planning with.
+/// Most spans of a scan. Planning with more costs more than it saves.
 const SPANS: usize = 20_000;
-/// Nor are spans of more bytes: a text of the filter stands in each span of which it is a bound.
+/// Most bytes of the spans of a scan: a text of the filter is copied into each span that it bounds.
 pub(super) const SPAN_BYTES: usize = 16 * 1024 * 1024;
 
-/// What a condition asks of one field of an entry.
+/// The restriction that a condition puts on one field of an entry.
 enum Step {
-    /// One of these encodings.
+    /// The field has one of these encodings.
     Points(Vec<Vec<u8>>),
-    /// Encodings between two marks; nothing after the field can be bound.
+    /// The field is between two marks. The fields after it cannot be restricted by ranges.
     Between(Mark, Mark),
 }
 
-/// A place among the encodings of a field.
+/// A position between the encodings of a field.
 enum Mark {
     /// Just before everything that starts with these bytes.
     Before(Vec<u8>),
@@ -117,7 +118,7 @@ impl Mark {
     }
 }
 
-/// The end of what starts with these bytes; encodings never start with `ff`.
+/// The position after everything that starts with these bytes. Encodings never start with `ff`.
 fn end_of(prefix: &[u8]) -> Vec<u8> {
     key::after_prefix(prefix).unwrap_or_else(|| vec![0xff; prefix.len() + 1])
 }
@@ -134,7 +135,8 @@ fn encoded_text(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// What `condition` asks of the field at `position`, if it is about it; also whether a record can satisfy it twice.
+/// The restriction of `condition` on the field at `position`, if there is one; and whether one
+/// record can have several entries that satisfy it.
 fn step(condition: &Condition, position: usize) -> Option<(Step, bool)> {
     const NULL: u8 = 0;
     const AFTER_NULL: u8 = 1;
@@ -159,7 +161,7 @@ fn step(condition: &Condition, position: usize) -> Option<(Step, bool)> {
             let to = match upper {
                 Bound::Included(value) => Mark::After(encoded(value)),
                 Bound::Excluded(value) => Mark::Before(encoded(value)),
-                // Only texts have no greatest value.
+                // Text has the greatest type tag, so no value sorts after this.
                 Bound::Unbounded => Mark::After(vec![TEXT]),
             };
             once(Step::Between(from, to))
@@ -184,7 +186,7 @@ fn step(condition: &Condition, position: usize) -> Option<(Step, bool)> {
     }
 }
 
-/// The step of the best condition on a field: points before ranges.
+/// The restriction by the best condition on a field: points before ranges.
 fn best_step(conditions: &[Condition], position: usize) -> Option<(usize, Step, bool)> {
     let mut range = None;
     for (number, condition) in conditions.iter().enumerate() {
@@ -210,7 +212,7 @@ fn name<R>(index: &Index<R>) -> String {
     index.fields.join(", ")
 }
 
-/// Every prefix with every point behind it, in order.
+/// Every prefix followed by every point, in order; `None` beyond the limits of a scan.
 fn product(prefixes: &[Vec<u8>], mut points: Vec<Vec<u8>>) -> Option<Vec<Vec<u8>>> {
     points.sort_unstable();
     points.dedup();
@@ -228,12 +230,12 @@ fn product(prefixes: &[Vec<u8>], mut points: Vec<Vec<u8>>) -> Option<Vec<Vec<u8>
     )
 }
 
-/// The scans that single indexes offer for conditions that must all hold.
+/// One scan for each index that can answer some of the conditions, which must all hold.
 pub(super) fn scans<R: Resource>(indexes: &[&'static Index<R>], conditions: &[Condition]) -> Vec<Scan> {
     indexes.iter().filter(|index| index.on.is_none()).filter_map(|index| scan(index, conditions)).collect()
 }
 
-/// All entries of an index that has exactly one for each record.
+/// A scan of all entries of an index that has exactly one entry for each record.
 pub(super) fn whole<R: Resource>(indexes: &[&'static Index<R>]) -> Option<Scan> {
     let one_each = |index: &&&'static Index<R>| {
         let scalar = |path: &&str| position::<R>(path).is_some_and(is_scalar::<R>);
@@ -244,6 +246,8 @@ pub(super) fn whole<R: Resource>(indexes: &[&'static Index<R>]) -> Option<Scan> 
     Some(Scan { index: index.number, name: name(index), spans, answers: Vec::new(), distinct: true, tests: Vec::new() })
 }
 
+/// The scan of one index: the product of the points of its leading fields, followed by at most one
+/// range. `None` if the index answers no condition or does not contain every match.
 fn scan<R: Resource>(index: &Index<R>, conditions: &[Condition]) -> Option<Scan> {
     let mut prefixes = vec![Vec::new()];
     let mut answers = Vec::new();
@@ -253,7 +257,8 @@ fn scan<R: Resource>(index: &Index<R>, conditions: &[Condition]) -> Option<Scan>
         let position = position::<R>(path)?;
         let found = if between.is_none() { best_step(conditions, position) } else { None };
         let Some((number, step, repeats)) = found else {
-            // A list or map gives a record as many entries as it has elements, so none when it is empty.
+            // A list or map field gives a record one entry per element, and none if it is empty.
+            // Without a condition on the field, the index may therefore lack matches.
             if !is_scalar::<R>(position) {
                 return None;
             }
@@ -262,7 +267,7 @@ fn scan<R: Resource>(index: &Index<R>, conditions: &[Condition]) -> Option<Scan>
         };
         distinct &= !repeats;
         match step {
-            // Unique indexes have no entries for null.
+            // A unique index has no entries for records whose first field is null.
             Step::Points(points) if index.unique && place == 0 && points.iter().any(|point| point == &[0]) => {
                 return None;
             }
@@ -284,9 +289,10 @@ fn scan<R: Resource>(index: &Index<R>, conditions: &[Condition]) -> Option<Scan>
     Some(Scan { index: index.number, name: name(index), spans, answers, distinct, tests })
 }
 
-/// The index that gives the order of a query behind an equality prefix; the one with the longest prefix.
+/// The index that has the order of a query after a prefix of equalities; the one with the longest
+/// prefix.
 ///
-/// `terms` are the positions of the fields of the order; none means the order of the record keys.
+/// `terms` are the positions of the fields of the order; empty means the order of record keys.
 pub(super) fn ordered<R: Resource>(
     indexes: &[&'static Index<R>],
     terms: &[usize],
@@ -312,12 +318,13 @@ fn ordered_by<R: Resource>(
     let positions = index.fields.iter().map(|path| position::<R>(path)).collect::<Option<Vec<_>>>()?;
     let bound = positions.len().checked_sub(terms.len())?;
     let (head, tail) = positions.split_at_checked(bound)?;
-    // A range of the first value of the order is where the walk begins and ends.
+    // A range on the first field of the order sets the start and the end of the walk.
     let between = match tail.first().and_then(|first| best_step(conditions, *first)) {
         Some((number, Step::Between(from, to), _)) => Some((number, from, to)),
         _ => None,
     };
-    // An index that leaves out records with null stands for all that match only where null is no match.
+    // A unique index has no entries for null, so it contains every match only if its first field is
+    // restricted or is never null.
     let has_null = || index.fields.first().is_none_or(|path| !R::NEVER_NULL.contains(path));
     let sparse = index.unique && head.is_empty() && between.is_none() && has_null();
     if tail != terms || sparse || positions.is_empty() || (terms.is_empty() && head.is_empty()) {

@@ -1,4 +1,4 @@
-//! Plans, and answers against the naive evaluation over all records.
+//! Plans, and answers compared with a naive evaluation over all records.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use crate::value::wire::record;
 use crate::value::{FieldDecl, FieldType, Service};
 
 record! {
-    /// A resource of the tests, with the indexes that work items have.
+    /// A test resource with the indexes of work items.
     pub struct Part {
         /// Id.
         pub id: String,
         /// Name; not indexed.
         pub name: Option<String>,
-        /// Serial; unique where there is one.
+        /// Serial; unique if present.
         pub serial: Option<String>,
         /// State.
         pub state: String,
@@ -238,14 +238,15 @@ fn an_equality_prefix_gives_the_order_behind_it() {
     };
     let plan = plan_of(&session, &query);
     assert_eq!(plan.access, "index number, updatedAt in order");
-    // The state stands beside the entries, so only matches are read: the page, and one more to know that there is one.
+    // The state is stored with the entries, so only matches are read: the page, and one more that
+    // shows that another page follows.
     assert_eq!(plan.records_touched, Some(6), "{plan}");
 }
 
 #[test]
 fn a_small_set_of_another_index_goes_before_a_large_prefix_of_the_order() {
     let (_store, session) = filled(1200);
-    // Eight times as many as a page has at most, among a third of all.
+    // Eight times the largest page, among a third of all records.
     let query = Query {
         take: 5,
         filter: Some("state = \"CLOSED\" and (properties.lot in (\"L250\", \"L251\", \"L252\", \"L253\"))"),
@@ -259,7 +260,7 @@ fn a_small_set_of_another_index_goes_before_a_large_prefix_of_the_order() {
 #[test]
 fn a_range_of_what_orders_is_where_the_walk_begins_and_ends() {
     let (_store, session) = filled(1000);
-    // The oldest of fifty moments, newest first; and what stands in the middle of a number's.
+    // The oldest of fifty times, newest first; and the middle of the records of one number.
     for (filter, order, access) in [
         ("updatedAt <= \"2023-11-14T22:13:22Z\"", by("updatedAt", true), "index updatedAt in order"),
         ("updatedAt > \"2023-11-14T22:14:07Z\" and size >= 0", by("updatedAt", false), "index updatedAt in order"),
@@ -382,7 +383,8 @@ fn a_set_is_looked_for_along_the_order() {
 fn a_set_that_lies_far_along_the_order_is_read_instead_and_comes_once() {
     let store = StoreOptions::default().seed(Some(1)).open_on(Arc::new(MemoryDisk::new())).unwrap();
     let session = store.session(Identity::user("ada"));
-    // Two of the set at the start of the order, the others at its end, behind more than the walk has patience for.
+    // Two records of the set are at the start of the order. The others are at its end, after more
+    // entries than the budget of the walk.
     let is_wanted = |n: i64| !(2..1900).contains(&n);
     session
         .write(move |draft| {
@@ -546,7 +548,8 @@ fn what_is_read_grows_with_the_answer_and_not_with_the_store() {
             assert!(plan.access.starts_with(access), "{what}: {plan}");
             read.push((plan.records_touched.unwrap(), plan.entries_touched.unwrap()));
         }
-        // The prefix and the ties of one moment are ten times as many in the store that is ten times as large.
+        // In a store that is ten times as large, the prefix and the ties of one time have ten times
+        // as many entries.
         let factor = if matches!(what, "a prefix" | "the newest" | "the newest of a number") { 12 } else { 1 };
         assert!(read[1].0 <= read[0].0 * factor, "{what}: {read:?}");
         assert!(read[1].1 <= read[0].1 * factor, "{what}: {read:?}");
@@ -554,7 +557,7 @@ fn what_is_read_grows_with_the_answer_and_not_with_the_store() {
     }
 }
 
-/// The ids of a walk in pages of `take`; calls `between` after each page.
+/// The ids of all pages of `take` records; calls `between` after each page.
 fn walk(session: &Session, query: &Query<'_>, mut between: impl FnMut(usize)) -> Result<Vec<String>> {
     let (mut ids, mut token) = (Vec::new(), None::<String>);
     for number in 0.. {
@@ -598,7 +601,8 @@ fn filled_with(texts: &[String]) -> (Store, Session) {
 
 #[test]
 fn walks_go_on_behind_sort_keys_of_any_length() {
-    // Alike for longer than a token, and apart at once, in all mixtures; the same text more than once.
+    // Texts that are equal for longer than a token, texts that differ at once, and repeated texts,
+    // in all mixtures.
     let long = "x".repeat(5_000);
     let texts: Vec<String> = (0..40)
         .map(|n| match n % 5 {
@@ -632,7 +636,7 @@ fn a_place_that_only_a_record_can_tell_ends_with_the_record() {
     let token = first.continuation_token.unwrap();
     let next = Query { continuation_token: Some(&token), ..query.clone() };
     assert_eq!(run(&session, &next).unwrap().0.items.len(), 2);
-    // Another change of the record leaves its place.
+    // Another change of the record keeps its position.
     let mut last = first.items[1].clone();
     last.size += 1;
     let put = |part: Part| session.write(move |draft| draft.put(&part, What::Updated)).unwrap();
@@ -650,7 +654,7 @@ fn a_walk_beside_writers_returns_every_unchanged_record_once() {
     use std::sync::atomic::{AtomicBool, Ordering};
     let (store, session) = filled(300);
     let all = run(&session, &Query { take: 1000, ..Query::default() }).unwrap().0.items;
-    // Every third one moves about, and others come and go.
+    // Every third record moves in the order, and other records come and go.
     let (moving, still): (Vec<Part>, Vec<Part>) = all.into_iter().partition(|part| part.size % 3 == 0);
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -701,7 +705,7 @@ fn a_walk_beside_writers_returns_every_unchanged_record_once() {
     });
 }
 
-/// The answer without any plan: everything, tested and sorted.
+/// The answer without any plan: every record, tested and sorted.
 fn naive(session: &Session, query: &Query<'_>) -> Vec<String> {
     let hidden = query.filter.map(|filter| format!("({filter}) and size >= 0 ? true : false"));
     let plain = Query { filter: hidden.as_deref(), continuation_token: None, ..query.clone() };

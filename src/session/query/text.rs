@@ -1,4 +1,5 @@
-//! What the text index adds to a query: the answers of `search("...")`, and candidates for parts of texts.
+//! Uses of the text index in a query: the results of `search("...")`, and candidates for conditions
+//! on parts of texts.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,11 +10,12 @@ use crate::model::Resource;
 use crate::session::view::View;
 use crate::value::RecordKey;
 
-/// What each `search("...")` of the filter finds, by its number. Searches for the same text share what they find.
+/// The records that each `search("...")` of the filter finds, by its number. Searches for the same
+/// text share one result.
 ///
 /// # Errors
-/// `InvalidArgument` for a faulty text, `LimitExceeded` where what is found takes more than a query may;
-/// `DeadlineExceeded` and `Cancelled`.
+/// `InvalidArgument` for a malformed search text; `LimitExceeded` if the results take more memory
+/// than a query may; `DeadlineExceeded` and `Cancelled`.
 pub(super) fn searches<R: Resource>(view: &View<'_>, filter: Option<&Filter>) -> Result<Vec<Arc<HashSet<RecordKey>>>> {
     let most = view.context().settings().query_memory_bytes;
     let mut known: HashMap<&str, Arc<HashSet<RecordKey>>> = HashMap::new();
@@ -29,7 +31,7 @@ pub(super) fn searches<R: Resource>(view: &View<'_>, filter: Option<&Filter>) ->
                 bytes = bytes.saturating_add(keys.capacity() * size_of::<RecordKey>());
                 if bytes > most && !known.is_empty() {
                     return Err(Error::limit(format!(
-                        "what the {} searches of the filter find takes more than the {most} bytes that \
+                        "the results of the {} searches of the filter take more than the {most} bytes that \
                          `query_memory_bytes` allows one query; search for fewer texts, or for rarer words",
                         known.len() + 1
                     ))
@@ -44,7 +46,8 @@ pub(super) fn searches<R: Resource>(view: &View<'_>, filter: Option<&Filter>) ->
     Ok(found)
 }
 
-/// The keys that the searches find which every match satisfies; `None` without such a search.
+/// The keys that are in the results of all searches that every match must satisfy; `None` if there
+/// is no such search.
 pub(super) fn searched(conditions: &[Condition], searches: &[Arc<HashSet<RecordKey>>]) -> Option<Vec<RecordKey>> {
     let found = conditions.iter().filter_map(|condition| match condition {
         Condition::Search(number) => searches.get(*number),
@@ -56,7 +59,8 @@ pub(super) fn searched(conditions: &[Condition], searches: &[Arc<HashSet<RecordK
     Some(first.iter().copied().filter(|key| others.iter().all(|keys| keys.contains(key))).collect())
 }
 
-/// Keys that every match is among, when a condition asks for a part of a text and the text index can tell.
+/// Keys that include every match, if a condition requires a part of a text and the text index can
+/// answer it.
 pub(super) fn containing<R: Resource>(view: &View<'_>, conditions: &[Condition]) -> Option<Vec<RecordKey>> {
     conditions.iter().find_map(|condition| match condition {
         Condition::Contains { field, text, fold } if finds_folded(text, *fold) => {
@@ -67,8 +71,9 @@ pub(super) fn containing<R: Resource>(view: &View<'_>, conditions: &[Condition])
     })
 }
 
-/// Whether the words of the index, which are in lowercase, show every text that contains `piece` after folding. Upper
-/// case has letters that become two (`ß`), and lower case one that depends on its neighbours (`Σ`).
+/// Whether the lower-case words of the index find every text that contains `piece` after folding.
+/// Upper case is excluded, since some letters become two (`ß`); lower case of other than ASCII too,
+/// since it can depend on the neighbours of a letter (`Σ`).
 fn finds_folded(piece: &str, fold: Fold) -> bool {
     match fold {
         Fold::None => true,
@@ -77,7 +82,8 @@ fn finds_folded(piece: &str, fold: Fold) -> bool {
     }
 }
 
-/// The error of a text query whose literal stands at `offset` of the filter; its own offsets start behind the quote.
+/// Moves the error of a text query to its place in the filter. `offset` is that of the literal; the
+/// offsets of the text query start after the quote.
 fn in_filter(error: Error, offset: usize) -> Error {
     let within = match error.place() {
         Some(Place::Offset(within)) => within + 1,

@@ -1,4 +1,4 @@
-//! Reading index entries and records for a query.
+//! Reads index entries and records for a query.
 
 use std::collections::HashSet;
 
@@ -11,10 +11,11 @@ use crate::session::view::{RECORDS_BETWEEN_CHECKS, View, index_prefix, split_ind
 use crate::value::id::{Kind, RecordKey};
 use crate::value::key;
 
-/// Entries between two looks at the deadline.
+/// Entries between two checks of the deadline.
 const BETWEEN_CHECKS: u64 = 4096;
 
-/// Calls `f` with the record key and workspace of each entry of a scan that passes its tests, until it answers false.
+/// Calls `f` with the record key and workspace of each entry of a scan that passes its tests, until
+/// it returns false. Returns the number of entries read.
 fn each_entry(view: &View<'_>, kind: Kind, scan: &Scan, mut f: impl FnMut(RecordKey, &[u8]) -> bool) -> Result<u64> {
     let mut entries = 0;
     for (from, to) in &scan.spans {
@@ -36,7 +37,7 @@ fn each_entry(view: &View<'_>, kind: Kind, scan: &Scan, mut f: impl FnMut(Record
     Ok(entries)
 }
 
-/// The number of entries of a scan; exact where it is at most `most`.
+/// The number of entries of a scan; exact if it is at most `most`.
 fn size(view: &View<'_>, kind: Kind, scan: &Scan, most: u64) -> Result<u64> {
     let mut size = 0u64;
     for (from, to) in &scan.spans {
@@ -49,7 +50,9 @@ fn size(view: &View<'_>, kind: Kind, scan: &Scan, most: u64) -> Result<u64> {
     Ok(size)
 }
 
-/// The number of entries of the sets that have at most as many as the smallest, within a factor, and at most `limit`.
+/// Counts the entries of all sets up to a cap, and raises the cap until one set is counted
+/// completely or the cap reaches `limit`. Returns the sizes of the sets that were counted
+/// completely.
 pub(super) fn race(view: &View<'_>, kind: Kind, sets: &[Vec<Scan>], limit: usize) -> Result<Vec<Option<usize>>> {
     const FIRST: usize = 1_024;
     const FACTOR: usize = 8;
@@ -74,7 +77,7 @@ pub(super) fn race(view: &View<'_>, kind: Kind, sets: &[Vec<Scan>], limit: usize
     }
 }
 
-/// The visible records of all sets, in key order; also the number of entries read.
+/// The visible records that are in all sets, in key order; and the number of entries read.
 pub(super) fn gather(
     view: &View<'_>,
     kind: Kind,
@@ -103,12 +106,12 @@ pub(super) fn gather(
     Ok((common.unwrap_or_default(), entries))
 }
 
-/// The number of visible records of all sets.
+/// The number of visible records that are in all sets; and the number of entries read.
 pub(super) fn count(view: &View<'_>, kind: Kind, sets: &[Vec<Scan>], visibility: &Visibility) -> Result<(u64, u64)> {
     if let [set] = sets {
         if let [scan] = set.as_slice() {
             if scan.distinct && scan.tests.is_empty() && *visibility == Visibility::All {
-                // The index knows without reading its entries.
+                // Counted from the sizes of the index, without reading its entries.
                 return Ok((size(view, kind, scan, u64::MAX)?, 0));
             }
             if scan.distinct {
@@ -131,32 +134,32 @@ fn sees(visibility: &Visibility, workspace: &[u8]) -> bool {
     }
 }
 
-/// A record that an index names and the store does not have.
+/// The error for a record that an index names but the store does not have.
 pub(super) fn missing<R: Resource>(key: RecordKey) -> Error {
     Error::corrupt(format!("records.redb: an index names a {} that does not exist", R::KIND.name))
         .with_resource(R::KIND.name, key.to_id(R::KIND.id))
 }
 
-/// How a walk along an ordered index ended.
+/// How a walk of an ordered index ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Walked {
-    /// At the end of the index, or because it was told to stop.
+    /// At the end of the index, or because the caller stopped it.
     Done,
-    /// After as many entries as it was allowed.
+    /// It read as many entries as its budget allows.
     OutOfBudget,
 }
 
-/// A walk along an index in the order of a query.
+/// A walk of an index in the order of a query.
 pub(super) struct OrderedWalk<'w> {
     pub(super) ordered: &'w OrderedScan,
-    /// Whether ties are in descending order of their keys.
+    /// Whether ties are in descending order of the record keys.
     pub(super) key_descending: bool,
-    /// The sort key behind which the page starts.
+    /// The sort key after which the page starts.
     pub(super) after: Option<&'w [u8]>,
-    /// Only these records.
+    /// If set, only these records are returned.
     pub(super) within: Option<&'w HashSet<RecordKey>>,
     pub(super) visibility: &'w Visibility,
-    /// Entries to read at most.
+    /// Most entries to read.
     pub(super) budget: u64,
 }
 
@@ -165,13 +168,15 @@ fn inverted(bytes: &[u8]) -> Vec<u8> {
 }
 
 impl OrderedWalk<'_> {
-    /// Entries that are equal are read in key order, which is the wrong one when the walk runs backwards and ties do
-    /// not.
+    /// Whether each group of equal entries must be reversed. A backward walk reads the entries of a
+    /// group in descending key order; this is wrong if ties are ascending.
     fn turns_groups(&self) -> bool {
         self.ordered.descending && self.ordered.has_terms && !self.key_descending
     }
 
-    /// The part of the range that lies behind the page's start; it may begin with what was on the page before.
+    /// The part of the range after the start of the page. If groups are reversed, it includes the
+    /// whole group in which the last page ended: the records of the group that are still to come
+    /// have greater keys, so a backward walk reads them first.
     fn bounds(&self, kind: Kind) -> Option<(Vec<u8>, Vec<u8>)> {
         let (from, to) = self.ordered.scan.spans.first()?;
         let index = self.ordered.scan.index;
@@ -190,14 +195,18 @@ impl OrderedWalk<'_> {
         Some((full(from), end.min(full(to))))
     }
 
-    /// Calls `f` with each record in order until it answers false; also tells how many entries were read.
+    /// Calls `f` with each record in order until it returns false. Returns how the walk ended and
+    /// the number of entries read.
     pub(super) fn run<R: Resource>(
         &self,
         view: &View<'_>,
         mut f: impl FnMut(RecordKey, R) -> Result<bool>,
     ) -> Result<(Walked, u64)> {
         let Some((from, to)) = self.bounds(R::KIND) else {
-            return Err(Error::invalid("the continuation token does not fit the query").at_member("continuationToken"));
+            return Err(Error::invalid(
+                "the continuation token does not fit the query; start the query again without one",
+            )
+            .at_member("continuationToken"));
         };
         let mut emitted = 0;
         let mut emit = |key: RecordKey| -> Result<bool> {
@@ -209,7 +218,8 @@ impl OrderedWalk<'_> {
             f(key, record)
         };
         let turns = self.turns_groups();
-        // Groups are read from their start, so the first one has what was on the page before.
+        // The first group is read as a whole, so records of earlier pages are skipped: those with
+        // keys up to the last one.
         let passed = self.after.filter(|_| turns).and_then(|after| {
             let (values, last) = after.split_at_checked(after.len().checked_sub(R::KIND.id.key_len())?)?;
             Some(([self.ordered.prefix.as_slice(), &inverted(values)].concat(), last))
@@ -221,7 +231,8 @@ impl OrderedWalk<'_> {
             let mut cursor = view.source().cursor(Space::Index, &from, Some(&to))?;
             loop {
                 let visited = cursor.visit(self.ordered.descending, |bytes, value| {
-                    // Most entries that are not wanted are told by what stands beside them.
+                    // The value of an entry excludes most unwanted records, before the key is
+                    // split.
                     self.ordered.scan.admits(value).filter(|workspace| sees(self.visibility, workspace))?;
                     let (entry, key) = split_index_key(R::KIND, bytes)?;
                     if self.within.is_some_and(|keys| !keys.contains(&key))

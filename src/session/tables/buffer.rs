@@ -1,4 +1,4 @@
-//! The buffered batches of a table, and the keys of what belongs to one.
+//! The buffered batches of a table, and the keys of its buffer and manifest entries.
 
 use crate::columnar::batch_row_count;
 
@@ -12,11 +12,12 @@ pub(super) fn number_of(key: &[u8]) -> u64 {
     key.last_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes))
 }
 
-/// Bytes that the batches of one run take, about: its columns must stay within the 2 GiB that an array of texts has.
+/// Approximate limit of the batches of one run, in bytes: a text column of the run must stay below
+/// the 2 GiB that an Arrow array can address.
 const RUN_BYTES: usize = 512 * 1024 * 1024;
 
-/// The buffered batches, by key and bytes, cut into those whose rows follow each other: a large append, which went straight
-/// into segments, may stand between two small ones.
+/// Cuts the buffered batches (key, bytes) into stretches of consecutive ordinals. Two small appends
+/// are not consecutive if a large append between them went straight into segments.
 pub(super) fn stretches(batches: &[(Vec<u8>, Vec<u8>)]) -> Vec<&[(Vec<u8>, Vec<u8>)]> {
     let mut out = Vec::new();
     let (mut from, mut next, mut taken) = (0, None, 0);

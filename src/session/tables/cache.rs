@@ -1,4 +1,5 @@
-//! What an open store keeps in memory of its tables: open segments, sorted buffers, reserved segment numbers.
+//! The in-memory state of an open store's tables: open segments, sorted buffers, reserved segment
+//! numbers.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -16,15 +17,15 @@ use crate::error::{ErrorKind, Result};
 use crate::session::lock::lock;
 use crate::value::cache::{Cache, bounded};
 
-/// Open segments that are kept.
+/// Number of open segments that are kept.
 const OPEN_SEGMENTS: usize = 256;
-/// Tables whose sorted buffer is kept, and the bytes that these take together.
+/// Number of tables whose sorted buffer is kept, and the bytes of these buffers together.
 const KEPT_BUFFERS: usize = 64;
 const KEPT_BYTES: usize = 64 * 1024 * 1024;
 
 type BufferKey = (u64, u64);
 
-/// A sorted buffer.
+/// The sorted buffer of a table.
 #[derive(Clone, Debug)]
 struct KeptBuffer {
     key: BufferKey,
@@ -32,25 +33,26 @@ struct KeptBuffer {
     runs: Vec<Arc<MemoryRun>>,
 }
 
-/// What an open store keeps in memory of its tables.
+/// The in-memory state of an open store's tables.
 #[derive(Debug)]
 pub(crate) struct TableCache {
     segments: Cache<u64, Arc<Segment>>,
     buffers: Cache<Vec<u8>, KeptBuffer>,
     pub(super) ids: Mutex<Range<u64>>,
-    /// Numbers of temporary files.
+    /// The next number of a temporary file.
     pub(super) temporary: Arc<AtomicU64>,
-    /// Directories of tables that are made just now, or whose names could not be made durable.
+    /// Directories of tables that are being created, or whose names could not be made durable.
     pub(super) unsynced: Mutex<HashSet<String>>,
-    /// How often each segment is held.
+    /// Number of holders of each held segment.
     held: Arc<Mutex<HashMap<u64, usize>>>,
-    /// Held while segments are sealed or merged: one at a time.
+    /// Locked while segments are sealed or merged: one at a time.
     pub(super) turn: Mutex<()>,
 }
 
 impl Default for TableCache {
     fn default() -> Self {
-        // A buffer larger than all of the room is kept alone: a walk asks for it page by page.
+        // A buffer larger than the whole bound counts as exactly the bound, so that it is still
+        // kept, alone: a client that pages through the table needs it again for each page.
         let share = |_: &Vec<u8>, kept: &KeptBuffer| kept.bytes.clamp(KEPT_BYTES / KEPT_BUFFERS, KEPT_BYTES);
         Self {
             segments: bounded(OPEN_SEGMENTS, OPEN_SEGMENTS, |_, _| 1),
@@ -64,7 +66,8 @@ impl Default for TableCache {
     }
 }
 
-/// Segments whose files are not removed while this lives, although no file of them may be open.
+/// Segments whose files are not removed while this value lives, although none of their files may be
+/// open.
 #[derive(Debug)]
 pub(super) struct HeldSegments {
     held: Arc<Mutex<HashMap<u64, usize>>>,
@@ -85,7 +88,7 @@ impl Drop for HeldSegments {
     }
 }
 
-/// The number of the segment that a data or summary file belongs to.
+/// The number of the segment that a data or summary file belongs to; `None` for any other file.
 fn segment_of(path: &str) -> Option<u64> {
     let name = path.strip_prefix("tables/")?.rsplit('/').next()?;
     let number = name.strip_suffix(DATA_SUFFIX).or_else(|| name.strip_suffix(SUMMARY_SUFFIX))?;
@@ -93,7 +96,8 @@ fn segment_of(path: &str) -> Option<u64> {
 }
 
 impl TableCache {
-    /// Keeps the files of these segments. Called while a snapshot that names them is alive.
+    /// Protects the files of these segments from removal. Must be called while a snapshot that
+    /// names them is alive: until then the snapshot protects them.
     pub(super) fn hold(&self, ids: Vec<u64>) -> HeldSegments {
         let mut held = lock(&self.held);
         for id in &ids {
@@ -121,7 +125,8 @@ impl TableCache {
         let id = meta.id;
         let open = || Segment::open(disk, dir, meta.clone(), schema.clone());
         let opened = match open() {
-            // The process may have as many files open as it can: those that nobody reads are let go.
+            // The process may have reached its limit of open files: close all cached segments that
+            // no read uses, and try again.
             Err(error) if error.kind() == ErrorKind::Io => {
                 self.segments.clear();
                 open()
@@ -133,15 +138,19 @@ impl TableCache {
         Ok(opened)
     }
 
-    /// Lets go of the segment whose file at `path` is about to be removed: an open file keeps its bytes on the disk.
+    /// Drops the cached segment whose file at `path` is about to be removed: an open file would
+    /// keep its bytes on the disk.
     pub(crate) fn forget(&self, path: &str) {
         if let Some(id) = segment_of(path) {
             self.segments.remove(&id);
         }
     }
 
-    /// The buffer as sorted runs, one for each stretch. Found again by its checksums and columns, so what a refused transaction
-    /// left here is never used.
+    /// The buffer as sorted runs, one for each stretch.
+    ///
+    /// A cached run is found by the checksums of the batches and the columns, not by the table
+    /// alone. So a buffer that a refused transaction put into the cache is never used for other
+    /// data.
     pub(super) fn buffer(
         &self,
         table: &[u8],
@@ -205,14 +214,14 @@ mod tests {
             assert!(kept_bytes(&cache) <= KEPT_BYTES, "{} buffers", cache.buffers.len());
         }
         assert_eq!(cache.buffers.len(), 2);
-        // The same table again takes the place of what it had.
+        // The same table again replaces its earlier buffer.
         let small = batches(10);
         for table in [5, 6, 6, 8, 9] {
             cache.buffer(&[table], &small, &schema).unwrap();
         }
         assert_eq!(cache.buffers.len(), 4);
         assert!(kept_bytes(&cache) < KEPT_BYTES / 3, "the large ones are gone");
-        // One that is larger than the room is kept, alone.
+        // One that is larger than the bound is kept, alone.
         let part = |number: u64| (number.to_be_bytes().to_vec(), third[0].1.clone());
         cache.buffer(&[10], &(0..4).map(part).collect::<Vec<_>>(), &schema).unwrap();
         assert!(kept_bytes(&cache) > KEPT_BYTES);

@@ -1,4 +1,5 @@
-//! The files under `tables/` against the manifest: verified, and what nothing names removed.
+//! Compares the files under `tables/` with the manifest: verifies named files, removes unnamed
+//! ones.
 
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ use crate::session::engine::Engine;
 use crate::value::Control;
 use crate::value::id::hex;
 
-/// The path and length of each segment file that a snapshot names; no length where its entry is damaged.
+/// The path and length of each segment file that a snapshot names; the length is `None` if the
+/// manifest entry is damaged.
 pub(crate) fn named_files(snapshot: &Snapshot) -> Result<Vec<(String, Option<u64>)>> {
     let mut cursor = Source::Snapshot(snapshot).cursor(Space::Segments, &[], None)?;
     let mut named = Vec::new();
@@ -28,7 +30,8 @@ pub(crate) fn named_files(snapshot: &Snapshot) -> Result<Vec<(String, Option<u64
     Ok(named)
 }
 
-/// Checks the segment files of all tables: their lengths, and with `deep` every byte. Answers files and bytes seen.
+/// Checks the lengths of all segment files, and with `deep` every byte. Returns the number of files
+/// and bytes checked.
 pub(crate) fn verify(
     engine: &Arc<Engine>,
     deep: bool,
@@ -73,7 +76,7 @@ pub(super) fn check_file(
     let file = disk.open(path, Mode::Read).map_err(attempt)?;
     let real = file.len().map_err(attempt)?;
     if real != len {
-        return Err(Error::corrupt(format!("it has {real} bytes instead of {len}")));
+        return Err(Error::corrupt(format!("the file has {real} bytes instead of {len}")));
     }
     let Some(hash) = hash else { return Ok(()) };
     let mut hasher = Xxh3::new();
@@ -88,23 +91,25 @@ pub(super) fn check_file(
         at += size as u64;
     }
     if hex(&hasher.digest128().to_be_bytes()) != *hash {
-        return Err(Error::corrupt("its bytes are not what was written"));
+        return Err(Error::corrupt("the file does not match its checksum"));
     }
     Ok(())
 }
 
-/// Removes segment files that no manifest names: what a crash or a refused append left. Only while nobody writes.
+/// Removes segment files that no manifest names: those that a crash or a refused append left. Must
+/// run while nothing is written: files of a write in progress are not named yet.
 pub(crate) fn sweep(engine: &Arc<Engine>) -> Result<u64> {
     let attempt = |error| Error::io("sweeping the tables directory", error);
     let disk = &engine.disk;
-    // Sorts that a crash cut short.
+    // Spill files of sorts that a crash interrupted.
     if disk.exists(TEMPORARY_DIR).map_err(attempt)? {
         disk.remove_dir_all(TEMPORARY_DIR).map_err(attempt)?;
     }
     if !disk.exists("tables").map_err(attempt)? {
         return Ok(0);
     }
-    // A directory that a killed process left may not be durable yet, and appends trust those that they find.
+    // Makes the table directories durable. A killed process may have left one that is not, and an
+    // append relies on the directories that it finds.
     disk.sync_dir("tables").map_err(attempt)?;
     let snapshot = engine.snapshot();
     let source = Source::Snapshot(&snapshot);

@@ -1,4 +1,4 @@
-//! The bytes of segment files for callers, checked on the way.
+//! Readers of segment files for callers; they verify the checksum while they read.
 
 use std::io::{self, Read};
 
@@ -13,8 +13,8 @@ use crate::session::view::View;
 use crate::value::guarded;
 use crate::value::id::hex;
 
-/// The segments of a table in one state, one of them open at a time. Their files stay until this is
-/// dropped.
+/// The segments of a table in one snapshot; one of them is open at a time. Their files are kept
+/// until this value is dropped.
 pub(crate) struct Handout {
     disk: SharedDisk,
     dir: String,
@@ -23,13 +23,13 @@ pub(crate) struct Handout {
 }
 
 impl Handout {
-    /// The segments of a table in the state that `view` shows, by index and then by order of
-    /// append.
+    /// The segments of a table in the snapshot of `view`, by index and then by order of append.
     pub(crate) fn new(view: &View<'_>, id: &str) -> Result<Self> {
         let mut metas = manifest(view, key_of(id)?.as_bytes())?;
         metas.sort_by_key(|meta| (meta.min_index, meta.first_ordinal));
         let engine = &view.context().engine;
-        // Before the snapshot of `view` is let go, which is what kept the files until now.
+        // Must come before the snapshot of `view` is released: until here, the snapshot protects
+        // the files.
         let held = engine.tables.hold(metas.iter().map(|meta| meta.id).collect());
         Ok(Self { disk: engine.disk.clone(), dir: directory(id), metas: metas.into_iter(), _held: held })
     }
@@ -79,7 +79,10 @@ impl Read for SegmentReader {
         if self.at == self.meta.data_bytes && hex(&self.hasher.digest128().to_be_bytes()) != self.meta.data_hash {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                format!("the bytes of {} are not what was written; restore the table from a backup", self.name()),
+                format!(
+                    "the segment file {} does not match its checksum; restore the table from a backup",
+                    self.name()
+                ),
             ));
         }
         Ok(target.len())

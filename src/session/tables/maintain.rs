@@ -1,4 +1,4 @@
-//! What is due: buffers to seal, segments to merge.
+//! Table maintenance: seals full buffers and merges segments.
 
 use super::merge::{merge, mergeable, small_count};
 use super::seal::seal;
@@ -11,7 +11,8 @@ use crate::records::{Space, envelope};
 use crate::session::access::{Access, Session};
 use crate::value::{Control, RecordKey, guarded};
 
-/// Seals the buffers that are due and merges what overlaps; answers the segments written.
+/// Seals the buffers that reached a threshold, and merges segments that overlap. Returns the number
+/// of segments written.
 pub(crate) fn maintain(session: &Session, control: &Control) -> Result<u64> {
     let settings = session.context().settings();
     let (seal_rows, seal_bytes) = (settings.seal_rows, settings.seal_bytes);
@@ -31,8 +32,8 @@ pub(crate) fn maintain(session: &Session, control: &Control) -> Result<u64> {
     let (mut written, mut failure) = (0, None);
     for (key, seal_due) in due {
         control.check()?;
-        // A damaged table does not keep the others waiting.
-        match guarded("tidying a table", || tidy(session, key, seal_due, control)) {
+        // A damaged table does not stop the maintenance of the others.
+        match guarded("maintaining a table", || tidy(session, key, seal_due, control)) {
             Ok(segments) => written += segments,
             Err(error) => failure = failure.or(Some(error)),
         }
@@ -40,7 +41,7 @@ pub(crate) fn maintain(session: &Session, control: &Control) -> Result<u64> {
     failure.map_or(Ok(written), Err)
 }
 
-/// What is due for one table; answers the segments written.
+/// Seals and merges one table. Returns the number of segments written.
 fn tidy(session: &Session, key: RecordKey, seal_due: bool, control: &Control) -> Result<u64> {
     let id = key.to_id(TableMetadata::KIND.id);
     let mut written = 0;
@@ -54,11 +55,11 @@ fn tidy(session: &Session, key: RecordKey, seal_due: bool, control: &Control) ->
     Ok(written)
 }
 
-/// Notes that nothing is left to merge, if that is so in the state that the commit finds: an append may have added
-/// segments since the last merge.
+/// Clears the `merge_due` flag of a table if nothing is left to merge. It checks that again inside
+/// the commit: an append may have added segments since the last merge.
 fn settle(session: &Session, key: RecordKey) -> Result<()> {
     session.write(move |draft| {
-        // A table that was deleted meanwhile must not get its state back.
+        // The state row of a table that was deleted meanwhile must not be written again.
         let Some(table) = draft.any_by_key::<TableMetadata>(key)? else { return Ok(()) };
         let entries = draft.raw_prefix(Space::Segments, key.as_bytes())?;
         let mut metas: Vec<SegmentMeta> =
@@ -120,7 +121,7 @@ mod tests {
         settle(&session, key).unwrap();
         assert!(!is_due());
         add(2, 5..20);
-        // Between the last look of a pass at the segments and its last commit.
+        // As if they were added after a pass found nothing to merge, and before its last commit.
         settle(&session, key).unwrap();
         assert!(is_due());
     }
@@ -144,7 +145,7 @@ mod tests {
         session
             .write(move |draft| {
                 let table = draft.get::<TableMetadata>(&damaged)?.unwrap();
-                // Two that overlap, without files.
+                // Two segments that overlap, without files.
                 let meta = |id| SegmentMeta { id, row_count: 10, min_index: 0, max_index: 9, ..SegmentMeta::default() };
                 add_segments(draft, &table, vec![meta(900), meta(901)])
             })

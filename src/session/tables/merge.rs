@@ -14,20 +14,26 @@ use crate::session::access::{Access, Session};
 use crate::session::lock::lock;
 use crate::value::Control;
 
-/// Segments of at most this many rows are merged with their neighbours when there are many.
+/// Segments of fewer rows are small: many of them in a row are merged.
 const SMALL_SEGMENT_ROWS: u64 = 1024 * 1024;
-/// So many small neighbours are merged although they do not overlap.
+/// Number of small neighbours that are merged although they do not overlap.
 const SMALL_SEGMENTS: usize = 16;
 
-/// Neighbours (by ordinal) that belong in one segment: those that overlap, and many small ones.
+/// Finds segments, as a range of `metas` (in order of append), to merge into one: segments that
+/// overlap, or many small ones.
+///
+/// The range must be contiguous in order of append: a segment covers the ordinals from its first
+/// ordinal for `row_count` rows, so a gap would give rows the ordinals of another segment.
 pub(super) fn mergeable(metas: &[SegmentMeta], small_count: usize) -> Option<Range<usize>> {
-    // `b` was appended after `a`, so rows of equal value at the seam are in order already.
+    // `b` was appended after `a`, so equal index values at the border are in order already, and
+    // `b.min_index == a.max_index` is no overlap.
     let overlap = |a: &SegmentMeta, b: &SegmentMeta| a.min_index <= b.max_index && b.min_index < a.max_index;
     for (at, first) in metas.iter().enumerate() {
         let mut end = at + 1;
         let mut rows = first.row_count;
         let mut reach = at;
-        // Everything up to the last segment that overlaps one of the group.
+        // Extends the group up to the next segment that overlaps one of it, with all segments in
+        // between, until none is left or the group reaches the size limit of a segment.
         while let Some(next) = metas
             .iter()
             .enumerate()
@@ -55,13 +61,17 @@ pub(super) fn mergeable(metas: &[SegmentMeta], small_count: usize) -> Option<Ran
     })
 }
 
-/// So many small neighbours of this table are merged although they do not overlap.
+/// Number of small neighbours of this table that are merged although they do not overlap.
 pub(super) fn small_count(table: &TableMetadata) -> usize {
-    // A closed table gets no more rows, so tidying it up is paid once.
+    // A closed table gets no more rows, so this merge is paid once.
     if table.supports_append == Some(false) { 2 } else { SMALL_SEGMENTS }
 }
 
-/// Merges segments of a table that overlap, or are many and small; false when there are none.
+/// Merges segments of a table that overlap, or are many and small. Returns false if there are none.
+///
+/// The merge reads one snapshot and writes without holding the write turn. So the commit must check
+/// that every merged segment is still named: if the table was deleted meanwhile, the new files are
+/// scheduled for removal instead.
 pub(crate) fn merge(session: &Session, id: &str, control: &Control) -> Result<bool> {
     let engine = session.context().engine.clone();
     let _turn = lock(&engine.tables.turn);

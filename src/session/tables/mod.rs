@@ -1,8 +1,14 @@
-//! Rows of tables between the record file and the segment files: buffer, manifest, seal, merge, sweep.
+//! The rows of tables, in the record file and in segment files: buffer, manifest, seal, merge,
+//! sweep.
 //!
-//! What must hold: a segment is named by a commit only after its files and their directory were synced; the commit that
-//! names it removes from the buffer just the batches that went into it; a commit that forgets a segment remembers its
-//! files for removal. Keys: buffer = table key and append ordinal of the first row; segments = table key and number.
+//! What must hold:
+//! - A commit names a segment only after the segment's files and their directory were synced.
+//! - The commit that names a sealed segment removes from the buffer exactly the batches that went
+//!   into it.
+//! - A commit that drops a segment from the manifest lists its files for removal.
+//!
+//! Keys: a buffer entry has the table key and the append ordinal of its first row; a manifest entry
+//! has the table key and the segment number.
 
 mod buffer;
 mod cache;
@@ -38,11 +44,11 @@ pub(crate) use salvage::{LostRows, TableSalvage, largest_segment};
 pub(crate) use seal::seal;
 pub(crate) use sink::{NewSegments, SORT_ROWS, SegmentSink};
 
-/// Rows of one segment.
+/// Most rows of one segment.
 const SEGMENT_ROWS: u64 = 1 << 31;
 
 record! {
-    /// What changes with every append and every seal.
+    /// The state of a table that changes with every append and every seal.
     pub struct TableState {
         /// Rows in the buffer.
         pub buffered_rows: u64,
@@ -62,20 +68,23 @@ fn key_of(id: &str) -> Result<RecordKey> {
     RecordKey::parse(TableMetadata::KIND.id, id).ok_or_else(|| Error::invalid(format!("{id:?} is not a table id")))
 }
 
-/// The checked schema of a table.
+/// The validated schema of a table.
 pub(crate) fn schema_of(table: &TableMetadata) -> Result<Arc<TableSchema>> {
     let columns = table.columns.clone().unwrap_or_default();
-    // How many there may be was checked when it was created.
-    TableSchema::new(columns, usize::MAX)
-        .map(Arc::new)
-        .map_err(|error| Error::corrupt(format!("the columns of a stored table are damaged: {}", error.message())))
+    // The number of columns was checked when the table was created.
+    TableSchema::new(columns, usize::MAX).map(Arc::new).map_err(|error| {
+        Error::corrupt(format!(
+            "records.redb: the columns of a stored table are damaged, restore it from a backup: {}",
+            error.message()
+        ))
+    })
 }
 
 fn manifest(view: &View<'_>, table: &[u8]) -> Result<Vec<SegmentMeta>> {
     view.raw_prefix(Space::Segments, table)?.iter().map(|(key, row)| envelope::from_row(key, row)).collect()
 }
 
-/// All rows of a table in the state that `view` shows.
+/// All rows of a table in the snapshot of `view`.
 pub(crate) fn open_table(view: &View<'_>, table: &TableMetadata) -> Result<Arc<TableView>> {
     let engine = &view.context().engine;
     let schema = schema_of(table)?;
@@ -101,10 +110,10 @@ pub(crate) fn open_table(view: &View<'_>, table: &TableMetadata) -> Result<Arc<T
     Ok(Arc::new(opened))
 }
 
-/// Directory of temporary files; whatever is in it when a store is opened is left over.
+/// Directory of temporary files. Files that are in it when a store is opened are leftovers.
 const TEMPORARY_DIR: &str = "tmp";
 
-/// Where sorts go that memory does not hold.
+/// Where sorts that exceed their memory spill to.
 pub(crate) fn spill_place(engine: &Engine) -> SpillPlace {
     SpillPlace {
         disk: engine.disk.clone(),
@@ -131,7 +140,7 @@ fn put_segment(draft: &mut Draft<'_>, table: RecordKey, meta: &SegmentMeta) -> R
     Ok(())
 }
 
-/// Puts encoded batches behind the rows that the table has; answers the rows and bytes that the buffer then holds.
+/// Appends encoded batches to the rows of the table. Returns the state of the buffer afterwards.
 pub(crate) fn buffer_batches(
     draft: &mut Draft<'_>,
     table: &TableMetadata,
@@ -150,7 +159,7 @@ pub(crate) fn buffer_batches(
     Ok(state)
 }
 
-/// Names segments whose rows stand behind the rows that the table has.
+/// Adds segments to the manifest; their rows follow the rows that the table has.
 pub(crate) fn add_segments(draft: &mut Draft<'_>, table: &TableMetadata, metas: Vec<SegmentMeta>) -> Result<()> {
     let key = key_of(table.id())?;
     let mut ordinal = table.row_count.unwrap_or_default().unsigned_abs();
@@ -173,7 +182,7 @@ fn forget_segment(draft: &mut Draft<'_>, table: &[u8], dir: &str, id: u64) {
     draft.forget_file(&format!("{dir}/{}", summary_name(id)));
 }
 
-/// Removes all rows of a table that is being deleted.
+/// Drops all rows of a table that is being deleted.
 pub(crate) fn forget_rows(draft: &mut Draft<'_>, id: &str) -> Result<()> {
     let key = key_of(id)?;
     let dir = directory(id);

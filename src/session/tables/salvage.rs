@@ -1,11 +1,13 @@
-//! The rows of a damaged store's tables, on their way into a new store.
+//! Copies the table rows of a damaged store into a new store.
 //!
-//! Each table is put together anew from its pieces, in order of append: sealed segments, and
-//! batches of the buffer. A piece that is whole keeps its bytes, and so does a segment with single
-//! wrong bits, which are mended in the copy. Of a segment with other damage the rows that can be
-//! read, each column of them from blocks of 16 KiB whose checksums hold, go into a new segment.
-//! What must hold afterwards: the ordinals count from zero without holes, because the next append
-//! begins at the row count.
+//! Each table is rebuilt from its pieces, in order of append: sealed segments, and batches of the
+//! buffer. An undamaged piece is copied byte by byte. So is a segment with single wrong bits, which
+//! are corrected in the copy. A segment with other damage is rewritten: its readable rows go into a
+//! new segment. A row is readable if, in each column, the 16 KiB blocks that it needs match their
+//! checksums.
+//!
+//! What must hold afterwards: the ordinals of a table count from zero without gaps, because the
+//! next append starts at the row count.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -26,9 +28,9 @@ use crate::records::{Change, RecordFile, Source, Space, envelope};
 use crate::session::view::record_key;
 use crate::value::{Control, RecordKey, stored};
 
-/// Rows that are first tried together: a page of each column.
+/// Number of rows that are tried together first: a page of each column.
 const TRY_ROWS: usize = 4_096;
-/// Rows that are given up together where they cannot be read.
+/// Fewest rows that are given up together if they cannot be read.
 const LEAST_ROWS: usize = 64;
 
 /// Rows of a table that are lost.
@@ -36,15 +38,15 @@ const LEAST_ROWS: usize = 64;
 pub(crate) struct LostRows {
     /// Id of the table.
     pub(crate) table: String,
-    /// Ordinals of append, from 0.
+    /// Append ordinals, from 0.
     pub(crate) ordinals: Range<u64>,
-    /// The file, or `records.redb`.
+    /// The damaged file, or `records.redb`.
     pub(crate) file: String,
-    /// Why.
+    /// The reason of the loss.
     pub(crate) reason: String,
 }
 
-/// What was taken over.
+/// Counts of what was copied.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SalvagedRows {
     pub(crate) rows: u64,
@@ -52,13 +54,13 @@ pub(crate) struct SalvagedRows {
     pub(crate) bytes: u64,
 }
 
-/// Takes over the tables of the store in `from`, whose entries of the record file are in `records`
-/// already.
+/// Copies the tables of the store in `from`. `records` already contains their rows of the record
+/// file.
 pub(crate) struct TableSalvage<'s> {
     pub(crate) from: &'s SharedDisk,
     pub(crate) into: &'s SharedDisk,
     pub(crate) records: &'s RecordFile,
-    /// Keys of manifest entries that count only if the files are what they say.
+    /// Keys of manifest entries that are trusted only if the files match them.
     pub(crate) unproven: &'s BTreeSet<Vec<u8>>,
     /// The number of the next new segment.
     pub(crate) next_segment: u64,
@@ -66,9 +68,9 @@ pub(crate) struct TableSalvage<'s> {
     pub(crate) lost: &'s mut dyn FnMut(LostRows),
 }
 
-/// Rows of a table that lie together.
+/// Rows of a table with consecutive ordinals.
 struct Piece {
-    /// The key of its row in the record file.
+    /// The key of its entry in the record file.
     key: Vec<u8>,
     first: u64,
     rows: u64,
@@ -81,8 +83,8 @@ enum What {
     Batch(Vec<u8>),
 }
 
-/// Of a segment: its manifest entry in the new store, if any of its rows is there, and the ordinals
-/// that are lost.
+/// The result for a segment: its manifest entry in the new store, if it has any rows there, and the
+/// lost ordinals.
 type Taken = (Option<SegmentMeta>, Vec<Range<u64>>);
 
 fn is_damage(error: &Error) -> bool {
@@ -90,10 +92,11 @@ fn is_damage(error: &Error) -> bool {
 }
 
 impl TableSalvage<'_> {
-    /// Takes over all tables.
+    /// Copies all tables.
     ///
     /// # Errors
-    /// What the target fails with, and what `control` says; damage is told and no error.
+    /// Errors of the target, and those of `control`. Damage in the source is reported through
+    /// `lost` and is no error.
     pub(crate) fn run(&mut self) -> Result<SalvagedRows> {
         let kind = TableMetadata::KIND;
         let snapshot = self.records.snapshot(0)?;
@@ -128,13 +131,15 @@ impl TableSalvage<'_> {
         (self.lost)(LostRows { table, ordinals, file, reason });
     }
 
-    /// Tells rows as lost that no entry holds or names; nothing if the range is empty.
+    /// Reports rows as lost that no entry contains or names; nothing if the range is empty.
     fn lose_unnamed(&mut self, id: &str, ordinals: Range<u64>) {
         if !ordinals.is_empty() {
-            self.lose(id, ordinals, "records.redb", "the entry that holds or names them is lost");
+            self.lose(id, ordinals, "records.redb", "the entry that contains or names them is lost");
         }
     }
 
+    /// Rebuilds one table: walks its pieces in append order, gives them new ordinals without gaps,
+    /// and reports the ordinals that are lost. All changes of the table are one commit.
     fn table(&mut self, key: RecordKey) -> Result<SalvagedRows> {
         let id = key.to_id(TableMetadata::KIND.id);
         let full_key = record_key(TableMetadata::KIND, key);
@@ -151,7 +156,7 @@ impl TableSalvage<'_> {
         let Some((mut table, schema)) = record.and_then(|table| schema_of(&table).ok().map(|schema| (table, schema)))
         else {
             for piece in pieces {
-                let reason = "the record of the table is lost, which says what columns it has";
+                let reason = "the record of the table with its columns is lost";
                 self.lose(&id, piece.first..piece.first.saturating_add(piece.rows), "records.redb", reason);
                 changes.push(Change::Delete { space: piece.space(), key: piece.key });
             }
@@ -168,7 +173,7 @@ impl TableSalvage<'_> {
         let proven = ordinals_of(pieces.iter().filter(|piece| !self.unproven.contains(&piece.key)));
         let mut done = SalvagedRows::default();
         let mut buffer = TableState { merge_due: true, ..TableState::default() };
-        // The ordinal up to which rows are taken over or told as lost, and the one up to which any
+        // The ordinal up to which rows are taken over or reported as lost, and the one up to which any
         // entry names rows.
         let (mut reached, mut named) = (0, 0);
         for piece in pieces {
@@ -182,8 +187,8 @@ impl TableSalvage<'_> {
             }
             named = named.max(end);
             if piece.first < reached {
-                // Two pieces cannot have the same rows: one of the two says so wrongly.
-                self.lose(&id, reached.min(end)..end, "records.redb", "its place in the table is another's");
+                // Two pieces cannot have the same ordinals: one of the two entries is wrong.
+                self.lose(&id, reached.min(end)..end, "records.redb", "another piece of the table has the same rows");
                 changes.push(Change::Delete { space: piece.space(), key: piece.key });
                 continue;
             }
@@ -215,7 +220,7 @@ impl TableSalvage<'_> {
                     self.lose_unnamed(&id, reached..piece.first);
                     reached = end;
                     for ordinals in lost {
-                        self.lose(&id, ordinals, &file, "its bytes are not what was written");
+                        self.lose(&id, ordinals, &file, "the file does not match its checksum");
                     }
                     let Some(meta) = taken else { continue };
                     done.rows += meta.row_count;
@@ -230,7 +235,7 @@ impl TableSalvage<'_> {
         let counted = table.row_count.unwrap_or_default().unsigned_abs();
         self.lose_unnamed(&id, reached..if is_state_known { counted } else { named });
         if !is_state_known {
-            // What is not known of it is that it was closed, so it is open.
+            // Whether it was closed is unknown, so it stays open for appends.
             (table.rows_modified_at, table.supports_append) = (None, Some(true));
         }
         table.row_count = Some(i64::try_from(done.rows).unwrap_or(i64::MAX));
@@ -243,7 +248,7 @@ impl TableSalvage<'_> {
         Ok(done)
     }
 
-    /// Takes over a segment, whose rows get the ordinals from `first` on.
+    /// Copies a segment; its rows get the ordinals from `first` on.
     fn segment(
         &mut self,
         id: &str,
@@ -275,9 +280,10 @@ impl TableSalvage<'_> {
         }
     }
 
-    /// Copies the files of a segment if they are what was written, or are so after single wrong
-    /// bits are mended in the copy; `None`, and no copy, if not. `Some(false)`, and no copy either,
-    /// if nothing of it can be trusted.
+    /// Copies the files of a segment if they match their checksums, or if the copy does after
+    /// single wrong bits are corrected in it. Returns `Some(true)` then. Returns `None`, without a
+    /// copy, if the segment must be rewritten, and `Some(false)`, without a copy, if none of its
+    /// rows can be trusted.
     fn copy(&self, dir: &str, schema: &Arc<TableSchema>, meta: &SegmentMeta) -> Result<Option<bool>> {
         let is_whole = self.is_whole(self.from, dir, meta)?;
         let found = if is_whole { Ok(Some(Vec::new())) } else { wrong_bits(self.from, dir, meta, self.control) };
@@ -296,10 +302,11 @@ impl TableSalvage<'_> {
             let path = format!("{dir}/{name}");
             let file = self.into.open(&path, Mode::ReadWrite);
             let written = file.and_then(|file| file.write_all_at(bytes, *at).and_then(|()| file.sync_all()));
-            written.map_err(|error| Error::io(format!("mending the copy of {path}"), error))?;
+            written.map_err(|error| Error::io(format!("correcting bits in the copy of {path}"), error))?;
         }
-        // The hash of the whole file decides: a CRC-32 holds for other damage by chance. If it
-        // holds for all blocks as they are, nothing tells which of them is the damaged one.
+        // The hash of the whole file decides, since a CRC-32 matches other damage by chance. If
+        // every block of the damaged file matches its CRC-32, nothing shows which block is the
+        // damaged one, and no row can be trusted.
         if !is_whole && !self.is_whole(self.into, dir, meta)? {
             self.forget(dir, meta.id)?;
             return Ok(patches.is_empty().then_some(false));
@@ -311,7 +318,7 @@ impl TableSalvage<'_> {
         }
     }
 
-    /// Whether both files of a segment are what was written.
+    /// Whether both files of a segment match their checksums.
     fn is_whole(&self, disk: &SharedDisk, dir: &str, meta: &SegmentMeta) -> Result<bool> {
         for (name, len, hash) in [
             (data_name(meta.id), meta.data_bytes, &meta.data_hash),
@@ -346,7 +353,7 @@ impl TableSalvage<'_> {
         Ok(())
     }
 
-    /// Writes the rows that can be read into a new segment.
+    /// Writes the readable rows into a new segment.
     fn rewrite(&mut self, dir: &str, schema: &Arc<TableSchema>, segment: &Segment, first: u64) -> Result<Taken> {
         let meta = segment.meta();
         let columns: Vec<usize> = (0..schema.len()).collect();
@@ -362,7 +369,8 @@ impl TableSalvage<'_> {
         if kept.is_empty() {
             return Ok((None, all_rows(meta)));
         }
-        // Where the order of append cannot be read, the rows count as appended as they stand.
+        // If the append order cannot be read, the rows count as appended in the order in which they
+        // are stored.
         let ordinals = Ordinals::read(segment, &kept, row_count)?;
         self.prepare(dir)?;
         let number = self.next_segment;
@@ -382,14 +390,16 @@ impl TableSalvage<'_> {
         }
         let lost = match &ordinals {
             Some(ordinals) => ordinals.missing(meta.first_ordinal),
-            // How many, but not which.
+            // The number of lost rows is known, but not which ordinals they had: report the whole
+            // range.
             None if kept.iter().map(ExactSizeIterator::len).sum::<usize>() < row_count => all_rows(meta),
             None => Vec::new(),
         };
         Ok((Some(writer.finish()?), lost))
     }
 
-    /// Adds the rows of a range that can be read to `kept`: all, or what two halves of it have.
+    /// Adds the readable rows of a range to `kept`: the whole range, or else those of its two
+    /// halves.
     fn readable(
         &self,
         segment: &Segment,
@@ -453,7 +463,7 @@ fn all_rows(meta: &SegmentMeta) -> Vec<Range<u64>> {
     std::iter::once(meta.first_ordinal..meta.first_ordinal.saturating_add(meta.row_count)).collect()
 }
 
-/// The pieces of a table, and the rows of the record file that are none.
+/// The pieces of a table, and the entries of the record file that are unreadable.
 #[expect(clippy::type_complexity, reason = "spaces and keys of rows that are deleted")]
 fn pieces(source: Source<'_>, table: &[u8]) -> Result<(Vec<Piece>, Vec<(Space, Vec<u8>)>)> {
     let (mut pieces, mut strays) = (Vec::new(), Vec::new());
@@ -478,8 +488,8 @@ fn pieces(source: Source<'_>, table: &[u8]) -> Result<(Vec<Piece>, Vec<(Space, V
     Ok((pieces, strays))
 }
 
-/// Which ordinals of a segment are kept, as offsets from its first: a bit for each, and how many
-/// there are before each word of them.
+/// The ordinals of a segment that are kept, as offsets from its first: one bit for each, and for
+/// each word of bits the number of ordinals before it.
 struct Ordinals {
     bits: Vec<u64>,
     before: Vec<u32>,
@@ -487,8 +497,8 @@ struct Ordinals {
 }
 
 impl Ordinals {
-    /// Those of the rows in `kept`; `None` where they cannot be read, or are not those of so many
-    /// rows.
+    /// The ordinals of the rows in `kept`; `None` if they cannot be read, if one is beyond
+    /// `row_count`, or if one occurs twice.
     fn read(segment: &Segment, kept: &[Range<usize>], row_count: usize) -> Result<Option<Self>> {
         let mut bits = vec![0u64; row_count.div_ceil(64)];
         let mut rows = 0;
@@ -515,14 +525,14 @@ impl Ordinals {
         Ok((count as usize == rows).then_some(Self { bits, before, row_count }))
     }
 
-    /// The place of an ordinal among those that are kept.
+    /// The position of an ordinal among the kept ones.
     fn rank(&self, ordinal: u32) -> u32 {
         let (word, bit) = (ordinal as usize / 64, ordinal % 64);
         let below = self.bits.get(word).map_or(0, |bits| (bits & ((1 << bit) - 1)).count_ones());
         self.before.get(word).copied().unwrap_or_default() + below
     }
 
-    /// The ordinals that are not kept, of a segment whose first ordinal is `first`.
+    /// The ordinals that were not kept, of a segment whose first ordinal is `first`.
     fn missing(&self, first: u64) -> Vec<Range<u64>> {
         let mut missing: Vec<Range<u64>> = Vec::new();
         for ordinal in 0..self.row_count {
@@ -539,7 +549,7 @@ impl Ordinals {
     }
 }
 
-/// The largest number of a segment whose files lie in a store, or which its manifest names.
+/// The largest segment number among the files of a store and the entries of its manifest.
 pub(crate) fn largest_segment(disk: &SharedDisk, records: &RecordFile) -> Result<u64> {
     let mut largest = 0;
     for (path, _) in crate::disk::walk(&**disk, "tables").unwrap_or_default() {

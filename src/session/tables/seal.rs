@@ -12,12 +12,13 @@ use crate::session::engine::Engine;
 use crate::session::lock::lock;
 use crate::value::Control;
 
-/// Seals the buffer of a table, each stretch of rows that follow each other into a segment; answers how many.
+/// Seals the buffer of a table, one segment for each stretch of consecutive rows. Returns the
+/// number of segments.
 pub(crate) fn seal(session: &Session, id: &str, control: &Control) -> Result<u64> {
     let engine = session.context().engine.clone();
     let _turn = lock(&engine.tables.turn);
     let (mut sealed, mut left) = (0, 1);
-    // As many as the first look finds: what is appended meanwhile is for the next pass.
+    // Seals as many stretches as the first step finds: later appends are left to the next pass.
     while left > 0 {
         control.check()?;
         let Some(stretches) = seal_first(session, &engine, id)? else { break };
@@ -27,7 +28,11 @@ pub(crate) fn seal(session: &Session, id: &str, control: &Control) -> Result<u64
     Ok(sealed)
 }
 
-/// Seals the first stretch of a buffer; answers how many there were.
+/// Seals the first stretch of a buffer. Returns how many stretches there were; `None` if there was
+/// nothing to seal.
+///
+/// The segment is written without holding the write turn. The commit removes exactly the batches
+/// that were read, so a concurrent append stays in the buffer.
 fn seal_first(session: &Session, engine: &Engine, id: &str) -> Result<Option<usize>> {
     let key = key_of(id)?;
     let Some((schema, batches, run, count)) = session.read(|view| {
@@ -53,7 +58,7 @@ fn seal_first(session: &Session, engine: &Engine, id: &str) -> Result<Option<usi
     let sealed = session.write(move |draft| {
         for (key, _) in &batches {
             if draft.raw(Space::TableBuffer, key)?.is_none() {
-                // The table was deleted meanwhile: what was written is garbage.
+                // The table was deleted meanwhile: the new files are scheduled for removal.
                 draft.forget_file(&format!("{dir}/{}", data_name(meta.id)));
                 draft.forget_file(&format!("{dir}/{}", summary_name(meta.id)));
                 return Ok(None);

@@ -1,4 +1,5 @@
-//! Rows on their way into new segments.
+//! Writers of new segments: the sink of a large append, and the cleanup of files that no commit
+//! names.
 
 use std::sync::Arc;
 
@@ -15,11 +16,11 @@ use crate::session::access::Access;
 use crate::session::lock::lock;
 
 const SEGMENT_COUNTER: &str = "segments";
-/// Segment numbers that are drawn from the record file at once.
+/// Number of segment numbers that are reserved in the record file at once.
 const RESERVED_IDS: u64 = 64;
-/// Rows that are sorted together before they go to a segment.
+/// Rows that are sorted together before they are written to a segment.
 pub(crate) const SORT_ROWS: usize = 256 * 1024;
-/// Bytes in memory that are sorted together, where rows are wide.
+/// Bytes in memory that are sorted together at most, for wide rows.
 const SORT_BYTES: usize = 128 * 1024 * 1024;
 
 fn new_segment_id(session: &impl Access) -> Result<u64> {
@@ -38,7 +39,8 @@ fn new_segment_id(session: &impl Access) -> Result<u64> {
     Ok(first)
 }
 
-/// The last index value of batches, when their rows stand in index order behind a row with the index value `end`.
+/// The last index value of batches, if their rows are in index order and follow a row with the
+/// index value `end`.
 fn follows(schema: &TableSchema, batches: &[RecordBatch], end: i64) -> Result<Option<i64>> {
     let mut end = end;
     for batch in batches {
@@ -51,7 +53,8 @@ fn follows(schema: &TableSchema, batches: &[RecordBatch], end: i64) -> Result<Op
     Ok(Some(end))
 }
 
-/// Starts a segment of a table, with its directory. Its files are removed unless they are kept.
+/// Starts a segment of a table, and creates its directory. The files are removed when `NewSegments`
+/// is dropped, unless it is settled.
 pub(crate) fn new_writer(
     session: &impl Access,
     id: &str,
@@ -62,7 +65,8 @@ pub(crate) fn new_writer(
     let mut files = NewSegments::of(session, id);
     files.started.push(number);
     let writer = writer_of(session, id, schema, number, first_ordinal)?;
-    // Of a tuple that is taken apart the last is dropped first, so that the files are closed when they are removed.
+    // The order of the tuple matters. Variables are dropped in reverse order of their declaration,
+    // so the writer closes the files before `NewSegments` removes them.
     Ok((files, writer))
 }
 
@@ -77,7 +81,8 @@ fn writer_of(
     let dir = directory(id);
     let attempt = |error| Error::io(format_args!("creating the directory {dir}"), error);
     {
-        // Held during the syncs: whoever comes second, or after a failure, finds a directory whose name may not be durable.
+        // Locked during the syncs. Otherwise a second caller, or one after a failure, would find a
+        // directory whose name may not be durable, and rely on it.
         let mut unsynced = lock(&session.context().engine.tables.unsynced);
         if unsynced.contains(&dir) || !disk.exists(&dir).map_err(attempt)? {
             unsynced.insert(dir.clone());
@@ -90,7 +95,7 @@ fn writer_of(
     SegmentWriter::new(disk, &dir, number, schema.clone(), first_ordinal)
 }
 
-/// Rows of one large append on their way into segments.
+/// Writes the rows of one large append into segments.
 pub(crate) struct SegmentSink<'a, A> {
     session: &'a A,
     id: String,
@@ -102,7 +107,8 @@ pub(crate) struct SegmentSink<'a, A> {
     done: NewSegments,
 }
 
-/// Written segments that no commit names yet; their files are removed unless they are kept.
+/// Written segments that no commit names yet; their files are removed on drop, unless they are
+/// kept.
 #[derive(Debug, Default)]
 pub(crate) struct NewSegments {
     metas: Vec<SegmentMeta>,
@@ -111,13 +117,14 @@ pub(crate) struct NewSegments {
 }
 
 impl NewSegments {
-    /// None yet, of this table.
+    /// An empty list for a table.
     fn of(session: &impl Access, id: &str) -> Self {
         let place = Some((session.context().engine.disk.clone(), directory(id)));
         Self { metas: Vec::new(), started: Vec::new(), place }
     }
 
-    /// Settles what becomes of the files: they stay when the commit that names them succeeded, or may have.
+    /// Decides about the files by the outcome of the commit that names them: they are kept if it
+    /// succeeded, or if it may have.
     pub(crate) fn settle<T>(self, written: Result<T>) -> Result<T> {
         match &written {
             Err(error) if !matches!(error.kind(), ErrorKind::OutcomeUnknown | ErrorKind::Latched) => {}
@@ -126,12 +133,12 @@ impl NewSegments {
         written
     }
 
-    /// In order of append.
+    /// The segments, in order of append.
     pub(crate) fn metas(&self) -> &[SegmentMeta] {
         &self.metas
     }
 
-    /// Leaves the files to the commit that names them.
+    /// Keeps the files: a commit names them.
     fn keep(mut self) {
         self.started.clear();
     }
@@ -141,7 +148,7 @@ impl Drop for NewSegments {
     fn drop(&mut self) {
         let Some((disk, dir)) = &self.place else { return };
         for id in &self.started {
-            // What stays, the next open sweeps.
+            // The next opening of the store sweeps files that could not be removed.
             let _ = disk.remove_file(&format!("{dir}/{}", data_name(*id)));
             let _ = disk.remove_file(&format!("{dir}/{}", summary_name(*id)));
         }
@@ -173,7 +180,7 @@ impl<'a, A: Access> SegmentSink<'a, A> {
         if self.pending_rows == 0 {
             return Ok(());
         }
-        // A long append must not take what the commits of others need.
+        // A long append must not use the space that commits of others need.
         self.session.context().engine.check_space(self.pending_bytes.min(SORT_BYTES) as u64)?;
         let pending = std::mem::take(&mut self.pending);
         let rows = std::mem::take(&mut self.pending_rows) as u64;
@@ -182,7 +189,7 @@ impl<'a, A: Access> SegmentSink<'a, A> {
             && let Some(greatest) = follows(&self.schema, &pending, *end)?
             && writer.row_count() + rows < SEGMENT_ROWS
         {
-            // Nothing to sort, so nothing to copy.
+            // Already in index order: written without sorting or copying.
             for batch in &pending {
                 writer.write(batch, None)?;
             }
@@ -195,6 +202,8 @@ impl<'a, A: Access> SegmentSink<'a, A> {
             [one] => (*one, *one),
             [] => return Ok(()),
         };
+        // A sorted run continues the open segment only if it was appended in index order and starts
+        // at or after the segment's last index value. Otherwise the segment would not be sorted.
         let fits = |(writer, end): &(SegmentWriter, i64)| {
             let rows = writer.row_count() + run.index().len() as u64;
             run.ordinals().is_none() && *end <= least && rows < SEGMENT_ROWS
@@ -219,7 +228,7 @@ impl<'a, A: Access> SegmentSink<'a, A> {
         Ok(())
     }
 
-    /// The written segments, synced, in order of append.
+    /// Writes the rest, and returns the synced segments in order of append.
     pub(crate) fn finish(mut self) -> Result<NewSegments> {
         self.flush()?;
         self.close()?;

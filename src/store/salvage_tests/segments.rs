@@ -23,8 +23,7 @@ fn two_segments() -> Arc<MemoryDisk> {
     let disk = Arc::new(MemoryDisk::new());
     let store = options().open_on(disk.clone()).unwrap();
     let session = store.session(Identity::user("ada"));
-    let columns =
-        serde_json::json!({ "columns": [{ "name": "t", "dataType": "INT64", "columnType": "INDEX" }] });
+    let columns = serde_json::json!({ "columns": [{ "name": "t", "dataType": "INT64", "columnType": "INDEX" }] });
     let table = session.create_table(request(columns)).unwrap();
     for segment in 0..2 {
         let first = segment * ROWS as i64;
@@ -61,11 +60,7 @@ fn manifest(records: &RecordFile) -> Vec<(Vec<u8>, SegmentMeta)> {
 /// Takes over the table of `disk` after an entry was added that names `named` and has no files.
 /// `unproven` says which of the two true entries are unproven beside it. Returns the row count and
 /// what is told as lost.
-fn with_false_entry(
-    disk: &Arc<MemoryDisk>,
-    named: Range<u64>,
-    unproven: &[usize],
-) -> (u64, Vec<Range<u64>>) {
+fn with_false_entry(disk: &Arc<MemoryDisk>, named: Range<u64>, unproven: &[usize]) -> (u64, Vec<Range<u64>>) {
     let from: SharedDisk = disk.clone();
     let (into, records) = records_of(disk);
     let entries = manifest(&records);
