@@ -14,7 +14,7 @@ use super::access::{Access, Session};
 use super::draft::Draft;
 use super::fillings::{FILLING_KEY, Filling, Fillings};
 use crate::error::{Error, Result};
-use crate::model::{REGISTRY, resource::registry};
+use crate::model::{REGISTRY, by_code};
 use crate::records::{Space, envelope};
 use crate::value::stored::Format;
 use crate::value::{Control, key};
@@ -114,7 +114,7 @@ fn fill_step(draft: &mut Draft<'_>, most_records: usize) -> Result<(u64, bool)> 
     let mut fillings = Fillings::of(draft.view().source())?;
     let Some(filling) = fillings.indexes.first_mut() else { return Ok((0, true)) };
     let prefix = [filling.kind];
-    let registered = registry::by_code(filling.kind)
+    let registered = by_code(filling.kind)
         .ok_or_else(|| Error::corrupt(format!("no build knows the kind {} of an index", filling.kind)))?;
     let from = match filling.after.as_slice() {
         [] => prefix.to_vec(),

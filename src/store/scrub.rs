@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::findings::{REBUILD, RECORD_FILE, RESTORE, VerifyReport, is_damage, kind_name};
 use super::scrub_indexes;
 use crate::error::{Error, Result};
-use crate::model::resource::registry;
+use crate::model::by_code;
 use crate::records::{Collection, Snapshot, Source, Space, Sum, Sums, envelope};
 use crate::session::{Fillings, guarded};
 use crate::value::Control;
@@ -264,7 +264,7 @@ impl Scrub<'_> {
     fn record(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let code = kind_of(Space::Records, key);
         let payload = envelope::open(key, code, value)?;
-        let registered = registry::by_code(code).ok_or_else(|| Error::corrupt("no build knows its kind"))?;
+        let registered = by_code(code).ok_or_else(|| Error::corrupt("no build knows its kind"))?;
         if payload.format < Format::CURRENT {
             self.report.older_records += 1;
         }

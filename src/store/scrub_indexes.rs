@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::findings::{REBUILD, RECORD_FILE, RESTORE, VerifyReport, is_damage, kind_name};
 use crate::error::{Error, Result};
-use crate::model::resource::registry::{self, Registered};
+use crate::model::{Registered, by_code};
 use crate::records::{Source, Space, Sum, envelope};
 use crate::session::{Fillings, guarded};
 use crate::value::Control;
@@ -139,7 +139,7 @@ impl Indexes<'_> {
 
     /// Tells the entries that no record asks for; where the record is gone, that it is.
     fn tell_surplus(&mut self, head: [u8; 2]) -> Result<u64> {
-        let Some(registered) = registry::by_code(head[0]) else { return Ok(0) };
+        let Some(registered) = by_code(head[0]) else { return Ok(0) };
         self.walk(|this| {
             let mut told = 0;
             let mut cursor = this.source.cursor(Space::Index, &head, after_prefix(&head).as_deref())?;
@@ -185,7 +185,7 @@ pub(super) fn index_entries(key: &[u8], value: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)>
 fn entries(key: &[u8], value: &[u8]) -> Option<Vec<(u8, Vec<u8>, Vec<u8>)>> {
     let code = key.first().copied()?;
     let payload = envelope::open(key, code, value).ok()?;
-    (registry::by_code(code)?.entries)(payload).ok()
+    (by_code(code)?.entries)(payload).ok()
 }
 
 /// The key of the record that an index entry belongs to.

@@ -19,6 +19,7 @@ use crate::model::{
     Utilization,
 };
 use crate::records::Cursor;
+use crate::services::assets::query::vendor_names;
 use crate::session::token::{self, Fingerprint};
 use crate::session::{Plan, Query, View, split_index_key};
 use crate::value::id::RecordKey;
@@ -161,7 +162,7 @@ impl Row for UtilizationRow<'_> {
 
 fn compile<R: Resource>(view: &View<'_>, text: Option<&str>, member: &str) -> Result<Option<Filter>> {
     let fields: Vec<FieldDecl> = R::fields().iter().map(|field| field.decl).collect();
-    let renames = crate::services::assets::vendor_names(view.context().settings());
+    let renames = vendor_names(view.context().settings());
     let renames = if R::KIND == Asset::KIND { renames.as_slice() } else { &[] };
     let schema = Schema { fields: &fields, renames, accept_brackets: true, ..Schema::default() };
     filter::compile(text, &[], &schema, &Times::new(view.now(), None)).map_err(|error| error.context(member))
@@ -180,7 +181,7 @@ fn assets(view: &View<'_>, text: Option<&str>) -> Result<Option<BTreeSet<String>
         no_substitutions: true,
         bracket_lists: true,
         ids: ids.as_deref(),
-        renames: crate::services::assets::vendor_names(view.context().settings()),
+        renames: vendor_names(view.context().settings()),
         ..Query::default()
     };
     let mut found = BTreeSet::new();

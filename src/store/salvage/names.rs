@@ -1,7 +1,7 @@
 //! How a salvage names what is lost: collections, keys and ranges of keys.
 
 use crate::error::Result;
-use crate::model::resource::registry;
+use crate::model::by_code;
 use crate::model::tables::table::TableMetadata;
 use crate::model::{Resource, UploadSessionRecord};
 use crate::records::salvage::LostEntries;
@@ -37,7 +37,7 @@ pub(super) fn kind_of(space: Space, key: &[u8]) -> String {
 pub(in crate::store) fn key_text(space: Space, key: &[u8]) -> String {
     let record = |key: &[u8]| {
         let (code, key) = key.split_first()?;
-        let form = registry::by_code(*code)?.kind.id;
+        let form = by_code(*code)?.kind.id;
         RecordKey::from_bytes(form, key).map(|key| key.to_id(form))
     };
     let number = |key: &[u8]| <[u8; 8]>::try_from(key).ok().map(u64::from_be_bytes);
