@@ -455,7 +455,7 @@ impl<'v> Draft<'v> {
 
     /// Takes an entry from an index that has it, whatever its record asks for.
     #[cfg(test)]
-    pub(super) fn remove_entry(&mut self, key: &[u8]) {
+    pub(crate) fn remove_entry(&mut self, key: &[u8]) {
         self.entries.change_key(key, true, None);
     }
 

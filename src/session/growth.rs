@@ -104,7 +104,7 @@ pub(crate) fn fill(session: &Session, control: &Control) -> Result<u64> {
 
 /// One commit of [`fill`], of at most so many records; returns whether all indexes are complete.
 #[cfg(test)]
-pub(super) fn step(session: &Session, most_records: usize) -> Result<bool> {
+pub(crate) fn step(session: &Session, most_records: usize) -> Result<bool> {
     session.write(move |draft| fill_step(draft, most_records)).map(|(_, is_done)| is_done)
 }
 

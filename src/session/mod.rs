@@ -25,13 +25,6 @@ pub(crate) mod token;
 mod view;
 mod write_path;
 
-#[cfg(test)]
-mod growth_tests;
-#[cfg(all(test, feature = "packages"))]
-mod growth_upgrade_tests;
-#[cfg(test)]
-mod tests;
-
 pub(crate) use crate::text::Snippet;
 pub(crate) use crate::value::guarded;
 pub(crate) use access::{Access, Handle};

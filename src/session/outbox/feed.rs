@@ -45,7 +45,7 @@ impl SearchOutbox {
     }
 
     /// Waits until nobody feeds the index, as long as the session may.
-    pub(in crate::session) fn feeding(&self, context: &Context) -> Result<MutexGuard<'_, ()>> {
+    pub(crate) fn feeding(&self, context: &Context) -> Result<MutexGuard<'_, ()>> {
         /// Between two looks.
         const PAUSE: Duration = Duration::from_millis(1);
         if context.control.is_none() {
@@ -89,7 +89,7 @@ impl SearchOutbox {
 
     /// Gives up what the index holds, which turned out to be damaged after [`SearchOutbox::beginnings`] had been asked,
     /// and builds it again from the records, unless another caller has given it up since.
-    pub(in crate::session) fn rebuild(&self, context: &Arc<Context>, beginnings: u64) -> Result<()> {
+    pub(crate) fn rebuild(&self, context: &Arc<Context>, beginnings: u64) -> Result<()> {
         if let Some(index) = self.open_index() {
             let _feeding = self.feeding(context)?;
             if index.beginnings() == beginnings {

@@ -62,19 +62,19 @@ impl SearchOutbox {
 
     /// How the index was opened, once it is.
     #[cfg(test)]
-    pub(in crate::session) fn opened(&self) -> Option<Opened> {
+    pub(crate) fn opened(&self) -> Option<Opened> {
         lock(&self.opened).as_ref().map(|(_, how)| how.clone())
     }
 
     /// Drops what the index has checked of its files, so that the next search meets what is on the disk.
     #[cfg(test)]
-    pub(in crate::session) fn forget_blocks(&self) {
+    pub(crate) fn forget_blocks(&self) {
         self.open_index().into_iter().for_each(|index| index.forget_blocks());
     }
 
     /// Gives the index changes that no record had.
     #[cfg(test)]
-    pub(in crate::session) fn falsify(&self, changes: &[Change]) {
+    pub(crate) fn falsify(&self, changes: &[Change]) {
         let index = self.open_index().unwrap();
         index.apply(changes, index.sequence()).unwrap();
         index.commit().unwrap();
@@ -119,7 +119,7 @@ impl SearchOutbox {
     }
 
     /// How often the index was begun anew since it was opened.
-    pub(in crate::session) fn beginnings(&self) -> u64 {
+    pub(crate) fn beginnings(&self) -> u64 {
         self.open_index().map_or(0, |index| index.beginnings())
     }
 

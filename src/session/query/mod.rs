@@ -12,8 +12,6 @@ mod position;
 mod predicate;
 mod run;
 mod scan;
-#[cfg(test)]
-mod tests;
 mod text;
 mod walk;
 
