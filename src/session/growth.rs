@@ -15,6 +15,7 @@ use super::draft::Draft;
 use super::fillings::{FILLING_KEY, Filling, Fillings};
 use crate::error::{Error, Result};
 use crate::model::{REGISTRY, by_code};
+use crate::records::keys::index_key;
 use crate::records::{Space, envelope};
 use crate::value::stored::Format;
 use crate::value::{Control, key};
@@ -137,9 +138,8 @@ fn fill_step(draft: &mut Draft<'_>, most_records: usize) -> Result<(u64, bool)> 
             // A damaged record is reported to whoever reads it; it has no entries in any index.
             let payload = envelope::open(&key, filling.kind, &row);
             let all = payload.and_then(|payload| (registered.entries)(payload)).unwrap_or_default();
-            let record_key = key.get(1..).unwrap_or_default();
             for (_, entry, value) in all.into_iter().filter(|(index, ..)| *index == filling.index) {
-                added.push(([&[filling.kind, filling.index], entry.as_slice(), record_key].concat(), value));
+                added.push((index_key(filling.kind, filling.index, &entry, &key), value));
             }
             filling.after = key;
         }

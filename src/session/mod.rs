@@ -48,5 +48,5 @@ pub use runner::{FreshIdRunner, JobRequest, JobRunner, NotebookRequest, QueueFai
 pub(crate) use settle::settle_indexes;
 pub(crate) use subscribers::{Caller, SUBSCRIBER, parts_of, position_in, row_of};
 pub use subscribers::{Subscriber, SubscriberRef};
+pub(crate) use view::IndexEntries;
 pub use view::View;
-pub(crate) use view::split_index_key;

@@ -10,6 +10,7 @@ use super::findings::{REBUILD, RECORD_FILE, RESTORE, VerifyReport, is_damage, ki
 use super::scrub_indexes;
 use crate::error::{Error, Result};
 use crate::model::by_code;
+use crate::records::keys::index_key;
 use crate::records::{Collection, Snapshot, Source, Space, Sum, Sums, envelope};
 use crate::session::{Fillings, guarded};
 use crate::value::Control;
@@ -270,10 +271,7 @@ impl Scrub<'_> {
         }
         let entries = (registered.entries)(payload)?;
         for (index, entry, value) in entries.into_iter().filter(|(index, ..)| self.fillings.has(code, *index, key)) {
-            self.wanted
-                .entry([code, index])
-                .or_default()
-                .add(&scrub_indexes::entry_key(code, index, &entry, key), &value);
+            self.wanted.entry([code, index]).or_default().add(&index_key(code, index, &entry, key), &value);
         }
         Ok(())
     }

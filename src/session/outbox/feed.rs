@@ -13,11 +13,12 @@ use super::state::{SearchOutbox, Searchable};
 use super::{CHECKPOINT, DIRECTORY};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Registered, resource::registry};
+use crate::records::keys::{Place, record_key, split_record_key};
 use crate::records::{Snapshot, Source, Space, envelope};
 use crate::session::context::Context;
 use crate::session::event::{Event, What};
 use crate::session::lock::lock;
-use crate::session::view::{Place, View, record_key};
+use crate::session::view::View;
 use crate::text::{self, Cell, Change, Checkpoint, DocKey, Document, Index, Shape};
 use crate::value::id::IdForm;
 use crate::value::limits::SEARCH_FEED_CHANGES;
@@ -210,9 +211,7 @@ impl SearchOutbox {
             let prefix = [registered.kind.code];
             let mut cursor = view.source().cursor(Space::Records, &prefix, key::after_prefix(&prefix).as_deref())?;
             while let Some((bytes, value)) = cursor.next()? {
-                let Some(key) = bytes.get(1..).and_then(|key| RecordKey::from_bytes(registered.kind.id, key)) else {
-                    continue;
-                };
+                let Some(key) = split_record_key(registered.kind, &bytes) else { continue };
                 let key = DocKey { kind: registered.kind.code, key };
                 // A damaged record is reported to whoever reads it, and cannot be found.
                 let Ok(document) = document(shape, registered, key, &bytes, &value) else { continue };
