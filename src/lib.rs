@@ -248,7 +248,7 @@ pub mod bodies {
 }
 
 pub use error::{ApiError, Error, ErrorKind, Place, Result};
-pub use model::products::requests::Operation;
+pub use model::Operation;
 pub use services::Items;
 pub use session::{
     AccessPolicy, AllowAll, ChangeEvent, ChangeStream, Identity, Plan, Position, Session, Settings, Subscriber,

@@ -2,7 +2,10 @@
 //!
 //! Each rule is a function over text, so that the tests below can show that it refuses what it should.
 
-use std::collections::BTreeMap;
+#[path = "tidy/circles.rs"]
+mod circles;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +20,9 @@ const LEVELS: &[&[&str]] = &[
     &["store"],
     &["fuzz"],
 ];
+
+/// Rooms whose tests may import a room above, and why.
+const TESTS_ABOVE: &[(&str, &str, &str)] = &[("services", "store", "an operation is tested in a store that is open")];
 
 /// The one file that may use the operating system's files.
 const FILE_DOOR: &str = "src/disk/real.rs";
@@ -152,10 +158,12 @@ fn files_below(dir: &Path, extension: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The library's code without tests, comments and the insides of strings.
+/// The library's code without comments and the insides of strings.
 struct Sources {
-    /// Path with `/` (`src/disk/mod.rs`) to code.
+    /// Path with `/` (`src/disk/mod.rs`) to code without tests.
     files: BTreeMap<String, String>,
+    /// The same of all files, with tests.
+    with_tests: BTreeMap<String, String>,
 }
 
 impl Sources {
@@ -169,9 +177,12 @@ impl Sources {
 
     fn new(files: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut stripped = BTreeMap::new();
+        let mut with_tests = BTreeMap::new();
         let mut test_modules = Vec::new();
         for (path, text) in files {
-            let (code, modules) = without_tests(&scrub(&text));
+            let text = scrub(&text);
+            let (code, modules) = without_tests(&text);
+            with_tests.insert(path.clone(), text);
             let inside = module_path(&path);
             test_modules.extend(modules.into_iter().map(|module| {
                 let mut test_path = inside.clone();
@@ -183,20 +194,27 @@ impl Sources {
         // A test module that is named by `#[path]` is known by the name of its file.
         stripped.retain(|path, _| !path.ends_with("_tests.rs"));
         stripped.retain(|path, _| !test_modules.iter().any(|module| module_path(path).starts_with(module)));
-        Self { files: stripped }
+        Self { files: stripped, with_tests }
     }
 
     fn problems(&self) -> Vec<String> {
-        let root_names = self.files.get("src/lib.rs").map(|lib| root_names(lib)).unwrap_or_default();
-        let mut problems = Vec::new();
-        for (path, code) in self.files.iter().filter(|(path, _)| *path != "src/lib.rs") {
-            for (line, rule) in upward_imports(path, code, &root_names) {
-                problems.push(format!("{path}:{line}: {rule}"));
-            }
-            for (line, rule) in banned_words(path, code) {
-                problems.push(format!("{path}:{line}: {rule}"));
-            }
-        }
+        let root = self.files.get("src/lib.rs").map(|lib| Root::new(lib)).unwrap_or_default();
+        let mut problems = circles::circles(&self.files);
+        let sources = |files: &BTreeMap<String, String>, f: &dyn Fn(&str, &str) -> Vec<(usize, String)>| {
+            let sources = files.iter().filter(|(path, _)| *path != "src/lib.rs");
+            let problems = sources.flat_map(|(path, code)| {
+                f(path, code).into_iter().map(move |(line, rule)| format!("{path}:{line}: {rule}"))
+            });
+            problems.collect::<BTreeSet<String>>()
+        };
+        let mut upward = sources(&self.files, &|path, code| upward_imports(path, code, &root, &[]));
+        upward.extend(sources(&self.with_tests, &|path, code| match module_path(path).first() {
+            // A module of tests at the root belongs to no room.
+            Some(room) if level(room).is_none() => Vec::new(),
+            _ => upward_imports(path, code, &root, TESTS_ABOVE),
+        }));
+        problems.extend(upward);
+        problems.extend(sources(&self.files, &banned_words));
         problems
     }
 }
@@ -333,39 +351,97 @@ fn without_tests(code: &str) -> (String, Vec<String>) {
     (out.into_iter().collect(), modules)
 }
 
-/// The names that `lib.rs` re-exports, each with its room: a name at the root is no way around the levels.
-fn root_names(lib: &str) -> BTreeMap<String, String> {
-    use_paths(lib)
-        .into_iter()
-        .filter_map(|(_, path)| {
-            let path = path.strip_prefix("crate::").unwrap_or(&path).to_owned();
-            let (room, rest) = path.split_once("::")?;
-            level(room)?;
-            Some((rest.rsplit("::").next()?.to_owned(), room.to_owned()))
-        })
-        .collect()
+/// What `lib.rs` re-exports: a name at the root, or in a public module there, is no way around the
+/// levels.
+#[derive(Default)]
+struct Root {
+    /// The room of each name.
+    names: BTreeMap<String, String>,
+    /// The highest room of each public module, which `module::*` brings in; that of the root is `*`.
+    modules: BTreeMap<String, String>,
+}
+
+impl Root {
+    fn new(lib: &str) -> Self {
+        let mut root = Self::default();
+        for (part, text) in lib.split("pub mod ").enumerate() {
+            let (inside, after) = if part == 0 { ("", text) } else { text.split_once("\n}").unwrap_or((text, "")) };
+            let module = inside.split_whitespace().next().unwrap_or("*");
+            root.add(module, inside.split_once('{').map_or("", |(_, inside)| inside));
+            root.add("*", after);
+        }
+        root
+    }
+
+    fn add(&mut self, module: &str, code: &str) {
+        for import in uses(code).into_iter().filter(|import| import.is_public) {
+            let path = import.path.strip_prefix("crate::").unwrap_or(&import.path);
+            let Some((room, _)) = path.split_once("::").filter(|(room, _)| level(room).is_some()) else { continue };
+            self.names.insert(import.name, room.to_owned());
+            for module in [module, "*"] {
+                let highest = self.modules.entry(module.to_owned()).or_insert_with(|| room.to_owned());
+                if level(room) > level(highest) {
+                    *highest = room.to_owned();
+                }
+            }
+        }
+    }
+
+    /// The room that a path from the root leads to.
+    fn room<'r>(&'r self, path: &'r [String]) -> Option<&'r str> {
+        let first = path.first()?;
+        if level(first).is_some() {
+            return Some(first);
+        }
+        let named = self.names.get(first).or_else(|| self.names.get(path.get(1)?));
+        named.or_else(|| self.modules.get(first)).map(String::as_str)
+    }
 }
 
 fn line_of(code: &str, at: usize) -> usize {
     code[..at].matches('\n').count() + 1
 }
 
-/// Every path that a `use` brings in, with its line; trees are unfolded.
-fn use_paths(code: &str) -> Vec<(usize, String)> {
-    let mut paths = Vec::new();
+/// One path that a `use` brings in.
+struct Use {
+    line: usize,
+    path: String,
+    /// The name under which it is known from there on; `*` for all of a module.
+    name: String,
+    /// Whether it is `pub`, be it for a part of the crate.
+    is_public: bool,
+}
+
+/// Every path that a `use` brings in; trees are unfolded.
+fn uses(code: &str) -> Vec<Use> {
+    let mut found = Vec::new();
     let mut from = 0;
-    while let Some(found) = code[from..].find("use ") {
-        let at = from + found;
+    while let Some(next) = code[from..].find("use ") {
+        let at = from + next;
         from = at + 4;
         let before = code[..at].trim_end();
         if !(before.is_empty() || before.ends_with([';', '}', '{', ')', ']']) || before.ends_with("pub")) {
             continue;
         }
         let Some(end) = code[at..].find(';') else { continue };
+        let visibility = before.strip_suffix(')').and_then(|before| before.rsplit_once('('));
+        let is_public = visibility.map_or(before, |(before, _)| before).ends_with("pub");
         let tree: String = code[from..at + end].split_whitespace().collect::<Vec<_>>().join(" ");
-        unfold("", &tree, &mut |path| paths.push((line_of(code, at), path)));
+        unfold("", &tree, &mut |path| {
+            let (path, alias) = path.split_once(" as ").unwrap_or((&path, ""));
+            // `a::self` is `a`.
+            let path = path.trim().trim_end_matches("::self");
+            let last = path.rsplit("::").next().unwrap_or_default();
+            let name = if alias.is_empty() { last } else { alias.trim() };
+            found.push(Use { line: line_of(code, at), path: path.to_owned(), name: name.to_owned(), is_public });
+        });
     }
-    paths
+    found
+}
+
+/// Every path that a `use` brings in, with its line.
+fn use_paths(code: &str) -> Vec<(usize, String)> {
+    uses(code).into_iter().map(|import| (import.line, import.path)).collect()
 }
 
 fn unfold(prefix: &str, tree: &str, found: &mut impl FnMut(String)) {
@@ -389,16 +465,17 @@ fn unfold(prefix: &str, tree: &str, found: &mut impl FnMut(String)) {
                 }
             }
         }
-        _ => found(format!("{prefix}{}", tree.split(" as ").next().unwrap_or(tree).trim())),
+        _ => found(format!("{prefix}{tree}")),
     }
 }
 
-/// Where a path leads, as parts from the crate's root; `None` when it leaves the crate.
-fn resolve(path: &str, file: &str, root_names: &BTreeMap<String, String>) -> Option<String> {
+/// The room that a path of a file leads to; `None` when it leaves the crate.
+fn resolve(path: &str, file: &str, root: &Root) -> Option<String> {
     let mut here = module_path(file);
     let mut parts = path.split("::").map(str::trim).peekable();
     match parts.peek().copied()? {
-        "crate" => {
+        // Tests name the crate as its users do.
+        "crate" | "stationdb" => {
             here.clear();
             parts.next();
         }
@@ -412,29 +489,32 @@ fn resolve(path: &str, file: &str, root_names: &BTreeMap<String, String>) -> Opt
         here.pop();
         parts.next();
     }
+    // In a test module inside a file of the root, this is the file.
+    if here.is_empty() && path.starts_with("super") && parts.peek() == Some(&"*") {
+        return None;
+    }
     here.extend(parts.map(str::to_owned));
-    let first = here.first()?;
-    // A name at the root, or in a public module there, is its room's.
-    let named = root_names.get(first).or_else(|| root_names.get(here.get(1)?).filter(|_| level(first).is_none()));
-    Some(named.unwrap_or(first).clone())
+    root.room(&here).map(str::to_owned)
 }
 
-fn upward_imports(file: &str, code: &str, root_names: &BTreeMap<String, String>) -> Vec<(usize, String)> {
+/// Imports of a room that is not below, but for the pairs of rooms in `but`.
+fn upward_imports(file: &str, code: &str, root: &Root, but: &[(&str, &str, &str)]) -> Vec<(usize, String)> {
     let Some(room) = module_path(file).first().cloned() else { return Vec::new() };
     let Some(own) = level(&room) else {
         return vec![(1, format!("the room {room:?} has no level; give it one in tests/tidy.rs"))];
     };
     let mut paths = use_paths(code);
-    for (at, _) in code.match_indices("crate::") {
+    for (at, _) in code.match_indices("crate::").chain(code.match_indices("stationdb::")) {
         let path: String = code[at..].chars().take_while(|c| c.is_alphanumeric() || *c == '_' || *c == ':').collect();
         paths.push((line_of(code, at), path));
     }
     let mut problems: Vec<(usize, String)> = paths
         .into_iter()
         .filter_map(|(line, path)| {
-            let target = resolve(&path, file, root_names)?;
+            let target = resolve(&path, file, root)?;
             let target_level = level(&target)?;
-            (target != room && target_level >= own)
+            let is_excused = but.iter().any(|(from, to, _)| *from == room && *to == target);
+            (target != room && target_level >= own && !is_excused)
                 .then(|| (line, format!("{room} must not import {target} ({path}); imports point down")))
         })
         .collect();
@@ -535,8 +615,41 @@ mod rules_refuse {
             "src/value/id.rs",
             "// use crate::store::Store;\n/* use crate::store; */ const S: &str = \"use crate::store::Store;\";",
         );
-        allowed("src/value/id.rs", "#[cfg(test)]\nmod tests {\n use crate::store::Store;\n}\n");
         allowed("src/value/id.rs", "/// [`crate::store::Store`]\nfn reuse (x: u8) {}");
+    }
+
+    #[test]
+    fn imports_of_tests_that_point_up() {
+        refused(
+            "src/value/id.rs",
+            "#[cfg(test)]\nmod tests {\n use crate::store::Store;\n}\n",
+            "src/value/id.rs:3: value must not import store",
+        );
+        refused("src/records/tests.rs", "use crate::session::View;", "records must not import session");
+        refused("src/records/file_tests.rs", "fn f() { stationdb::Session::new() }", "must not import session");
+        // All that the root or a public module of it has.
+        let lib = ("src/lib.rs", "pub mod lab {\n pub use crate::session::Runner;\n}\npub use store::Store;");
+        let found = |text| problems(&[lib, ("src/records/tests.rs", text)]);
+        assert!(found("use crate::lab::*;")[0].contains("must not import session"));
+        assert!(found("use crate::{Error, lab::Runner};")[0].contains("must not import session"));
+        assert!(found("use crate::*;")[0].contains("must not import store"));
+        assert_eq!(found("use super::*;\nuse crate::error::Error;"), [""; 0]);
+        // The library of a room whose tests are excused is not.
+        let (room, above, _) = TESTS_ABOVE[0];
+        let import = format!("use crate::{above}::X;");
+        let path = format!("src/{room}/mod.rs");
+        allowed(&path, &format!("#[cfg(test)]\nmod tests {{ {import} }}"));
+        refused(&path, &import, "imports point down");
+    }
+
+    #[test]
+    fn files_in_a_circle() {
+        let found = problems(&[
+            ("src/store/mod.rs", "mod a; mod b;"),
+            ("src/store/a.rs", "use super::b::B;"),
+            ("src/store/b.rs", "use super::a::A;"),
+        ]);
+        assert!(found[0].starts_with("2 files import each other:"), "{found:?}");
     }
 
     #[test]

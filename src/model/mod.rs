@@ -4,6 +4,7 @@ pub mod assets;
 pub mod feeds;
 pub mod files;
 pub mod lab;
+mod operation;
 pub mod products;
 pub mod resource;
 pub mod specifications;
@@ -14,6 +15,7 @@ pub mod work_items;
 pub use assets::*;
 pub use feeds::*;
 pub use files::*;
+pub use operation::Operation;
 pub use products::*;
 pub(crate) use resource::declare::fill;
 pub use resource::entries::{

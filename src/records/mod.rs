@@ -13,6 +13,7 @@ pub(crate) mod envelope;
 mod error;
 mod file;
 mod free_space;
+pub(crate) mod keys;
 mod medium;
 mod pages;
 mod read_ahead;

@@ -20,7 +20,7 @@ use super::subscribers::{SUBSCRIBER, position_in};
 use super::view::View;
 use super::{Draft, Session};
 use crate::error::{Error, Result};
-use crate::model::resource::registry;
+use crate::model::by_code;
 use crate::records::{Source, Space, envelope};
 use crate::value::{stored, time};
 
@@ -221,7 +221,7 @@ impl ChangeStream {
                 read_to = sequence;
                 let LogEntry { time_ms, who, events } = entry;
                 for event in events {
-                    let Some(kind) = registry::by_code(event.kind_code).map(|registered| registered.kind) else {
+                    let Some(kind) = by_code(event.kind_code).map(|registered| registered.kind) else {
                         continue;
                     };
                     // An event is visible by the workspace after the change. A caller that may not

@@ -15,12 +15,13 @@ use serde_json::Value;
 use super::context::Context;
 use super::event::{Event, What};
 use super::fillings::Fillings;
-use super::view::{Place, View, index_prefix, part_at, record_key, split_index_key, with_state};
+use super::view::{View, part_at, with_state};
 use crate::error::{Error, Result};
 use crate::model::{
     EntryBuffer, Resource, entries, entries_between, entry_value_into, has_same_entries, has_same_value,
     include_positions, index_positions, members_beside_state,
 };
+use crate::records::keys::{Place, index_head, index_prefix, record_key, split_index_key};
 use crate::records::{Change, Entries, Source, Space, envelope};
 use crate::value::id::RecordKey;
 use crate::value::stored::Members;
@@ -465,7 +466,7 @@ impl<'v> Draft<'v> {
 
     /// Removes an entry that an index has, even if its record requires it.
     #[cfg(test)]
-    pub(super) fn remove_entry(&mut self, key: &[u8]) {
+    pub(crate) fn remove_entry(&mut self, key: &[u8]) {
         self.entries.change_key(key, true, None);
     }
 
@@ -499,7 +500,7 @@ impl<'v> Draft<'v> {
                     continue;
                 }
             }
-            let head = [R::KIND.code, index.number];
+            let head = index_head(R::KIND.code, index.number);
             let fill = |record: Option<&R>, into: &mut EntryBuffer| match record {
                 Some(record) => entries_between(record, index, fields, &head, key.as_bytes(), into),
                 None => into.clear(),

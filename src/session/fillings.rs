@@ -2,7 +2,7 @@
 
 use super::view::View;
 use crate::error::Result;
-use crate::model::{Index, Resource, resource::registry};
+use crate::model::{Index, Resource, by_code};
 use crate::records::{Source, Space, envelope};
 use crate::value::wire::record;
 
@@ -52,7 +52,7 @@ impl Fillings {
     /// The names of the indexes: `index 6 of file`.
     pub(crate) fn names(&self) -> Vec<String> {
         let name = |filling: &Filling| {
-            let kind = registry::by_code(filling.kind).map_or("unknown kind", |known| known.kind.name);
+            let kind = by_code(filling.kind).map_or("unknown kind", |known| known.kind.name);
             format!("index {} of {kind}", filling.index)
         };
         self.indexes.iter().map(name).collect()

@@ -17,7 +17,8 @@ use super::access::{Access, Session};
 use super::draft::Draft;
 use super::fillings::{FILLING_KEY, Filling, Fillings};
 use crate::error::{Error, Result};
-use crate::model::{REGISTRY, resource::registry};
+use crate::model::{REGISTRY, by_code};
+use crate::records::keys::index_key;
 use crate::records::{Space, envelope};
 use crate::value::stored::Format;
 use crate::value::{Control, key};
@@ -108,7 +109,7 @@ pub(crate) fn fill(session: &Session, control: &Control) -> Result<u64> {
 /// One commit of [`fill`] over at most `most_records` records; returns whether all indexes are
 /// complete.
 #[cfg(test)]
-pub(super) fn step(session: &Session, most_records: usize) -> Result<bool> {
+pub(crate) fn step(session: &Session, most_records: usize) -> Result<bool> {
     session.write(move |draft| fill_step(draft, most_records)).map(|(_, is_done)| is_done)
 }
 
@@ -118,7 +119,7 @@ fn fill_step(draft: &mut Draft<'_>, most_records: usize) -> Result<(u64, bool)> 
     let mut fillings = Fillings::of(draft.view().source())?;
     let Some(filling) = fillings.indexes.first_mut() else { return Ok((0, true)) };
     let prefix = [filling.kind];
-    let registered = registry::by_code(filling.kind).ok_or_else(|| {
+    let registered = by_code(filling.kind).ok_or_else(|| {
         Error::corrupt(format!(
             "records.redb: an incomplete index has the unknown kind {}; restore it from a backup",
             filling.kind
@@ -145,9 +146,8 @@ fn fill_step(draft: &mut Draft<'_>, most_records: usize) -> Result<(u64, bool)> 
             // A damaged record is reported when it is read; here it has no entries.
             let payload = envelope::open(&key, filling.kind, &row);
             let all = payload.and_then(|payload| (registered.entries)(payload)).unwrap_or_default();
-            let record_key = key.get(1..).unwrap_or_default();
             for (_, entry, value) in all.into_iter().filter(|(index, ..)| *index == filling.index) {
-                added.push(([&[filling.kind, filling.index], entry.as_slice(), record_key].concat(), value));
+                added.push((index_key(filling.kind, filling.index, &entry, &key), value));
             }
             filling.after = key;
         }

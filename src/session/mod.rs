@@ -26,13 +26,6 @@ pub(crate) mod token;
 mod view;
 mod write_path;
 
-#[cfg(test)]
-mod growth_tests;
-#[cfg(all(test, feature = "packages"))]
-mod growth_upgrade_tests;
-#[cfg(test)]
-mod tests;
-
 pub(crate) use crate::text::Snippet;
 pub(crate) use crate::value::guarded;
 pub(crate) use access::{Access, Handle};
@@ -56,5 +49,5 @@ pub use runner::{FreshIdRunner, JobRequest, JobRunner, NotebookRequest, QueueFai
 pub(crate) use settle::settle_indexes;
 pub(crate) use subscribers::{Caller, SUBSCRIBER, parts_of, position_in, row_of};
 pub use subscribers::{Subscriber, SubscriberRef};
+pub(crate) use view::IndexEntries;
 pub use view::View;
-pub(crate) use view::split_index_key;

@@ -10,6 +10,7 @@ use super::event::Event;
 use super::identity::Visibility;
 use crate::error::{Error, Result};
 use crate::model::{Resource, split_entry_value};
+use crate::records::keys::{Place, index_prefix, record_key, split_index_key, split_record_key};
 use crate::records::{Cursor, Source, Space, envelope};
 use crate::value::id::{Kind, RecordKey};
 use crate::value::stored::Members;
@@ -157,9 +158,14 @@ impl<'a> View<'a> {
         Ok(())
     }
 
+    /// The entries of an index from `from` (included) to `to` (excluded).
+    pub(crate) fn index_entries(&self, kind: Kind, index: u8, from: &[u8], to: &[u8]) -> Result<IndexEntries<'a>> {
+        Ok(IndexEntries { kind, cursor: self.index_range(kind, index, from, to)? })
+    }
+
     /// A cursor over the entries of an index from `from` (included) to `to` (excluded).
     /// [`split_index_key`] splits its keys, [`split_entry_value`] its values.
-    pub(crate) fn index_range(&self, kind: Kind, index: u8, from: &[u8], to: &[u8]) -> Result<Cursor<'a>> {
+    pub(super) fn index_range(&self, kind: Kind, index: u8, from: &[u8], to: &[u8]) -> Result<Cursor<'a>> {
         let (from, to) = (index_prefix(kind, index, from), index_prefix(kind, index, to));
         self.source.cursor(Space::Index, &from, Some(&to))
     }
@@ -183,7 +189,7 @@ impl<'a> View<'a> {
         let prefix = [R::KIND.code];
         let mut cursor = self.source.cursor(Space::Records, &prefix, key::after_prefix(&prefix).as_deref())?;
         while let Some(record) = cursor.visit(false, |bytes, value| {
-            let key = bytes.get(1..).and_then(|bytes| RecordKey::from_bytes(R::KIND.id, bytes));
+            let key = split_record_key(R::KIND, bytes);
             key.map(|key| decode::<R>(key, value).map(|record| (key, record))).transpose()
         })? {
             self.touched.set(self.touched.get() + 1);
@@ -217,7 +223,7 @@ impl<'a> View<'a> {
         }
         let mut cursor = self.source.cursor(Space::Records, &from, to.as_deref())?;
         while let Some(found) = cursor.visit(back, |bytes, value| {
-            let key = bytes.get(1..).and_then(|bytes| RecordKey::from_bytes(R::KIND.id, bytes));
+            let key = split_record_key(R::KIND, bytes);
             key.map(|key| part_at::<R>(Place::of(R::KIND, key), key, value, wanted).map(|record| (key, record)))
                 .transpose()
         })? {
@@ -254,50 +260,32 @@ impl<'a> View<'a> {
     }
 }
 
-/// The key of a record in [`Space::Records`], without an allocation.
-#[derive(Clone, Copy)]
-pub(crate) struct Place {
-    bytes: [u8; 17],
-    len: usize,
+/// Index entries in the order of their bytes, from either end.
+pub(crate) struct IndexEntries<'a> {
+    kind: Kind,
+    cursor: Cursor<'a>,
 }
 
-impl Place {
-    /// The key of a record in [`Space::Records`].
-    pub(crate) fn of(kind: Kind, key: RecordKey) -> Self {
-        let (mut bytes, key) = ([0; 17], key.as_bytes());
-        for (to, from) in bytes.iter_mut().zip(std::iter::once(&kind.code).chain(key)) {
-            *to = *from;
+impl IndexEntries<'_> {
+    /// What `f` makes of entry, record key and workspace of the next entry; of the last when `back`.
+    /// The direction stays the one of the first call.
+    pub(crate) fn visit<T>(
+        &mut self,
+        back: bool,
+        mut f: impl FnMut(&[u8], RecordKey, &[u8]) -> T,
+    ) -> Result<Option<T>> {
+        let kind = self.kind;
+        while let Some(found) = self.cursor.visit(back, |bytes, value| {
+            let (entry, key) = split_index_key(kind, bytes)?;
+            Some(f(entry, key, split_entry_value(value).1))
+        })? {
+            // A key that is none was reported by verification, and belongs to no record.
+            if found.is_some() {
+                return Ok(found);
+            }
         }
-        Self { bytes, len: 1 + key.len() }
+        Ok(None)
     }
-
-    /// The bytes of the key.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or_default()
-    }
-}
-
-/// The key of a record in [`Space::Records`].
-pub(crate) fn record_key(kind: Kind, key: RecordKey) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(17);
-    bytes.push(kind.code);
-    bytes.extend_from_slice(key.as_bytes());
-    bytes
-}
-
-/// The common start of the keys of the index entries that start with `prefix`.
-pub(crate) fn index_prefix(kind: Kind, index: u8, prefix: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(2 + prefix.len() + 16);
-    bytes.extend_from_slice(&[kind.code, index]);
-    bytes.extend_from_slice(prefix);
-    bytes
-}
-
-/// Splits a key of [`Space::Index`] into entry and record key.
-pub(crate) fn split_index_key(kind: Kind, bytes: &[u8]) -> Option<(&[u8], RecordKey)> {
-    let entry_end = bytes.len().checked_sub(kind.id.key_len())?;
-    let entry = bytes.get(2..entry_end)?;
-    Some((entry, RecordKey::from_bytes(kind.id, bytes.get(entry_end..)?)?))
 }
 
 /// A record with its changing part, which is stored in [`Space::RecordState`].

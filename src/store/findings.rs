@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::error::{Error, ErrorKind};
-use crate::model::resource::registry;
+use crate::model::by_code;
 use crate::value::limits;
 
 pub(super) const RECORD_FILE: &str = "records.redb";
@@ -81,5 +81,5 @@ pub(super) fn is_damage(error: &Error) -> bool {
 
 /// The name of a kind in findings.
 pub(super) fn kind_name(code: u8) -> String {
-    registry::by_code(code).map_or_else(|| format!("unknown kind {code}"), |known| known.kind.name.to_owned())
+    by_code(code).map_or_else(|| format!("unknown kind {code}"), |known| known.kind.name.to_owned())
 }

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::findings::{REBUILD, RECORD_FILE, RESTORE, VerifyReport, is_damage, kind_name};
 use super::scrub_indexes;
 use crate::error::{Error, Result};
-use crate::model::resource::registry;
+use crate::model::by_code;
+use crate::records::keys::index_key;
 use crate::records::{Collection, Snapshot, Source, Space, Sum, Sums, envelope};
 use crate::session::{Fillings, guarded};
 use crate::value::Control;
@@ -264,16 +265,13 @@ impl Scrub<'_> {
     fn record(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let code = kind_of(Space::Records, key);
         let payload = envelope::open(key, code, value)?;
-        let registered = registry::by_code(code).ok_or_else(|| Error::corrupt("no build knows its kind"))?;
+        let registered = by_code(code).ok_or_else(|| Error::corrupt("no build knows its kind"))?;
         if payload.format < Format::CURRENT {
             self.report.older_records += 1;
         }
         let entries = (registered.entries)(payload)?;
         for (index, entry, value) in entries.into_iter().filter(|(index, ..)| self.fillings.has(code, *index, key)) {
-            self.wanted
-                .entry([code, index])
-                .or_default()
-                .add(&scrub_indexes::entry_key(code, index, &entry, key), &value);
+            self.wanted.entry([code, index]).or_default().add(&index_key(code, index, &entry, key), &value);
         }
         Ok(())
     }

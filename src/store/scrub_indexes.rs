@@ -7,17 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::findings::{REBUILD, RECORD_FILE, RESTORE, VerifyReport, is_damage, kind_name};
 use crate::error::{Error, Result};
-use crate::model::resource::registry::{self, Registered};
+use crate::model::by_code;
+use crate::records::keys::{index_head_of, index_key, record_key, split_index_key};
 use crate::records::{Source, Space, Sum, envelope};
 use crate::session::{Fillings, guarded};
 use crate::value::Control;
 use crate::value::id::hex;
 use crate::value::key::after_prefix;
-
-/// The key of an index entry of the record under `key`.
-pub(super) fn entry_key(code: u8, index: u8, entry: &[u8], key: &[u8]) -> Vec<u8> {
-    [&[code, index], entry, key.get(1..).unwrap_or_default()].concat()
-}
 
 /// Compares the entries of the indexes with those that the records ask for. `suspects` are the kinds whose records are not
 /// all there.
@@ -84,7 +80,7 @@ impl Indexes<'_> {
             let mut cursor = self.source.cursor(Space::Index, from, to)?;
             let mut entries = 0u64;
             let mut add = |key: &[u8], value: &[u8]| {
-                let head = key.first_chunk::<2>().copied().unwrap_or_default();
+                let head = index_head_of(key);
                 found.entry(head).or_default().add(key, value);
             };
             while cursor.visit(false, &mut add)?.is_some() {
@@ -123,7 +119,7 @@ impl Indexes<'_> {
                 }
                 let Some(entries) = entries(&key, &value) else { continue };
                 for (index, entry, value) in entries.into_iter().filter(|(index, ..)| *index == wanted) {
-                    let full = entry_key(code, index, &entry, &key);
+                    let full = index_key(code, index, &entry, &key);
                     let problem = match this.source.get(Space::Index, &full)? {
                         None => "an index entry of a record is missing",
                         Some(found) if found != value => "an index entry of a record is not what it should be",
@@ -139,18 +135,19 @@ impl Indexes<'_> {
 
     /// Tells the entries that no record asks for; where the record is gone, that it is.
     fn tell_surplus(&mut self, head: [u8; 2]) -> Result<u64> {
-        let Some(registered) = registry::by_code(head[0]) else { return Ok(0) };
+        let Some(kind) = by_code(head[0]).map(|registered| registered.kind) else { return Ok(0) };
         self.walk(|this| {
             let mut told = 0;
             let mut cursor = this.source.cursor(Space::Index, &head, after_prefix(&head).as_deref())?;
             while let Some((full, _)) = cursor.next()? {
                 this.control.check()?;
-                let Some(key) = record_key(registered, &full) else { continue };
+                let Some((_, key)) = split_index_key(kind, &full) else { continue };
+                let key = record_key(kind, key);
                 let is_wanted = match this.source.get(Space::Records, &key)? {
                     // A record that cannot be read was told as such.
                     Some(value) => entries(&key, &value).is_none_or(|entries| {
                         let mut keys = entries.iter().filter(|(index, ..)| *index == head[1]);
-                        keys.any(|(index, entry, _)| entry_key(head[0], *index, entry, &key) == full)
+                        keys.any(|(index, entry, _)| index_key(head[0], *index, entry, &key) == full)
                     }),
                     None if this.suspects.contains(&head[0]) => {
                         told += 1;
@@ -177,7 +174,7 @@ impl Indexes<'_> {
 /// Keys and values of the index entries that the record in a row asks for; none when it cannot be read.
 pub(super) fn index_entries(key: &[u8], value: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let code = key.first().copied().unwrap_or_default();
-    let keyed = |(index, entry, value): (u8, Vec<u8>, Vec<u8>)| (entry_key(code, index, &entry, key), value);
+    let keyed = |(index, entry, value): (u8, Vec<u8>, Vec<u8>)| (index_key(code, index, &entry, key), value);
     entries(key, value).unwrap_or_default().into_iter().map(keyed).collect()
 }
 
@@ -185,11 +182,5 @@ pub(super) fn index_entries(key: &[u8], value: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)>
 fn entries(key: &[u8], value: &[u8]) -> Option<Vec<(u8, Vec<u8>, Vec<u8>)>> {
     let code = key.first().copied()?;
     let payload = envelope::open(key, code, value).ok()?;
-    (registry::by_code(code)?.entries)(payload).ok()
-}
-
-/// The key of the record that an index entry belongs to.
-fn record_key(registered: &Registered, full: &[u8]) -> Option<Vec<u8>> {
-    let at = full.len().checked_sub(registered.kind.id.key_len())?;
-    Some([&[registered.kind.code], full.get(at..)?].concat())
+    (by_code(code)?.entries)(payload).ok()
 }

@@ -182,7 +182,7 @@ fn findings_name_collection_and_key() {
     let whole = example();
     let (key, value) = some_product(&whole);
     let hex = crate::value::id::hex(&key);
-    let name = crate::model::resource::registry::by_code(1).unwrap().kind.name;
+    let name = crate::model::by_code(1).unwrap().kind.name;
     let places = |disk: &SharedDisk| -> Vec<String> {
         let report = one_pass(disk).unwrap();
         report.findings.into_iter().map(|finding| format!("{}: {}", finding.place, finding.problem)).collect()
@@ -207,7 +207,7 @@ fn findings_name_collection_and_key() {
     let old = copy(&whole);
     let store = open(&old).unwrap();
     let session = store.session(Identity::user("ada"));
-    let form = crate::model::resource::registry::by_code(1).unwrap().kind.id;
+    let form = crate::model::by_code(1).unwrap().kind.id;
     let id = crate::value::RecordKey::from_bytes(form, &key[1..]).unwrap().to_id(form);
     let update = UpdateProductRequest { id, name: Some("renamed".to_owned()), ..Default::default() };
     assert_eq!(session.update_products(vec![update], false).unwrap().products.len(), 1);

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
+use crate::error::Result;
 use crate::model::assets::calibration;
-use crate::model::assets::identity::Identity;
+use crate::model::assets::identity::{Identity, IdentityMembers};
 use crate::model::assets::parts::{
     AssetBusType, AssetDiscoveryType, AssetLocation, AssetLocationForCreate, AssetLocationForUpdate,
     AssetPresenceStatus, AssetType, CalibrationStatus, ExternalCalibration, SelfCalibration, SystemConnection,
@@ -219,14 +220,30 @@ pub struct Asset {
 }
 
 impl Asset {
+    /// Its identity.
+    ///
+    /// # Errors
+    /// `InvalidArgument` naming what is missing.
+    pub(crate) fn identity(&self) -> Result<Identity<'_>> {
+        Identity::new(IdentityMembers {
+            bus_type: self.bus_type,
+            model_name: self.model_name.as_deref(),
+            model_number: self.model_number,
+            vendor_name: self.vendor_name.as_deref(),
+            vendor_number: self.vendor_number,
+            serial_number: self.serial_number.as_deref(),
+            system: self.location.as_ref().and_then(|location| location.minion_id.as_deref()),
+        })
+    }
+
     /// An asset out of every system and without a serial number has no identity, and no entries.
     fn identity_entries(&self) -> Vec<Vec<u8>> {
-        Identity::of_asset(self).map(|identity| vec![identity.canonical_key()]).unwrap_or_default()
+        self.identity().map(|identity| vec![identity.canonical_key()]).unwrap_or_default()
     }
 
     /// What identities share that may be the same.
     fn candidate_entries(&self) -> Vec<Vec<u8>> {
-        Identity::of_asset(self).map(|identity| vec![identity.candidate_key()]).unwrap_or_default()
+        self.identity().map(|identity| vec![identity.candidate_key()]).unwrap_or_default()
     }
 
     /// False when nobody set it.

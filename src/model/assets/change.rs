@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use crate::error::{Error, Result};
 use crate::model::assets::asset::{Asset, CreateAssetRequest, UpdateAssetRequest};
-use crate::model::assets::identity::{AssetIdentification, Identity};
+use crate::model::assets::identity::AssetIdentification;
 use crate::model::assets::parts::{
     AssetLocation, AssetLocationForCreate, AssetLocationForUpdate, AssetPresenceStatus, AssetPresenceUpdate,
     AssetPresenceWithSystemConnection, ExternalCalibration, SelfCalibration, TemperatureSensor,
@@ -86,7 +86,7 @@ impl Asset {
         asset.settle();
         asset.force_flags();
         asset.check()?;
-        Identity::of_asset(&asset)?;
+        asset.identity()?;
         Ok(asset.without_computed())
     }
 

@@ -10,7 +10,6 @@ use crate::error::{Error, Result};
 use crate::value::key;
 use crate::value::wire::record;
 
-use crate::model::assets::asset::Asset;
 use crate::model::assets::parts::AssetBusType;
 
 record! {
@@ -29,6 +28,24 @@ record! {
         /// Bus type; `BUILT_IN_SYSTEM` when absent.
         pub bus_type: Option<AssetBusType>,
     }
+}
+
+/// The members that make an identity.
+pub struct IdentityMembers<'a> {
+    /// Bus type; `BUILT_IN_SYSTEM` when absent.
+    pub bus_type: Option<AssetBusType>,
+    /// Name of the model.
+    pub model_name: Option<&'a str>,
+    /// Number of the model.
+    pub model_number: Option<u64>,
+    /// Name of the vendor.
+    pub vendor_name: Option<&'a str>,
+    /// Number of the vendor.
+    pub vendor_number: Option<u64>,
+    /// Serial number.
+    pub serial_number: Option<&'a str>,
+    /// The system, which stands in for a missing serial number.
+    pub system: Option<&'a str>,
 }
 
 /// An identity with what it is compared by, blanks around texts removed.
@@ -82,51 +99,38 @@ impl<'a> Identity<'a> {
     /// # Errors
     /// `InvalidArgument` naming what is missing.
     pub fn of(identification: &'a AssetIdentification, system: Option<&'a str>) -> Result<Self> {
-        let model =
-            NameOrNumber { name: trimmed(identification.model_name.as_deref()), number: identification.model_number };
-        let vendor =
-            NameOrNumber { name: trimmed(identification.vendor_name.as_deref()), number: identification.vendor_number };
-        Self::new(
-            identification.bus_type,
-            model,
-            vendor,
-            trimmed(identification.serial_number.as_deref()),
-            trimmed(system),
-        )
+        Self::new(IdentityMembers {
+            bus_type: identification.bus_type,
+            model_name: identification.model_name.as_deref(),
+            model_number: identification.model_number,
+            vendor_name: identification.vendor_name.as_deref(),
+            vendor_number: identification.vendor_number,
+            serial_number: identification.serial_number.as_deref(),
+            system,
+        })
     }
 
-    /// The identity of an asset.
+    /// The identity that these members make.
     ///
     /// # Errors
     /// `InvalidArgument` naming what is missing.
-    pub fn of_asset(asset: &'a Asset) -> Result<Self> {
-        let model = NameOrNumber { name: trimmed(asset.model_name.as_deref()), number: asset.model_number };
-        let vendor = NameOrNumber { name: trimmed(asset.vendor_name.as_deref()), number: asset.vendor_number };
-        let system = asset.location.as_ref().and_then(|location| location.minion_id.as_deref());
-        Self::new(asset.bus_type, model, vendor, trimmed(asset.serial_number.as_deref()), trimmed(system))
-    }
-
-    fn new(
-        bus: Option<AssetBusType>,
-        model: NameOrNumber<'a>,
-        vendor: NameOrNumber<'a>,
-        serial: Option<&'a str>,
-        system: Option<&'a str>,
-    ) -> Result<Self> {
+    pub fn new(members: IdentityMembers<'a>) -> Result<Self> {
         let missing = |what: &str, member: &str| {
             Error::invalid(format!("an asset cannot be identified without {what}")).at_member(member)
         };
+        let model = NameOrNumber { name: trimmed(members.model_name), number: members.model_number };
         if model.is_missing() {
             return Err(missing("a model name or model number", "modelName"));
         }
+        let vendor = NameOrNumber { name: trimmed(members.vendor_name), number: members.vendor_number };
         if vendor.is_missing() {
             return Err(missing("a vendor name or vendor number", "vendorName"));
         }
-        let unit = serial
+        let unit = trimmed(members.serial_number)
             .map(Unit::Serial)
-            .or(system.map(Unit::System))
+            .or(trimmed(members.system).map(Unit::System))
             .ok_or_else(|| missing("a serial number, or a system in its place", "serialNumber"))?;
-        Ok(Self { bus: bus.unwrap_or_default(), model, vendor, unit })
+        Ok(Self { bus: members.bus_type.unwrap_or_default(), model, vendor, unit })
     }
 
     /// Whether both speak of the same asset: exact, letter case included.

@@ -3,7 +3,6 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::model::feeds::package::Package;
 use crate::model::resource::Resource;
 use crate::value::id::{IdForm, id_type};
 use crate::value::part::part;
@@ -144,12 +143,6 @@ record! {
     wire pub struct QueryFeedsResponse {
         /// The feeds.
         pub feeds: Vec<Feed>,
-    }
-
-    /// The packages of a feed, in the order of their creation.
-    wire pub struct QueryPackagesResponse {
-        /// The packages.
-        pub packages: Vec<Package>,
     }
 }
 

@@ -3,8 +3,5 @@
 pub mod feed;
 pub mod package;
 
-pub use feed::{
-    CreateFeedRequest, Feed, FeedId, Platform, QueryFeedsRequest, QueryFeedsResponse, QueryPackagesResponse,
-    UpdateFeedRequest,
-};
-pub use package::{Package, PackageId, PackageMetadata, PackageRecord};
+pub use feed::{CreateFeedRequest, Feed, FeedId, Platform, QueryFeedsRequest, QueryFeedsResponse, UpdateFeedRequest};
+pub use package::{Package, PackageId, PackageMetadata, PackageRecord, QueryPackagesResponse};

@@ -98,6 +98,12 @@ record! {
         /// What its control file says.
         pub metadata: PackageMetadata,
     }
+
+    /// The packages of a feed, in the order of their creation.
+    wire pub struct QueryPackagesResponse {
+        /// The packages.
+        pub packages: Vec<Package>,
+    }
 }
 
 /// What the store keeps of a package.

@@ -7,6 +7,6 @@ pub use product::{
     CreateProductRequest, Product, ProductField, ProductId, ProductOrderBy, ProductProjection, UpdateProductRequest,
 };
 pub use requests::{
-    CreateProductsPartialSuccess, DeleteProductsPartialSuccess, Operation, PagedProducts, ProductOperations,
+    CreateProductsPartialSuccess, DeleteProductsPartialSuccess, PagedProducts, ProductOperations,
     QueryProductValuesRequest, QueryProductsRequest, UpdateProductsPartialSuccess,
 };

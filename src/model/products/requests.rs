@@ -1,6 +1,7 @@
 //! Requests and answers of the product service.
 
 use crate::error::ApiError;
+use crate::model::operation::Operation;
 use crate::model::products::product::{
     CreateProductRequest, Product, ProductField, ProductOrderBy, ProductProjection, UpdateProductRequest,
 };
@@ -77,14 +78,6 @@ record! {
         pub substitutions: Option<Vec<serde_json::Value>>,
         /// Keeps the values that start with this text, in this letter case.
         pub starts_with: Option<String>,
-    }
-
-    /// Whether an operation is available, and its version.
-    pub struct Operation {
-        /// Whether it can be called.
-        pub available: bool,
-        /// Version of its interface.
-        pub version: i32,
     }
 
     /// The operations of the product service.

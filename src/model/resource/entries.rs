@@ -1,7 +1,7 @@
 //! The entries of a record in the indexes that its resource declares.
 
-use crate::model::resource::{Index, Resource};
-use crate::value::{Env, Val, key};
+use crate::model::resource::{Index, Resource, TIMELESS};
+use crate::value::{Val, key};
 
 /// The positions of the fields of each index of a resource, in the order of its indexes; nothing for a path that is no
 /// field.
@@ -105,11 +105,8 @@ pub fn entries_between<R: Resource>(
 #[must_use]
 pub fn has_same_entries<R: Resource>(one: &R, other: &R, index: &Index<R>, positions: &[usize]) -> bool {
     let fields = || positions.iter().filter_map(|position| R::fields().get(*position));
-    index.on.is_none() && fields().all(|field| is_same(&(field.get)(one, &ENV), &(field.get)(other, &ENV)))
+    index.on.is_none() && fields().all(|field| is_same(&(field.get)(one, &TIMELESS), &(field.get)(other, &TIMELESS)))
 }
-
-/// Fields that depend on the time of reading are never indexed, so the environment does not matter.
-pub(super) const ENV: Env = Env { now_ms: 0, calibration_warning_days: 0 };
 
 fn is_same(one: &Val<'_>, other: &Val<'_>) -> bool {
     match (one, other) {
@@ -131,7 +128,7 @@ const INCLUDED: usize = 254;
 pub fn has_same_value<R: Resource>(one: &R, other: &R, included: &[usize]) -> bool {
     let mut fields = included.iter().filter_map(|position| R::fields().get(*position));
     one.workspace() == other.workspace()
-        && fields.all(|field| is_same(&(field.get)(one, &ENV), &(field.get)(other, &ENV)))
+        && fields.all(|field| is_same(&(field.get)(one, &TIMELESS), &(field.get)(other, &TIMELESS)))
 }
 
 /// What stands beside the entries of a record in an index: the number of bytes of the included values (255 when they are
@@ -150,7 +147,7 @@ pub fn entry_value_into<R: Resource>(record: &R, included: &[usize], value: &mut
     value.clear();
     value.push(0);
     for field in included.iter().filter_map(|position| R::fields().get(*position)) {
-        key::push_val(value, &(field.get)(record, &ENV));
+        key::push_val(value, &(field.get)(record, &TIMELESS));
     }
     let len = value.len() - 1;
     match u8::try_from(len) {
@@ -189,7 +186,7 @@ fn add_fields<R: Resource>(
         return;
     };
     let Some(field) = R::fields().get(*position) else { return };
-    let value = (field.get)(record, &ENV);
+    let value = (field.get)(record, &TIMELESS);
     let is_first = rest.len() + 1 == index.fields.len();
     if index.unique && is_first && value.is_null() {
         return;

@@ -29,6 +29,10 @@ pub struct Field<R: 'static> {
     pub get: for<'a> fn(&'a R, &Env) -> Val<'a>,
 }
 
+/// The environment for fields that do not depend on the time of reading. Fields that do are neither
+/// indexed nor searched.
+pub(in crate::model) const TIMELESS: Env = Env { now_ms: 0, calibration_warning_days: 0 };
+
 /// A secondary index of a resource.
 ///
 /// The entries of a record are the order-preserving bytes of the values of `fields`, one after the other; a field of
@@ -181,7 +185,7 @@ pub trait Stamped: Resource {
 #[must_use]
 pub fn text_of<R: Resource>(record: &R, path: &str) -> Option<String> {
     let field = R::fields().iter().find(|field| field.decl.path == path)?;
-    match (field.get)(record, &entries::ENV) {
+    match (field.get)(record, &TIMELESS) {
         Val::Str(text) => Some(text.into_owned()),
         Val::Time(ms) => Some(time::format(time::from_millis(ms))),
         _ => None,

@@ -3,10 +3,10 @@
 use crate::error::Result;
 use crate::model::resource::entries::{entries, entry_value};
 use crate::model::resource::members::summary_members;
-use crate::model::resource::{Field, Index, Resource};
+use crate::model::resource::{Field, Index, Resource, TIMELESS};
 use crate::value::id::Kind;
 use crate::value::stored::{Members, Payload};
-use crate::value::{Env, FieldType, Val, stored};
+use crate::value::{FieldType, Val, stored};
 
 /// What full-text search reads of one record.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -110,8 +110,7 @@ fn scalar_fields<R: Resource>() -> impl Iterator<Item = &'static Field<R>> {
 }
 
 fn scalars<R: Resource>(record: &R) -> Vec<(&'static str, Scalar)> {
-    let env = Env { now_ms: 0, calibration_warning_days: 0 };
-    let scalar = |field: &Field<R>| match (field.get)(record, &env) {
+    let scalar = |field: &Field<R>| match (field.get)(record, &TIMELESS) {
         Val::Int(value) | Val::Time(value) => Some((field.decl.path, Scalar::Int(value))),
         Val::Double(value) => Some((field.decl.path, Scalar::Float(value))),
         _ => None,
@@ -163,15 +162,15 @@ macro_rules! registry {
     ($($resource:ty,)*) => {
         /// Every kind of resource that the store keeps.
         pub static REGISTRY: &[Registered] = &[$(Registered::of::<$resource>()),*];
+
+        /// The kind with this code.
+        #[must_use]
+        pub fn by_code(code: u8) -> Option<&'static Registered> {
+            REGISTRY.iter().find(|registered| registered.kind.code == code)
+        }
     };
 }
 pub(crate) use registry;
-
-/// The kind with this code.
-#[must_use]
-pub fn by_code(code: u8) -> Option<&'static Registered> {
-    crate::model::REGISTRY.iter().find(|registered| registered.kind.code == code)
-}
 
 #[cfg(test)]
 mod tests {

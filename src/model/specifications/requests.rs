@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::error::ApiError;
-use crate::model::products::requests::Operation;
+use crate::model::operation::Operation;
 use crate::model::specifications::specification::{
     CreateSpecificationRequest, Specification, SpecificationId, SpecificationOrderBy, SpecificationProjection,
     UpdateSpecificationRequest,
@@ -125,5 +125,33 @@ record! {
         pub update_specifications: Operation,
         /// `delete_specs`.
         pub delete_specifications: Operation,
+    }
+}
+
+impl From<&Specification> for CreatedSpecification {
+    fn from(spec: &Specification) -> Self {
+        Self {
+            id: spec.id.clone().unwrap_or_default(),
+            product_id: spec.product_id.clone().unwrap_or_default(),
+            spec_id: spec.spec_id.clone().unwrap_or_default(),
+            workspace: spec.workspace.clone().unwrap_or_default(),
+            version: spec.version.unwrap_or_default(),
+            created_at: spec.created_at.unwrap_or_default(),
+            created_by: spec.created_by.clone().unwrap_or_default(),
+        }
+    }
+}
+
+impl From<&Specification> for UpdatedSpecification {
+    fn from(spec: &Specification) -> Self {
+        Self {
+            id: spec.id.clone().unwrap_or_default(),
+            product_id: spec.product_id.clone().unwrap_or_default(),
+            spec_id: spec.spec_id.clone().unwrap_or_default(),
+            workspace: spec.workspace.clone().unwrap_or_default(),
+            version: spec.version.unwrap_or_default(),
+            updated_at: spec.updated_at.unwrap_or_default(),
+            updated_by: spec.updated_by.clone().unwrap_or_default(),
+        }
     }
 }

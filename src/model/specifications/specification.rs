@@ -11,7 +11,6 @@ use crate::error::{Error, Result};
 use crate::model::resource::declare::{check_property_keys, fill, without_repeats};
 use crate::model::resource::{Resource, Stamped as _};
 use crate::model::specifications::condition::{Condition, ConditionValue, check_magnitude};
-use crate::model::specifications::requests::{CreatedSpecification, UpdatedSpecification};
 use crate::value::IdForm;
 use crate::value::id::id_type;
 use crate::value::wire::{record, wire_enum};
@@ -221,32 +220,6 @@ impl Specification {
         self.version = Some(stored + 1);
         self.stamp().update(user, now);
         Ok(())
-    }
-
-    /// What a create answers with.
-    pub(crate) fn created(&self) -> CreatedSpecification {
-        CreatedSpecification {
-            id: self.id.clone().unwrap_or_default(),
-            product_id: self.product_id.clone().unwrap_or_default(),
-            spec_id: self.spec_id.clone().unwrap_or_default(),
-            workspace: self.workspace.clone().unwrap_or_default(),
-            version: self.version.unwrap_or_default(),
-            created_at: self.created_at.unwrap_or_default(),
-            created_by: self.created_by.clone().unwrap_or_default(),
-        }
-    }
-
-    /// What an update answers with.
-    pub(crate) fn updated(&self) -> UpdatedSpecification {
-        UpdatedSpecification {
-            id: self.id.clone().unwrap_or_default(),
-            product_id: self.product_id.clone().unwrap_or_default(),
-            spec_id: self.spec_id.clone().unwrap_or_default(),
-            workspace: self.workspace.clone().unwrap_or_default(),
-            version: self.version.unwrap_or_default(),
-            updated_at: self.updated_at.unwrap_or_default(),
-            updated_by: self.updated_by.clone().unwrap_or_default(),
-        }
     }
 
     /// The record as it is answered: lists and maps are there, also where they are empty.

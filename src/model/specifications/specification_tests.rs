@@ -75,14 +75,14 @@ fn the_record_and_its_requests_have_the_published_members_in_both_spellings() {
         })
     );
     assert_eq!(
-        serde_json::to_value(spec.created()).unwrap(),
+        serde_json::to_value(CreatedSpecification::from(&spec)).unwrap(),
         json!({
             "id": spec.id(), "productId": "LM741", "specId": "GAIN", "workspace": "w", "version": 0,
             "createdAt": "2024-01-01T00:00:00.000Z", "createdBy": "ada",
         })
     );
     assert_eq!(
-        serde_json::to_value(updated(json!({})).unwrap().updated()).unwrap(),
+        serde_json::to_value(UpdatedSpecification::from(&updated(json!({})).unwrap())).unwrap(),
         json!({
             "id": spec.id(), "productId": "LM741", "specId": "GAIN", "workspace": "w", "version": 1,
             "updatedAt": "2024-02-01T00:00:00.000Z", "updatedBy": "bob",

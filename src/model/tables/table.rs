@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 
 use crate::error::ApiError;
-use crate::model::products::requests::Operation;
+use crate::model::operation::Operation;
 use crate::model::resource::Resource;
 use crate::model::tables::data::{Column, ColumnProjection};
 use crate::value::id::id_type;

@@ -3,6 +3,7 @@
 use super::{damaged, row_key};
 use crate::error::Result;
 use crate::records::envelope;
+use crate::records::error::from_redb;
 
 /// One run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +34,12 @@ pub(in crate::records) struct Manifest {
     pub(super) merges: Vec<Merge>,
     /// Runs whose rows are to be removed.
     pub(super) garbage: Vec<u64>,
+}
+
+/// Reads the manifest.
+pub(in crate::records) fn read_manifest(table: &redb::ReadOnlyTable<&'static [u8], &'static [u8]>) -> Result<Manifest> {
+    let row = table.get(key().as_slice()).map_err(|error| from_redb("read the indexes", error))?;
+    Manifest::read(row.as_ref().map(|row| row.value()))
 }
 
 /// The row of the manifest: that of no run, since runs are numbered from 1.

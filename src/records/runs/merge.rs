@@ -196,9 +196,3 @@ pub(in crate::records) fn settle(table: &mut Table<'_>, manifest: &mut Manifest,
     step(table, manifest, work)?;
     Ok(true)
 }
-
-/// Reads the manifest.
-pub(in crate::records) fn read_manifest(table: &redb::ReadOnlyTable<Bytes, Bytes>) -> Result<Manifest> {
-    let row = table.get(manifest::key().as_slice()).map_err(|error| from_redb("read the indexes", error))?;
-    Manifest::read(row.as_ref().map(|row| row.value()))
-}

@@ -22,8 +22,8 @@ pub(super) use advance::Work;
 pub(super) use ahead::Ahead;
 pub(super) use count::count;
 pub(super) use cursor::{Memory, Merged, Rows};
-pub(super) use manifest::Manifest;
-pub(super) use merge::{flush, read_manifest, settle};
+pub(super) use manifest::{Manifest, read_manifest};
+pub(super) use merge::{flush, settle};
 
 use crate::error::{Error, Result};
 

@@ -18,9 +18,9 @@ use crate::model::{
     Asset, AssetUtilizationHistoryItem, AssetUtilizationHistoryResponse, QueryAssetUtilizationHistoryRequest, Resource,
     Utilization,
 };
-use crate::records::Cursor;
+use crate::services::assets::query::vendor_names;
 use crate::session::token::{self, Fingerprint};
-use crate::session::{Plan, Query, View, split_index_key};
+use crate::session::{IndexEntries, Plan, Query, View};
 use crate::value::id::RecordKey;
 use crate::value::{Env, FieldDecl, Row, Val, Work, key, limits, time};
 
@@ -161,7 +161,7 @@ impl Row for UtilizationRow<'_> {
 
 fn compile<R: Resource>(view: &View<'_>, text: Option<&str>, member: &str) -> Result<Option<Filter>> {
     let fields: Vec<FieldDecl> = R::fields().iter().map(|field| field.decl).collect();
-    let renames = crate::services::assets::vendor_names(view.context().settings());
+    let renames = vendor_names(view.context().settings());
     let renames = if R::KIND == Asset::KIND { renames.as_slice() } else { &[] };
     let schema = Schema { fields: &fields, renames, accept_brackets: true, ..Schema::default() };
     filter::compile(text, &[], &schema, &Times::new(view.now(), None)).map_err(|error| error.context(member))
@@ -180,7 +180,7 @@ fn assets(view: &View<'_>, text: Option<&str>) -> Result<Option<BTreeSet<String>
         no_substitutions: true,
         bracket_lists: true,
         ids: ids.as_deref(),
-        renames: crate::services::assets::vendor_names(view.context().settings()),
+        renames: vendor_names(view.context().settings()),
         ..Query::default()
     };
     let mut found = BTreeSet::new();
@@ -228,7 +228,7 @@ fn describe(
 
 /// One range of one class, of one asset or of all.
 struct Run<'a> {
-    cursor: Cursor<'a>,
+    entries: IndexEntries<'a>,
     /// Bytes of the entry before the start.
     skip: usize,
     /// The asset, where the entries do not name it.
@@ -307,9 +307,9 @@ impl<'a> Walk<'a> {
                 let from = bound(class.start_from_ms.max(from_ms));
                 let to = bound(class.start_to_ms.min(to_ms).saturating_add(1));
                 if from < to {
-                    let cursor = view.index_range(Utilization::KIND, index, &from, &to)?;
+                    let entries = view.index_entries(Utilization::KIND, index, &from, &to)?;
                     let (ready, ahead) = (VecDeque::new(), None);
-                    walk.runs.push(Run { cursor, skip: prefix.len(), asset: asset.clone(), ready, ahead });
+                    walk.runs.push(Run { entries, skip: prefix.len(), asset: asset.clone(), ready, ahead });
                     walk.advance(walk.runs.len() - 1)?;
                 }
             }
@@ -346,11 +346,11 @@ impl Run<'_> {
             return Ok(entries_read);
         }
         let skip = self.skip;
-        while let Some(entry) = self.cursor.visit(descending, |bytes, _| {
-            split_index_key(Utilization::KIND, bytes).and_then(|(entry, key)| Some((entry.get(skip..)?.to_vec(), key)))
-        })? {
+        while let Some((entry, record_key)) =
+            self.entries.visit(descending, |entry, key, _| (entry.get(skip..).map(<[u8]>::to_vec), key))?
+        {
             entries_read += 1;
-            let Some((mut entry, record_key)) = entry else { continue };
+            let Some(mut entry) = entry else { continue };
             match &self.asset {
                 Some(asset) => key::push_str(&mut entry, asset),
                 None if only.is_some_and(|only| !names_one_of(&entry, only)) => continue,

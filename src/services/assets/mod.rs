@@ -3,6 +3,8 @@
 mod history;
 #[cfg(test)]
 mod history_tests;
+mod lookup;
+mod query;
 mod store;
 mod utilization;
 
@@ -13,12 +15,13 @@ use crate::model::{
     Asset, AssetId, AssetSummary, AssetUtilizationHistoryResponse, CreateAssetRequest, CreateAssetsPartialSuccess,
     DeleteAssetsResponse, FileId, LinkFilesPartialSuccessResponse, QueryAssetUtilizationHistoryRequest,
     QueryAssetsRequest, QueryAssetsResponse, Resource, StartUtilizationPartialSuccess, StartUtilizationRequest,
-    SystemConnection, UpdateAssetRequest, UpdateAssetsPartialSuccess, UpdateUtilizationPartialSuccess, VendorPrefix,
+    SystemConnection, UpdateAssetRequest, UpdateAssetsPartialSuccess, UpdateUtilizationPartialSuccess,
 };
+use crate::services::assets::query::to_query;
 use crate::services::batch::{self, Umbrella};
 use crate::services::declare::service;
 use crate::services::lists;
-use crate::session::{Access, Handle, OrderTerm, Plan, Query, Settings, What};
+use crate::session::{Access, Handle, Plan, What};
 use crate::value::{Env, limits};
 
 service! {
@@ -319,7 +322,7 @@ impl AssetService for Handle<'_, '_> {
 
     fn get_asset(&self, id: &AssetId) -> Result<Asset> {
         self.read(|view| {
-            let asset = view.get::<Asset>(id)?.ok_or_else(|| store::not_found(id))?;
+            let asset = view.get::<Asset>(id)?.ok_or_else(|| lookup::not_found(id))?;
             Ok(asset.read_at(&view.env()))
         })
     }
@@ -361,7 +364,7 @@ impl AssetService for Handle<'_, '_> {
         self.write(move |draft| {
             let mut outcome = batch::run(Umbrella::FILES_AND_ASSETS, batch::distinct(ids), |_, id| {
                 let deleted = draft.delete::<Asset>(&id).map_err(batch::about(Asset::KIND.name, &id))?;
-                let asset = deleted.ok_or_else(|| store::not_found(&id))?;
+                let asset = deleted.ok_or_else(|| lookup::not_found(&id))?;
                 utilization::delete_of_asset(draft, &asset)?;
                 Ok(id)
             })?;
@@ -374,7 +377,7 @@ impl AssetService for Handle<'_, '_> {
         batch::check_len("file ids", file_ids.len(), limits::BATCH_ITEMS)?;
         let asset_id = asset_id.to_owned();
         self.write(move |draft| {
-            let mut asset = draft.get::<Asset>(&asset_id)?.ok_or_else(|| store::not_found(&asset_id))?;
+            let mut asset = draft.get::<Asset>(&asset_id)?.ok_or_else(|| lookup::not_found(&asset_id))?;
             let mut linked = asset.file_ids.take().unwrap_or_default();
             let mut outcome = batch::run(Umbrella::FILES_AND_ASSETS, batch::distinct(file_ids), |_, file_id| {
                 store::link(&asset_id, &mut linked, file_id)
@@ -394,7 +397,7 @@ impl AssetService for Handle<'_, '_> {
     fn unlink_file(&self, asset_id: &AssetId, file_id: &FileId) -> Result<()> {
         let (asset_id, file_id) = (asset_id.to_owned(), file_id.to_owned());
         self.write(move |draft| {
-            let mut asset = draft.get::<Asset>(&asset_id)?.ok_or_else(|| store::not_found(&asset_id))?;
+            let mut asset = draft.get::<Asset>(&asset_id)?.ok_or_else(|| lookup::not_found(&asset_id))?;
             let linked = asset.file_ids.get_or_insert_default();
             let count = linked.len();
             linked.retain(|linked| linked.as_str() != file_id.as_str());
@@ -464,13 +467,6 @@ impl AssetService for Handle<'_, '_> {
     }
 }
 
-/// The query, with the vendor's name of the vendor flag.
-pub(in crate::services) fn vendor_names(settings: &Settings) -> Vec<(String, &'static str)> {
-    VendorPrefix::new(&settings.vendor_prefix)
-        .map(|vendor| vec![(vendor.property(), "isVendorAsset")])
-        .unwrap_or_default()
-}
-
 /// The page after `token` and whether another one follows, for the iterator over all pages.
 pub(in crate::services) fn page(
     access: &impl Access,
@@ -487,29 +483,5 @@ pub(in crate::services) fn page(
         *token = page.continuation_token;
         let assets = page.items.into_iter().map(|asset| asset.read_at(&env).project(&projection));
         Ok((assets.collect(), token.is_some()))
-    })
-}
-
-fn to_query<'q>(request: &'q QueryAssetsRequest, settings: &Settings) -> Result<Query<'q>> {
-    lists::check("projection", request.projection.as_ref().map_or(0, Vec::len))?;
-    let take = request.take.filter(|take| *take != -1).unwrap_or(limits::ASSETS_TAKE);
-    if !(0..=limits::ASSETS_TAKE).contains(&take) {
-        return Err(Error::invalid(format!("take is {take}; it has to be -1 or from 0 to {}", limits::ASSETS_TAKE))
-            .at_member("take"));
-    }
-    let skip = usize::try_from(request.skip.unwrap_or_default())
-        .map_err(|_| Error::invalid("skip is negative").at_member("skip"))?;
-    let descending = request.descending.unwrap_or_default();
-    let order = request.order_by.map(|order| OrderTerm { path: order.path(), descending });
-    Ok(Query {
-        filter: request.filter.as_deref(),
-        no_substitutions: true,
-        bracket_lists: true,
-        order: order.into_iter().collect(),
-        take: usize::try_from(take).unwrap_or_default(),
-        skip,
-        return_count: request.return_count.unwrap_or_default(),
-        renames: vendor_names(settings),
-        ..Query::default()
     })
 }

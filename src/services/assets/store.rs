@@ -11,30 +11,14 @@ use crate::model::{
     UpdateAssetRequest,
 };
 use crate::records::Space;
+use crate::services::assets::lookup::{find, not_found};
+use crate::services::assets::utilization;
 use crate::services::batch;
 use crate::session::{Draft, Visibility, What};
-use crate::value::id::RecordKey;
 use crate::value::{Action, Env, key, limits};
 
-/// No such asset.
-pub(in crate::services) fn not_found(id: &str) -> Error {
-    Error::not_found(Asset::KIND.name, id)
-        .with_name("AssetPerformanceManagement.NonExistingAssetWithIdentifier", Some(-253_426))
-}
-
-/// The asset that has this identity, whoever may see it, this draft's own included.
-pub(in crate::services) fn find(draft: &Draft<'_>, identity: &AssetIdentity<'_>) -> Result<Option<RecordKey>> {
-    for candidate in draft.index_keys::<Asset>(Asset::BY_CANDIDATE, &identity.candidate_key())? {
-        let Some(asset) = draft.any_by_key::<Asset>(candidate)? else { continue };
-        if AssetIdentity::of_asset(&asset).is_ok_and(|other| other.is_same(identity)) {
-            return Ok(Some(candidate));
-        }
-    }
-    Ok(None)
-}
-
 fn check_free(draft: &Draft<'_>, asset: &Asset) -> Result<()> {
-    let other = find(draft, &AssetIdentity::of_asset(asset)?)?;
+    let other = find(draft, &asset.identity()?)?;
     match other.filter(|other| Some(*other) != asset.key()) {
         Some(other) => Err(Error::conflict(
             "another asset has the same bus type, model, vendor and serial number (or system, without one)",
@@ -77,14 +61,14 @@ fn amend(draft: &mut Draft<'_>, mut asset: Asset, request: UpdateAssetRequest) -
     draft.require(Some(&old), &asset, What::Updated)?;
     // Without a serial number, a move to another system may run into the identity of another asset there; out of every
     // system, the asset has no identity any more, and keeps its id.
-    if AssetIdentity::of_asset(&asset).is_ok() {
+    if asset.identity().is_ok() {
         check_free(draft, &asset)?;
     }
     place_in_system(draft, &mut asset)?;
     let is_moved = asset.workspace != old.workspace;
     draft.put_changed(old, &asset, What::Updated)?;
     if is_moved {
-        crate::services::assets::utilization::follow_workspace(draft, &asset)?;
+        utilization::follow_workspace(draft, &asset)?;
     }
     Ok(asset)
 }

@@ -13,7 +13,7 @@ use crate::model::{
     Asset, AssetIdentification, AssetIdentity, Resource, StartUtilizationPartialSuccess, StartUtilizationRequest,
     UpdateUtilizationPartialSuccess, Utilization,
 };
-use crate::services::assets::store;
+use crate::services::assets::lookup;
 use crate::services::batch::{self, Umbrella};
 use crate::session::{Draft, View, What};
 use crate::value::{Action, IdForm, key, time};
@@ -72,12 +72,12 @@ pub(in crate::services) fn start(
 
 fn start_one(draft: &mut Draft<'_>, template: &Utilization, identification: &AssetIdentification) -> Result<()> {
     let identity = AssetIdentity::of(identification, template.minion_id.as_deref())?;
-    let found = store::find(draft, &identity)?;
+    let found = lookup::find(draft, &identity)?;
     let asset = found
         .map(|key| draft.by_key::<Asset>(key))
         .transpose()?
         .flatten()
-        .ok_or_else(|| store::not_found(identification.serial_number.as_deref().unwrap_or_default()))?;
+        .ok_or_else(|| lookup::not_found(identification.serial_number.as_deref().unwrap_or_default()))?;
     let mut entry = text_key(&template.utilization_identifier);
     key::push_str(&mut entry, asset.id());
     if draft.find::<Utilization>(Utilization::BY_IDENTIFIER, &entry)?.is_some() {

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::model::{Feed, PackageRecord};
 use crate::packages::{RELATION_FIELDS, index_relations, is_relation_field};
 use crate::services::content::{self, DiskWriter};
-use crate::services::feeds::{feed, packages};
+use crate::services::feeds::lookup::{feed, packages};
 use crate::session::{Access, View};
 use crate::value::Control;
 use crate::value::id::hex;

@@ -1,6 +1,7 @@
 //! The feed service.
 
 mod index;
+mod lookup;
 mod upload;
 
 use std::io::{Read, Write};
@@ -16,7 +17,8 @@ use crate::model::{
 use crate::services::batch::{Umbrella, distinct, is_item_error};
 use crate::services::content;
 use crate::services::declare::service;
-use crate::session::{Access, Draft, Handle, View, What};
+use crate::services::feeds::lookup::{feed, feed_not_found, package_not_found, packages, touch};
+use crate::session::{Access, Draft, Handle, What};
 use crate::value::{Action, Control, wire};
 
 service! {
@@ -283,14 +285,6 @@ pub trait FeedService {
 }
 }
 
-pub(in crate::services) fn feed_not_found(id: &str) -> Error {
-    Error::not_found(Feed::KIND.name, id).with_name("Feeds.FeedNotFoundError", None)
-}
-
-fn package_not_found(id: &str) -> Error {
-    Error::not_found(PackageRecord::KIND.name, id).with_name("Feeds.PackageNotFound", None)
-}
-
 fn check_name(name: &str) -> Result<()> {
     if name.trim().is_empty() {
         return Err(Error::invalid("the name of a feed cannot be blank").at_member("name"));
@@ -310,26 +304,6 @@ fn platform(given: Option<&Platform>, vendor_prefix: &str) -> Result<Platform> {
         Error::invalid(format!("{:?} is no platform; expected {windows} or {linux}", given.as_str()))
             .at_member("platform")
     })
-}
-
-/// The packages of a feed, in the order of their creation.
-pub(in crate::services) fn packages(view: &View<'_>, feed: &Feed) -> Result<Vec<PackageRecord>> {
-    let keys = view.index_keys::<PackageRecord>(PackageRecord::BY_FEED, &feed_entry(&feed.id))?;
-    let mut records = Vec::with_capacity(keys.len());
-    for key in keys {
-        records.extend(view.by_key::<PackageRecord>(key)?);
-    }
-    Ok(records)
-}
-
-pub(in crate::services) fn feed(view: &View<'_>, feed_id: &str) -> Result<Feed> {
-    view.get::<Feed>(feed_id)?.ok_or_else(|| feed_not_found(feed_id))
-}
-
-/// Notes a change of a feed's packages. The policy has judged that change; its note in the feed is the store's own.
-pub(in crate::services) fn touch(draft: &mut Draft<'_>, mut feed: Feed) -> Result<()> {
-    feed.updated_at = draft.now().max(feed.created_at);
-    draft.put_by_store(&feed, What::Updated, None)
 }
 
 fn delete_package(draft: &mut Draft<'_>, package_id: &str) -> Result<()> {

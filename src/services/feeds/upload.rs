@@ -10,7 +10,7 @@ use crate::model::files::file::extension;
 use crate::model::{Feed, Package, PackageId, PackageMetadata, PackageRecord, Platform, Resource, StoredContent};
 use crate::packages::{Container, Inspected, inspect};
 use crate::services::content::{self, DiskReader};
-use crate::services::feeds::{feed, feed_not_found, touch};
+use crate::services::feeds::lookup::{feed, feed_not_found, touch};
 use crate::session::{Access, Draft, What};
 use crate::value::{Control, RecordKey, limits};
 

@@ -1,5 +1,6 @@
 //! The file service.
 
+mod create;
 mod query;
 mod search;
 mod sessions;
@@ -14,11 +15,12 @@ use crate::model::files::file::{NAME, listing_links};
 use crate::model::{
     FileId, FileLinqMetadata, FileLinqQueryRequest, FileLinqQueryResponse, FileMetadata, FileOperation, FileOperations,
     FileQueryOrderBy, FileQueryResponse, FileRecord, GetFilesRequest, QueryFilesRequest, Resource, SearchFilesRequest,
-    StoredContent, UpdateMetadataRequest, UploadFileRequest, UploadSession, UploadSessionId, UploadSessionState,
+    UpdateMetadataRequest, UploadFileRequest, UploadSession, UploadSessionId, UploadSessionState,
 };
 use crate::services::batch::{Umbrella, distinct, is_item_error};
 use crate::services::content;
 use crate::services::declare::service;
+use crate::services::files::create::{NewFile, check_properties, create, id_taken};
 use crate::services::files::query::{Structured, linq_order, linq_response, page, scan, search};
 use crate::services::files::search::Search;
 use crate::session::{Access, Draft, Handle, OrderTerm, Page, Plan, Query, What};
@@ -294,63 +296,6 @@ pub trait FileService {
 
 fn not_found(id: &str) -> Error {
     Error::not_found(FileRecord::KIND.name, id).with_name("FileIngestion.IdNotFound", Some(-251_608))
-}
-
-/// A file that a draft is to hold.
-pub(in crate::services) struct NewFile {
-    pub(in crate::services) id: Option<FileId>,
-    pub(in crate::services) properties: BTreeMap<String, String>,
-    pub(in crate::services) name: Option<String>,
-    pub(in crate::services) workspace: String,
-    pub(in crate::services) content: StoredContent,
-}
-
-fn check_properties(properties: &BTreeMap<String, String>, member: &str) -> Result<()> {
-    if properties.contains_key("") {
-        return Err(Error::invalid("a property has an empty key").at_member(member));
-    }
-    if properties.get(NAME).is_some_and(String::is_empty) {
-        return Err(Error::invalid("the name of a file cannot be empty").at_member(format!("{member}.{NAME}")));
-    }
-    Ok(())
-}
-
-fn id_taken(id: &FileId) -> Error {
-    Error::conflict(format!("there is a file with the id {id} already"))
-        .with_name("Files.IdTaken", None)
-        .with_resource(FileRecord::KIND.name, id.as_str())
-        .with_args([id.as_str()])
-}
-
-/// Drafts a new file.
-pub(in crate::services) fn create(draft: &mut Draft<'_>, new: NewFile) -> Result<FileId> {
-    check_properties(&new.properties, "metadata")?;
-    let id = match new.id {
-        Some(id) => id,
-        None => FileId::from(draft.new_key::<FileRecord>()?),
-    };
-    let mut properties = new.properties;
-    properties.entry(NAME.to_owned()).or_insert_with(|| match new.name {
-        Some(name) if !name.is_empty() => name,
-        _ => id.to_string(),
-    });
-    let file = FileRecord {
-        id: id.clone(),
-        created: draft.now(),
-        last_updated: draft.now(),
-        properties,
-        metadata_revision: 1,
-        workspace: new.workspace,
-        content: new.content,
-    };
-    // The id is taken whoever may see the file.
-    if let Some(key) = file.key()
-        && draft.any_by_key::<FileRecord>(key)?.is_some()
-    {
-        return Err(id_taken(&id));
-    }
-    draft.put(&file, What::Created)?;
-    Ok(id)
 }
 
 fn update(draft: &mut Draft<'_>, id: &str, request: UpdateMetadataRequest) -> Result<()> {

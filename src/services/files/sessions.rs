@@ -13,7 +13,7 @@ use crate::model::{
 };
 use crate::records::Space;
 use crate::services::content;
-use crate::services::files::{NewFile, create};
+use crate::services::files::create::{NewFile, create};
 use crate::session::{Access, Draft, Session, What};
 use crate::value::{Action, Control, limits};
 

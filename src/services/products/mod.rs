@@ -10,12 +10,12 @@ use crate::filter::check_substitutions;
 use crate::model::{
     CreateProductRequest, CreateProductsPartialSuccess, DeleteProductsPartialSuccess, Operation, PagedProducts,
     Product, ProductField, ProductId, ProductOperations, QueryProductValuesRequest, QueryProductsRequest, Resource,
-    UpdateProductRequest, UpdateProductsPartialSuccess, split_entry_value, text_of,
+    UpdateProductRequest, UpdateProductsPartialSuccess, text_of,
 };
 use crate::services::batch::{self, Umbrella};
 use crate::services::declare::service;
 use crate::services::lists;
-use crate::session::{Access, Draft, Handle, OrderTerm, Plan, Query, View, Visibility, What, split_index_key};
+use crate::session::{Access, Draft, Handle, OrderTerm, Plan, Query, View, Visibility, What};
 use crate::value::{IdForm, key, time};
 
 const DEFAULT_TAKE: usize = 1000;
@@ -409,12 +409,11 @@ fn first_visible(
     end: &[u8],
     visibility: &Visibility,
 ) -> Result<Option<Vec<u8>>> {
-    let mut cursor = view.index_range(Product::KIND, index, from, end)?;
+    let mut entries = view.index_entries(Product::KIND, index, from, end)?;
     loop {
-        let found = cursor.visit(false, |bytes, value| {
-            let (_, workspace) = split_entry_value(value);
+        let found = entries.visit(false, |entry, _, workspace| {
             let is_visible = std::str::from_utf8(workspace).is_ok_and(|workspace| visibility.allows(workspace));
-            is_visible.then(|| split_index_key(Product::KIND, bytes).map(|(entry, _)| entry.to_vec())).flatten()
+            is_visible.then(|| entry.to_vec())
         })?;
         match found {
             None => return Ok(None),

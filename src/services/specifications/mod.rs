@@ -254,7 +254,7 @@ fn create(draft: &mut Draft<'_>, request: CreateSpecificationRequest) -> Result<
     check_free(draft, &spec)?;
     spec.id = Some(draft.new_key::<Specification>()?.into());
     draft.put(&spec, What::Created)?;
-    Ok(spec.created())
+    Ok(CreatedSpecification::from(&spec))
 }
 
 fn update(draft: &mut Draft<'_>, request: UpdateSpecificationRequest) -> Result<UpdatedSpecification> {
@@ -265,7 +265,7 @@ fn update(draft: &mut Draft<'_>, request: UpdateSpecificationRequest) -> Result<
     draft.require(Some(&old), &spec, What::Updated)?;
     check_free(draft, &spec)?;
     draft.put_changed(old, &spec, What::Updated)?;
-    Ok(spec.updated())
+    Ok(UpdatedSpecification::from(&spec))
 }
 
 fn to_query(request: &QuerySpecificationsRequest) -> Result<Query<'_>> {

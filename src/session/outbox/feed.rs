@@ -15,11 +15,12 @@ use super::state::{SearchOutbox, Searchable};
 use super::{CHECKPOINT, DIRECTORY};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Registered, resource::registry};
+use crate::records::keys::{Place, record_key, split_record_key};
 use crate::records::{Snapshot, Source, Space, envelope};
 use crate::session::context::Context;
 use crate::session::event::{Event, What};
 use crate::session::lock::lock;
-use crate::session::view::{Place, View, record_key};
+use crate::session::view::View;
 use crate::text::{self, Cell, Change, Checkpoint, DocKey, Document, Index, Shape};
 use crate::value::id::IdForm;
 use crate::value::limits::SEARCH_FEED_CHANGES;
@@ -47,7 +48,7 @@ impl SearchOutbox {
     }
 
     /// Waits for the lock of feeding, at most until the deadline of the session.
-    pub(in crate::session) fn feeding(&self, context: &Context) -> Result<MutexGuard<'_, ()>> {
+    pub(crate) fn feeding(&self, context: &Context) -> Result<MutexGuard<'_, ()>> {
         /// The time between two attempts.
         const PAUSE: Duration = Duration::from_millis(1);
         if context.control.is_none() {
@@ -92,7 +93,7 @@ impl SearchOutbox {
     /// Discards a damaged index and builds it again from the records. `beginnings` was read before
     /// the damage was met: if the number differs now, another caller has discarded that index
     /// already.
-    pub(in crate::session) fn rebuild(&self, context: &Arc<Context>, beginnings: u64) -> Result<()> {
+    pub(crate) fn rebuild(&self, context: &Arc<Context>, beginnings: u64) -> Result<()> {
         if let Some(index) = self.open_index() {
             let _feeding = self.feeding(context)?;
             if index.beginnings() == beginnings {
@@ -220,9 +221,7 @@ impl SearchOutbox {
             let prefix = [registered.kind.code];
             let mut cursor = view.source().cursor(Space::Records, &prefix, key::after_prefix(&prefix).as_deref())?;
             while let Some((bytes, value)) = cursor.next()? {
-                let Some(key) = bytes.get(1..).and_then(|key| RecordKey::from_bytes(registered.kind.id, key)) else {
-                    continue;
-                };
+                let Some(key) = split_record_key(registered.kind, &bytes) else { continue };
                 let key = DocKey { kind: registered.kind.code, key };
                 // A damaged record is reported when it is read; it has no document.
                 let Ok(document) = document(shape, registered, key, &bytes, &value) else { continue };

@@ -4,8 +4,6 @@ mod ask;
 mod feed;
 mod save;
 mod state;
-#[cfg(all(test, feature = "search"))]
-mod tests;
 mod text_search;
 pub(crate) mod verify;
 

@@ -63,20 +63,20 @@ impl SearchOutbox {
 
     /// How the index was opened; `None` before that.
     #[cfg(test)]
-    pub(in crate::session) fn opened(&self) -> Option<Opened> {
+    pub(crate) fn opened(&self) -> Option<Opened> {
         lock(&self.opened).as_ref().map(|(_, how)| how.clone())
     }
 
     /// Drops the cached checksum results of the index's files, so that the next search reads the
     /// disk again.
     #[cfg(test)]
-    pub(in crate::session) fn forget_blocks(&self) {
+    pub(crate) fn forget_blocks(&self) {
         self.open_index().into_iter().for_each(|index| index.forget_blocks());
     }
 
     /// Applies changes to the index that no record had.
     #[cfg(test)]
-    pub(in crate::session) fn falsify(&self, changes: &[Change]) {
+    pub(crate) fn falsify(&self, changes: &[Change]) {
         let index = self.open_index().unwrap();
         index.apply(changes, index.sequence()).unwrap();
         index.commit().unwrap();
@@ -121,7 +121,7 @@ impl SearchOutbox {
     }
 
     /// Number of times that the index was discarded and started again since it was opened.
-    pub(in crate::session) fn beginnings(&self) -> u64 {
+    pub(crate) fn beginnings(&self) -> u64 {
         self.open_index().map_or(0, |index| index.beginnings())
     }
 

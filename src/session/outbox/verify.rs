@@ -10,12 +10,13 @@ use super::state::SearchOutbox;
 use super::{CHECKPOINT, DIRECTORY};
 use crate::disk::{Disk, Mode};
 use crate::error::{ErrorKind, Result};
+use crate::records::keys::split_record_key;
 use crate::records::{Source, Space};
 use crate::session::access::{Access, Session};
 use crate::session::engine::Engine;
 use crate::session::identity::Identity;
 use crate::text::{Checkpoint, Comparison, DocKey, Expected, Shape, View};
-use crate::value::{Control, RecordKey, key};
+use crate::value::{Control, key};
 
 /// Most attempts of a check when the checkpoint changes meanwhile.
 const ATTEMPTS: usize = 8;
@@ -147,7 +148,7 @@ impl Work<'_> {
             let mut cursor = self.source.cursor(Space::Records, &prefix, key::after_prefix(&prefix).as_deref())?;
             while let Some((bytes, _)) = cursor.next()? {
                 self.control.check()?;
-                let key = bytes.get(1..).and_then(|key| RecordKey::from_bytes(registered.kind.id, key));
+                let key = split_record_key(registered.kind, &bytes);
                 let Some(key) = key.map(|key| DocKey { kind: registered.kind.code, key }) else { continue };
                 match state.copies(key) {
                     Ok(1) => {}

@@ -13,8 +13,6 @@ mod position;
 mod predicate;
 mod run;
 mod scan;
-#[cfg(test)]
-mod tests;
 mod text;
 mod walk;
 

@@ -6,8 +6,9 @@ use super::scan::{OrderedScan, Scan};
 use crate::error::{Error, Result};
 use crate::model::Resource;
 use crate::records::Space;
+use crate::records::keys::{index_prefix, split_index_key};
 use crate::session::Visibility;
-use crate::session::view::{RECORDS_BETWEEN_CHECKS, View, index_prefix, split_index_key};
+use crate::session::view::{RECORDS_BETWEEN_CHECKS, View};
 use crate::value::id::{Kind, RecordKey};
 use crate::value::key;
 

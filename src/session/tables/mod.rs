@@ -39,6 +39,8 @@ pub(crate) use cache::TableCache;
 pub(crate) use check::{named_files, sweep, verify};
 pub(crate) use handout::Handout;
 pub(crate) use maintain::maintain;
+#[cfg(test)]
+pub(crate) use maintain::settle as settle_merges;
 pub(crate) use merge::merge;
 pub(crate) use salvage::{LostRows, TableSalvage, largest_segment};
 pub(crate) use seal::seal;

@@ -24,8 +24,8 @@ use crate::disk::{Mode, SharedDisk, copy_file};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Resource;
 use crate::model::tables::table::TableMetadata;
+use crate::records::keys::record_key;
 use crate::records::{Change, RecordFile, Source, Space, envelope};
-use crate::session::view::record_key;
 use crate::value::{Control, RecordKey, stored};
 
 /// Number of rows that are tried together first: a page of each column.

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::report::SalvageReport;
 use crate::disk::SharedDisk;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::resource::registry;
+use crate::model::by_code;
 use crate::records::salvage::{Proof, Salvaged};
 use crate::records::{Change, RecordFile, Source, Space};
 use crate::session::growth::format_row;
@@ -271,7 +271,7 @@ fn largest_ids(records: &RecordFile, seed: u64) -> Result<Vec<(String, u64)>> {
     let mut cursor = Source::Snapshot(&snapshot).cursor(Space::Records, &[], None)?;
     while let Some(key) = cursor.visit(false, |key, _| key.to_vec())? {
         let Some((code, bytes)) = key.split_first() else { continue };
-        let Some(known) = registry::by_code(*code) else { continue };
+        let Some(known) = by_code(*code) else { continue };
         let counter = match bytes.len() {
             8 => number(bytes),
             _ => bytes.first_chunk::<6>().map(|head| head.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))),

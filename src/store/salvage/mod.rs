@@ -30,7 +30,7 @@ use super::scrub_indexes::index_entries;
 use super::{format, lock};
 use crate::disk::{DiskFile, Mode, RealDisk, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::resource::registry;
+use crate::model::by_code;
 use crate::records::salvage::{LostEntries, Proof, Salvaged};
 use crate::records::{Change, RecordFile, RecordFileOptions, Source, Space};
 use crate::session::guarded;
@@ -254,7 +254,7 @@ fn is_told(lost: &LostEntries) -> bool {
 fn is_decoded(key: &[u8], value: &[u8]) -> bool {
     let code = key.first().copied().unwrap_or_default();
     let payload = crate::records::envelope::open(key, code, value);
-    payload.is_ok_and(|payload| registry::by_code(code).is_some_and(|known| (known.entries)(payload).is_ok()))
+    payload.is_ok_and(|payload| by_code(code).is_some_and(|known| (known.entries)(payload).is_ok()))
 }
 
 /// Writes entries into a record file, many in one commit.

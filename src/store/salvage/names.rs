@@ -1,14 +1,14 @@
 //! How a salvage names what is lost: collections, keys and ranges of keys.
 
 use crate::error::Result;
-use crate::model::resource::registry;
+use crate::model::by_code;
 use crate::model::tables::table::TableMetadata;
 use crate::model::{Resource, UploadSessionRecord};
+use crate::records::keys::split_record_key;
 use crate::records::salvage::LostEntries;
 use crate::records::{Collection, Source, Space};
 use crate::session::{SUBSCRIBER, parts_of};
 use crate::store::findings::kind_name;
-use crate::value::RecordKey;
 use crate::value::id::hex;
 
 pub(super) fn collection_name(collection: Collection) -> String {
@@ -36,9 +36,8 @@ pub(super) fn kind_of(space: Space, key: &[u8]) -> String {
 /// A key as people know it: by the ids and numbers that it holds, else in hexadecimal digits.
 pub(in crate::store) fn key_text(space: Space, key: &[u8]) -> String {
     let record = |key: &[u8]| {
-        let (code, key) = key.split_first()?;
-        let form = registry::by_code(*code)?.kind.id;
-        RecordKey::from_bytes(form, key).map(|key| key.to_id(form))
+        let kind = by_code(*key.first()?)?.kind;
+        split_record_key(kind, key).map(|key| key.to_id(kind.id))
     };
     let number = |key: &[u8]| <[u8; 8]>::try_from(key).ok().map(u64::from_be_bytes);
     let table = |what: &str| {

@@ -13,7 +13,7 @@ use super::*;
 use crate::blobs;
 use crate::columnar::{MergedScan, Predicates, batch_row_count};
 use crate::model::tables::table::TableMetadata;
-use crate::model::{FileRecord, PackageRecord, Resource, UploadChunk, UploadSessionRecord, resource::registry};
+use crate::model::{FileRecord, PackageRecord, Resource, UploadChunk, UploadSessionRecord, by_code};
 use crate::records::salvage::{MappedPage, page_map};
 use crate::records::{Snapshot, Source, envelope};
 use crate::session::Access;
@@ -94,7 +94,7 @@ fn look(disk: &Arc<MemoryDisk>) -> Seen {
         } else if key[0] == PackageRecord::KIND.code {
             content_needs(&mut needs, &stored::read::<PackageRecord>(payload).unwrap().content);
         }
-        put(format!("{}|{}", registry::by_code(key[0]).unwrap().kind.name, hex(&key)), value, needs);
+        put(format!("{}|{}", by_code(key[0]).unwrap().kind.name, hex(&key)), value, needs);
     }
     for (key, value) in entries(&snapshot, Space::UploadChunks) {
         let chunk = stored::read::<UploadChunk>(envelope::open(&key, 0, &value).unwrap()).unwrap();

@@ -9,16 +9,14 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use super::fillings::Fillings;
-use super::growth;
-use super::growth_tests::{Device, ada, age, change, in_order, table};
-use super::{Access, Session, What};
+use super::growth::{Device, ada, age, change, in_order, table};
 use crate::disk::sim::{SimDisk, Survival};
 use crate::disk::{Disk, MemoryDisk, SharedDisk, parent, read_file, walk, write_new_file};
 use crate::error::{ErrorKind, Result};
 use crate::model::resource::Resource;
 use crate::model::{Condition, Specification, SpecificationId, SpecificationLimit};
 use crate::records::{Source, Space, envelope};
+use crate::session::{Access, Fillings, Session, What, growth};
 use crate::store::{Store, StoreOptions, VerifyLevel};
 use crate::value::stored::Format;
 use crate::value::wire::wire_enum;

@@ -3,11 +3,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::{Access, Identity, OrderTerm, Query, Session, What};
 use crate::disk::sim::{Fault, OpKind, Pick, SimDisk};
 use crate::disk::{Disk, MemoryDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::resource::Resource;
+use crate::session::{Access, Identity, OrderTerm, Query, Session, View, What};
 use crate::store::{Store, StoreOptions};
 use crate::value::{Action, IdForm, Service, limits, stored};
 use crate::{AccessPolicy, Visibility};
@@ -368,7 +368,7 @@ fn what_the_log_cannot_hold_is_refused_alone() {
     }
     change(&session, &gadget, 100_000).unwrap();
     let mut rest = 0;
-    let measure = |view: &super::View<'_>| {
+    let measure = |view: &View<'_>| {
         view.log_after(0, |_, entry| {
             rest = stored::to_bytes(&entry)?.len();
             Ok(true)
@@ -393,7 +393,7 @@ fn what_the_log_cannot_hold_is_refused_alone() {
     drop((session, store));
     let session = open().session(Identity::user("ada"));
     let mut entries = 0;
-    let count = |view: &super::View<'_>| {
+    let count = |view: &View<'_>| {
         view.log_after(0, |_, _| {
             entries += 1;
             Ok(true)

@@ -3,15 +3,13 @@
 
 use std::sync::Arc;
 
-use super::fillings::{FILLING_KEY, Fillings};
-use super::growth;
-use super::{Access, Identity, OrderTerm, Query, Session, What};
 use crate::disk::{Disk, MemoryDisk, Mode, read_file};
 use crate::error::{ErrorKind, Result};
 use crate::model::REGISTRY;
 use crate::model::resource::Resource;
 use crate::model::tables::table::TableMetadata;
 use crate::records::{Space, envelope};
+use crate::session::{Access, Draft, FILLING_KEY, Fillings, Identity, OrderTerm, Query, Session, What, growth};
 use crate::store::{Store, StoreOptions, VerifyLevel};
 use crate::value::key::after_prefix;
 use crate::value::stored::{self, Format, Members, Payload};
@@ -266,7 +264,7 @@ fn access(session: &Session) -> String {
     session.read(|view| view.plan::<TableMetadata>(&query)).unwrap().access
 }
 
-pub(super) fn change(session: &Session, f: impl FnOnce(&mut super::Draft<'_>) -> Result<()> + Send + 'static) {
+pub(super) fn change(session: &Session, f: impl FnOnce(&mut Draft<'_>) -> Result<()> + Send + 'static) {
     session.write(f).unwrap();
 }
 

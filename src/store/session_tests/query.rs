@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::{OrderTerm, Page, Plan, Query};
 use crate::disk::MemoryDisk;
 use crate::error::Result;
 use crate::model::resource::{Field, Index, Resource};
-use crate::session::{Access, Identity, Session, What};
+use crate::session::{Access, Identity, OrderTerm, Page, Plan, Query, Session, What};
 use crate::store::{Store, StoreOptions};
 use crate::value::id::{IdForm, Kind};
 use crate::value::time;

@@ -1,0 +1,34 @@
+//! Feeds and their packages by id, and the note in a feed that its packages changed.
+
+use crate::error::{Error, Result};
+use crate::model::feeds::package::feed_entry;
+use crate::model::{Feed, PackageRecord, Resource};
+use crate::session::{Draft, View, What};
+
+pub(super) fn feed_not_found(id: &str) -> Error {
+    Error::not_found(Feed::KIND.name, id).with_name("Feeds.FeedNotFoundError", None)
+}
+
+pub(super) fn package_not_found(id: &str) -> Error {
+    Error::not_found(PackageRecord::KIND.name, id).with_name("Feeds.PackageNotFound", None)
+}
+
+/// The packages of a feed, in the order of their creation.
+pub(super) fn packages(view: &View<'_>, feed: &Feed) -> Result<Vec<PackageRecord>> {
+    let keys = view.index_keys::<PackageRecord>(PackageRecord::BY_FEED, &feed_entry(&feed.id))?;
+    let mut records = Vec::with_capacity(keys.len());
+    for key in keys {
+        records.extend(view.by_key::<PackageRecord>(key)?);
+    }
+    Ok(records)
+}
+
+pub(super) fn feed(view: &View<'_>, feed_id: &str) -> Result<Feed> {
+    view.get::<Feed>(feed_id)?.ok_or_else(|| feed_not_found(feed_id))
+}
+
+/// Notes a change of a feed's packages. The policy has judged that change; its note in the feed is the store's own.
+pub(super) fn touch(draft: &mut Draft<'_>, mut feed: Feed) -> Result<()> {
+    feed.updated_at = draft.now().max(feed.created_at);
+    draft.put_by_store(&feed, What::Updated, None)
+}

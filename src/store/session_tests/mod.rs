@@ -1,0 +1,11 @@
+//! Tests of sessions over a store that is open: they know the inside of `session`, and need what
+//! opens a store.
+
+mod access;
+mod growth;
+#[cfg(feature = "packages")]
+mod growth_upgrade;
+mod query;
+#[cfg(feature = "search")]
+mod search;
+mod table_maintenance;

@@ -1,0 +1,100 @@
+//! Merging the segments of tables in the background.
+
+use std::sync::Arc;
+
+use crate::columnar::SegmentMeta;
+use crate::disk::MemoryDisk;
+use crate::model::Resource;
+use crate::model::tables::data::{Column, ColumnType, DataType};
+use crate::model::tables::table::{CreateTableRequest, TableMetadata};
+use crate::records::{Space, envelope};
+use crate::session::tables::{TableState, add_segments, settle_merges};
+use crate::session::{Access, Identity};
+use crate::store::Store;
+use crate::value::{Control, RecordKey};
+
+fn key_of(id: &str) -> RecordKey {
+    RecordKey::parse(TableMetadata::KIND.id, id).unwrap()
+}
+
+#[test]
+fn segments_that_came_after_the_last_merge_stay_due() {
+    let store = Store::options().maintenance_thread(false).open_on(Arc::new(MemoryDisk::default())).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let index =
+        Column { name: "t".into(), data_type: DataType::Int64, column_type: ColumnType::Index, ..Column::default() };
+    let request = CreateTableRequest { columns: vec![index], ..Default::default() };
+    let id = crate::tables::TableService::create_table(&session, request).unwrap();
+    let key = key_of(&id);
+    let is_due = || {
+        let bytes = session.read(|view| view.raw(Space::TableState, key.as_bytes())).unwrap().unwrap();
+        envelope::from_row::<TableState>(key.as_bytes(), &bytes).unwrap().merge_due
+    };
+    let add = |from: u64, range: std::ops::Range<i64>| {
+        let id = id.to_string();
+        session
+            .write(move |draft| {
+                let table = draft.get::<TableMetadata>(&id)?.unwrap();
+                let meta = SegmentMeta {
+                    id: from,
+                    row_count: 10,
+                    min_index: range.start,
+                    max_index: range.end,
+                    ..SegmentMeta::default()
+                };
+                add_segments(draft, &table, vec![meta])
+            })
+            .unwrap();
+    };
+    add(1, 0..10);
+    assert!(is_due());
+    settle_merges(&session, key).unwrap();
+    assert!(!is_due());
+    add(2, 5..20);
+    // Between the last look of a pass at the segments and its last commit.
+    settle_merges(&session, key).unwrap();
+    assert!(is_due());
+}
+
+#[test]
+fn a_damaged_table_keeps_no_other_from_being_merged() {
+    let options = Store::options().maintenance_thread(false).seal_rows(1);
+    let store = options.open_on(Arc::new(MemoryDisk::default())).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let create = || {
+        let index = Column {
+            name: "t".into(),
+            data_type: DataType::Int64,
+            column_type: ColumnType::Index,
+            ..Column::default()
+        };
+        let request = CreateTableRequest { columns: vec![index], ..Default::default() };
+        crate::tables::TableService::create_table(&session, request).unwrap().to_string()
+    };
+    let [damaged, sound] = [create(), create()];
+    session
+        .write(move |draft| {
+            let table = draft.get::<TableMetadata>(&damaged)?.unwrap();
+            // Two that overlap, without files.
+            let meta = |id| SegmentMeta { id, row_count: 10, min_index: 0, max_index: 9, ..SegmentMeta::default() };
+            add_segments(draft, &table, vec![meta(900), meta(901)])
+        })
+        .unwrap();
+    for _ in 0..2 {
+        let index = arrow::array::Int64Array::from_iter_values(0..10);
+        let batch = arrow::array::RecordBatch::try_from_iter([("t", Arc::new(index) as _)]).unwrap();
+        crate::tables::TableService::append_batches(
+            &session,
+            &sound.as_str().into(),
+            &mut std::iter::once(Ok(batch)),
+            None,
+        )
+        .unwrap();
+    }
+    let key = key_of(&sound);
+    let segments = || session.read(|view| view.raw_prefix(Space::Segments, key.as_bytes())).unwrap().len();
+    assert_eq!(segments(), 2);
+    let error = store.maintain(&Control::default()).unwrap_err();
+    assert_eq!(error.kind(), crate::ErrorKind::Corrupt, "{error}");
+    assert_eq!(segments(), 1);
+}
