@@ -21,6 +21,8 @@ use syn::{DeriveInput, parse_macro_input};
 ///   `Patch`, for updates of a record that has this one as a part; `#[request(…)]` as of
 ///   [`macro@Resource`].
 /// - `#[new(member, …)]`: callers build it, by `Name::new(member, …)` and a method for each member.
+///   A `Patch` has a second one, `clear_member()`, that sends null. The method of a map with
+///   optional values adds to the entries that are there.
 /// - `#[requires(member, …)]`: JSON without these members is refused.
 /// - `#[also(otherName = "member", …)]`: JSON may call a member by a further name.
 /// - `#[fields(member, …)]`: what filters see of an element of a list of these records.
