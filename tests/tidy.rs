@@ -4,10 +4,14 @@
 
 #[path = "tidy/circles.rs"]
 mod circles;
+#[path = "common/sources.rs"]
+mod sources;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+
+use sources::scrub;
 
 /// Rooms from the bottom up. A room imports only from lower levels; rooms of one level do not know each other.
 const LEVELS: &[&[&str]] = &[
@@ -133,6 +137,25 @@ fn every_bound_is_tried() {
     report(problems);
 }
 
+/// Test modules have one form, which CONTRIBUTING.md has under "Tests".
+#[test]
+fn test_modules_have_one_form() {
+    report(sources::rust_files("src").iter().flat_map(|(path, text)| odd_test_modules(path, text)).collect());
+}
+
+/// Test modules that are not where the compiler looks for them by their name.
+fn odd_test_modules(path: &str, text: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let declared = lines.iter().enumerate().filter_map(|(at, line)| {
+        let name = line.split("mod ").nth(1)?.strip_suffix(';')?;
+        let has_path = at > 0 && lines[at - 1].starts_with("#[path");
+        (has_path && (name == "tests" || name.ends_with("_tests"))).then_some((at + 1, name))
+    });
+    declared
+        .map(|(line, name)| format!("{path}:{line}: `mod {name};` belongs into mod.rs, without a #[path]"))
+        .collect()
+}
+
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
@@ -228,77 +251,6 @@ fn module_path(path: &str) -> Vec<String> {
 
 fn level(room: &str) -> Option<usize> {
     LEVELS.iter().position(|rooms| rooms.contains(&room))
-}
-
-/// Blanks out comments, and the insides of strings and characters; keeps every line where it is.
-fn scrub(text: &str) -> String {
-    let chars: Vec<char> = text.chars().collect();
-    let mut out = String::with_capacity(text.len());
-    let mut at = 0;
-    let blank = |out: &mut String, c: char| out.push(if c == '\n' { '\n' } else { ' ' });
-    while let Some(&c) = chars.get(at) {
-        let next = chars.get(at + 1).copied();
-        let starts_word = at == 0 || !(chars[at - 1].is_alphanumeric() || chars[at - 1] == '_');
-        let hashes = chars[at + 1..].iter().take_while(|c| **c == '#').count();
-        if c == '/' && next == Some('/') {
-            while chars.get(at).is_some_and(|c| *c != '\n') {
-                out.push(' ');
-                at += 1;
-            }
-        } else if c == '/' && next == Some('*') {
-            let mut depth = 0;
-            while at < chars.len() {
-                let pair = (chars[at], chars.get(at + 1).copied());
-                depth += i32::from(pair == ('/', Some('*'))) - i32::from(pair == ('*', Some('/')));
-                blank(&mut out, chars[at]);
-                at += 1;
-                if depth == 0 {
-                    out.push(' ');
-                    at += 1;
-                    break;
-                }
-            }
-        } else if starts_word && c == 'r' && chars.get(at + 1 + hashes) == Some(&'"') {
-            out.extend(&chars[at..at + 2 + hashes]);
-            at += 2 + hashes;
-            let end: Vec<char> = std::iter::once('"').chain(std::iter::repeat_n('#', hashes)).collect();
-            while at < chars.len() && !chars[at..].starts_with(&end) {
-                blank(&mut out, chars[at]);
-                at += 1;
-            }
-            out.extend(&end);
-            at += end.len();
-        } else if c == '"' {
-            out.push('"');
-            at += 1;
-            while at < chars.len() && chars[at] != '"' {
-                for _ in 0..1 + usize::from(chars[at] == '\\') {
-                    if let Some(c) = chars.get(at) {
-                        blank(&mut out, *c);
-                    }
-                    at += 1;
-                }
-            }
-            out.push('"');
-            at += 1;
-        } else if c == '\'' && (next == Some('\\') || chars.get(at + 2) == Some(&'\'')) {
-            out.push(' ');
-            at += 1;
-            let mut first = true;
-            while at < chars.len() && (first || chars[at] != '\'') {
-                first = false;
-                let step = 1 + usize::from(chars[at] == '\\');
-                out.push_str(&"  "[..step]);
-                at += step;
-            }
-            out.push(' ');
-            at += 1;
-        } else {
-            out.push(c);
-            at += 1;
-        }
-    }
-    out
 }
 
 /// Blanks out items behind a `cfg` that names `test`, and tells the names of the modules among them.
@@ -687,6 +639,15 @@ mod rules_refuse {
         refused("src/blobs/put.rs", "fn f() { std::fs::remove_file(p) }", "std::fs");
         allowed("src/disk/real.rs", "use std::fs::File;");
         allowed("src/blobs/put.rs", "#[cfg(test)]\nmod tests { use std::fs::File; }");
+    }
+
+    #[test]
+    fn test_modules_of_another_form() {
+        let with_path = "#[cfg(test)]\n#[path = \"id_tests.rs\"]\nmod tests;\n";
+        assert_eq!(odd_test_modules("src/value/id.rs", with_path).len(), 1);
+        assert_eq!(odd_test_modules("src/value/mod.rs", &with_path.replace("mod tests", "mod id_tests")).len(), 1);
+        let plain = "#[cfg(test)]\nmod id_tests;\n#[cfg(test)]\nmod tests;\n#[path = \"a.rs\"]\nmod a;\n";
+        assert!(odd_test_modules("src/value/mod.rs", plain).is_empty());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Generates a constructor, and a setter for each member, for structs that callers build.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{format_ident, quote};
 use syn::{DeriveInput, Error, Ident, Result, Type};
 
 use crate::node::{nodes, plain};
@@ -21,8 +21,8 @@ pub fn builder(input: &DeriveInput, members: &[Member]) -> Result<TokenStream> {
     }
     let names: Vec<&Ident> = arguments.iter().map(|member| &member.name).collect();
     let types: Vec<&Type> = arguments.iter().map(|member| &member.ty).collect();
-    let doc = format!("Makes a `{}`; members that are not set stay absent or empty.", plain(name));
-    let methods = members.iter().map(method);
+    let doc = format!("Makes a `{}`; members that are not set are absent or empty.", plain(name));
+    let methods = members.iter().map(methods);
     Ok(quote! {
         impl #name {
             #[doc = #doc]
@@ -37,28 +37,54 @@ pub fn builder(input: &DeriveInput, members: &[Member]) -> Result<TokenStream> {
     })
 }
 
-/// The setter of a member: the type of its argument, and the conversion to the type of the member.
-fn method(member: &Member) -> TokenStream {
+/// The setters of a member: one that sets it, and for a `Patch` one that sets it to null.
+fn methods(member: &Member) -> TokenStream {
     let Member { name, ty, doc, .. } = member;
-    let (argument, value) = match parts(ty) {
-        Some((option, arguments)) if option == "Option" && arguments.len() == 1 => {
-            let (argument, value) = content(arguments[0]);
-            (argument, quote!(::core::option::Option::Some(#value)))
+    let (wrapper, inner) = match parts(ty) {
+        Some((wrapper, arguments)) if arguments.len() == 1 && (wrapper == "Option" || wrapper == "Patch") => {
+            (wrapper.to_string(), arguments[0])
         }
-        Some((patch, arguments)) if patch == "Patch" && arguments.len() == 1 => {
-            let (argument, value) = content(arguments[0]);
-            (argument, quote!(crate::value::Patch::Value(#value)))
-        }
-        _ => content(ty),
+        _ => (String::new(), bare(ty)),
     };
+    let (argument, value) = content(inner);
+    let set = match (wrapper.as_str(), is_patch_of_keys(inner)) {
+        // Entries of several calls go together, so that none is lost whatever the order of the calls.
+        ("", true) => quote!(self.#name.extend(#value)),
+        ("Option", true) => quote!(self.#name.get_or_insert_default().extend(#value)),
+        (_, true) => quote!(self.#name.change(|map| map.extend(#value))),
+        ("", false) => quote!(self.#name = #value),
+        ("Option", false) => quote!(self.#name = ::core::option::Option::Some(#value)),
+        (_, false) => quote!(self.#name = crate::value::Patch::Value(#value)),
+    };
+    let clear = (wrapper == "Patch").then(|| {
+        let clear = format_ident!("clear_{}", plain(name));
+        let text = format!(" Sends null for this member; see [`Self::{}`] for what null does.", plain(name));
+        quote! {
+            #[doc = #text]
+            #[must_use]
+            pub fn #clear(mut self) -> Self {
+                self.#name = crate::value::Patch::Null;
+                self
+            }
+        }
+    });
     quote! {
         #(#doc)*
         #[must_use]
         pub fn #name(mut self, value: #argument) -> Self {
-            self.#name = #value;
+            #set;
             self
         }
+        #clear
     }
+}
+
+/// Whether the type is a map that says null of single keys: `BTreeMap<K, Option<V>>`.
+fn is_patch_of_keys(ty: &Type) -> bool {
+    parts(ty).is_some_and(|(map, arguments)| {
+        let value = arguments.get(1).and_then(|value| parts(value));
+        map == "BTreeMap" && value.is_some_and(|(option, _)| option == "Option")
+    })
 }
 
 fn content(ty: &Type) -> (TokenStream, TokenStream) {
@@ -85,7 +111,10 @@ fn content(ty: &Type) -> (TokenStream, TokenStream) {
                         Item = (impl ::core::convert::Into<#key>, impl ::core::convert::Into<#item>),
                     >
                 },
-                quote!(value.into_iter().map(|(key, value)| (key.into(), #value)).collect()),
+                match is_patch_of_keys(ty) {
+                    true => quote!(value.into_iter().map(|(key, value)| (key.into(), #value))),
+                    false => quote!(value.into_iter().map(|(key, value)| (key.into(), #value)).collect()),
+                },
             )
         }
         // Numbers are taken without conversion, so that the argument gives a literal its type.

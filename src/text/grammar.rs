@@ -294,7 +294,3 @@ impl<'t> Parser<'t> {
 fn one_or(mut parts: Vec<Node>, many: fn(Vec<Node>) -> Node) -> Option<Node> {
     if parts.len() > 1 { Some(many(parts)) } else { parts.pop() }
 }
-
-#[cfg(test)]
-#[path = "grammar_tests.rs"]
-mod tests;

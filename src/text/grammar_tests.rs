@@ -1,8 +1,12 @@
-use super::*;
-use crate::error::ErrorKind;
-use crate::value::id::IdForm;
-use crate::value::{Kind, Service, limits};
 use proptest::prelude::*;
+
+use super::document::Shape;
+use super::grammar::*;
+use super::tree::{Leaf, Node};
+use crate::error::{ErrorKind, Place};
+use crate::value::id::IdForm;
+use crate::value::limits::TEXT_QUERY_BYTES;
+use crate::value::{Kind, Service, limits};
 
 fn shape() -> Shape {
     let kind = |code, name| Kind { code, name, service: Service::PRODUCTS, id: IdForm::Decimal };

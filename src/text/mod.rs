@@ -21,6 +21,8 @@
 mod checkpoint;
 mod document;
 mod grammar;
+#[cfg(test)]
+mod grammar_tests;
 mod overlay;
 mod request;
 mod snippet;

@@ -29,6 +29,19 @@ impl<T> Patch<T> {
         }
     }
 
+    /// Changes the value, or the default where there is none.
+    pub(crate) fn change(&mut self, change: impl FnOnce(&mut T))
+    where
+        T: Default,
+    {
+        let mut value = match std::mem::take(self) {
+            Self::Value(value) => value,
+            Self::Absent | Self::Null => T::default(),
+        };
+        change(&mut value);
+        *self = Self::Value(value);
+    }
+
     /// Whether the member is in the request.
     pub fn is_present(&self) -> bool {
         !matches!(self, Self::Absent)

@@ -4,10 +4,11 @@ use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
 use stationdb::faults::{MemoryDisk, SharedDisk};
 use stationdb::prelude::*;
 use stationdb::tables::RowStream;
-use stationdb::{ContentReader, Control, Error, Identity, Position, Result, Store, VerifyLevel};
+use stationdb::{ContentReader, Control, Error, Identity, Items, Position, Result, Store, VerifyLevel};
 
 use crate::disk::PanickingDisk;
 use crate::options;
@@ -39,21 +40,6 @@ pub const OTHERS: &[(&str, &str)] = &[
     ("ContentReader::parts", "takes what cannot be named outside the crate; `FileService::open_file` calls it"),
     ("ContentReader::small", "the same"),
     ("RowStream::new", "takes what cannot be named outside the crate; `TableService::scan` calls it"),
-    ("Session::assets", "pages of `AssetService::query_assets`"),
-    ("Session::files", "pages of `FileService::query_files_linq`"),
-    ("Session::found_files", "pages of `FileService::search_files`"),
-    ("Session::hits", "pages of `SearchService::search`"),
-    ("Session::listed_files", "pages of `FileService::get_files`"),
-    ("Session::listed_tables", "pages of `TableService::list_tables`"),
-    ("Session::matching_files", "pages of `FileService::query_files`"),
-    ("Session::products", "pages of `ProductService::query_products`"),
-    ("Session::specifications", "pages of `SpecificationService::query_specs`"),
-    ("Session::tables", "pages of `TableService::query_tables`"),
-    ("Session::test_plan_templates", "pages of `TestPlanService::query_test_plan_templates`"),
-    ("Session::test_plans", "pages of `TestPlanService::query_test_plans`"),
-    ("Session::utilizations", "pages of `AssetService::query_asset_utilization_history`"),
-    ("Session::work_item_templates", "pages of `WorkItemService::query_work_item_templates`"),
-    ("Session::work_items", "pages of `WorkItemService::query_work_items`"),
     ("Store::open", "`StoreOptions::open_disk` on a disk of its own"),
     ("Store::options", "makes options"),
     ("Store::restore", "`Store::restore_disk` on disks of its own"),
@@ -74,7 +60,7 @@ fn empty() -> SharedDisk {
 }
 
 fn rows(w: &World) -> Result<RowStream> {
-    w.session("ada").scan(&w.secret.table.as_str().into(), request(serde_json::json!({})), &Control::default())
+    w.session("ada").scan(&w.secret.table.as_str().into(), request(json!({})), &Control::default())
 }
 
 fn file(w: &World) -> Result<ContentReader> {
@@ -84,6 +70,60 @@ fn file(w: &World) -> Result<ContentReader> {
 fn own_error(error: std::io::Error) -> Error {
     let own = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()).cloned();
     own.unwrap_or_else(|| Error::io("reading", error))
+}
+
+/// Two probes of each page iterator, one through a session and one through a transaction. Each reads
+/// all pages of the query that follows the name, and what it meets is the last item.
+macro_rules! page_probes {
+    ($($name:ident(|$world:ident| $query:expr);)*) => {
+        [$(
+            (concat!("Session::", stringify!($name)), |$world: World, disk: &PanickingDisk| {
+                let (session, query) = ($world.session("ada"), request($query));
+                disk.begin();
+                read_pages(session.$name(query))
+            }),
+            (concat!("Transaction::", stringify!($name)), |$world: World, disk: &PanickingDisk| {
+                let (session, query) = ($world.session("ada"), request($query));
+                disk.begin();
+                session.transaction(|tx| read_pages(tx.$name(query)))
+            }),
+        )*]
+    };
+}
+
+/// Reads all pages of one item, of which there are at least two where nothing panics.
+fn read_pages<T>(mut items: Items<'_, T>) -> Result<()> {
+    let mut count = 0;
+    while let Some(item) = items.next() {
+        if let Err(error) = item {
+            assert!(items.next().is_none(), "an item after the error {error}");
+            return Err(error);
+        }
+        count += 1;
+    }
+    assert!(count >= 2, "{count} items");
+    Ok(())
+}
+
+fn page_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
+    let table: [(&'static str, Run); 30] = page_probes! {
+        products(|w| json!({"take": 1}));
+        specifications(|w| json!({"productIds": [w.open.product, w.secret.product], "take": 1}));
+        assets(|w| json!({"take": 1}));
+        utilizations(|w| json!({"take": 1}));
+        work_items(|w| json!({"take": 1}));
+        work_item_templates(|w| json!({"take": 1}));
+        test_plans(|w| json!({"take": 1}));
+        test_plan_templates(|w| json!({"take": 1}));
+        tables(|w| json!({"filter": "", "take": 1}));
+        listed_tables(|w| json!({"take": 1}));
+        files(|w| json!({"take": 1}));
+        listed_files(|w| json!({"take": 1}));
+        matching_files(|w| json!({"take": 1}));
+        found_files(|w| json!({"filter": "", "take": 1}));
+        hits(|w| json!({"text": "thing", "take": 1}));
+    };
+    table
 }
 
 pub fn probes() -> Vec<(&'static str, Run)> {
@@ -197,7 +237,7 @@ pub fn probes() -> Vec<(&'static str, Run)> {
             w.session("ada").transaction(|tx| {
                 tx.delete_product(&w.secret.product.as_str().into())?;
                 tx.delete_file(&w.secret.file.as_str().into())?;
-                tx.query_products(request(serde_json::json!({"take": 10}))).map(drop)
+                tx.query_products(request(json!({"take": 10}))).map(drop)
             })
         }),
         ("Session::changes", |w, d| {
@@ -311,5 +351,5 @@ pub fn probes() -> Vec<(&'static str, Run)> {
             Ok(())
         }),
     ];
-    table.to_vec()
+    table.iter().copied().chain(page_probes()).collect()
 }

@@ -11,6 +11,8 @@ mod handles;
 mod operations;
 mod pages;
 mod public;
+#[path = "../common/sources.rs"]
+mod sources;
 mod transaction;
 #[path = "../common/world.rs"]
 #[allow(dead_code, reason = "the suite of the policy looks at more of it")]

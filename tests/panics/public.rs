@@ -1,7 +1,9 @@
 //! The public calls, read from the sources.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use crate::sources::rust_files;
 
 /// Operations that are answered without a read. Everything else has to meet the panic.
 pub const OPERATIONS_THAT_READ_NOTHING: [&str; 4] = [
@@ -61,23 +63,6 @@ const HANDLES: &[&str] =
 /// Traits of the standard library through which a handle may be used.
 const STANDARD: &[&str] = &["Iterator", "Read", "Seek", "Write", "BufRead"];
 
-fn sources() -> Vec<(PathBuf, String)> {
-    let mut sources = Vec::new();
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap().flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                let text = std::fs::read_to_string(&path).unwrap();
-                sources.push((path, text));
-            }
-        }
-    }
-    sources
-}
-
 /// What the rooms that hold a store export: `Store`, `RowStream`, …
 fn exported() -> BTreeSet<String> {
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).unwrap();
@@ -103,8 +88,8 @@ pub fn methods() -> BTreeSet<String> {
         assert!(is_known, "{name} is exported: does it hold a part of a store?");
     }
     let mut methods = BTreeSet::new();
-    for (_, text) in sources() {
-        let mut inside: Option<(String, &str)> = None;
+    for (_, text) in rust_files("src") {
+        let mut inside: Option<(Vec<String>, &str)> = None;
         for line in text.lines() {
             if let Some(header) = line.strip_prefix("impl") {
                 // Without its own parameters: `<'t>` of `impl<'t> Transaction<'t> {`.
@@ -114,18 +99,19 @@ pub fn methods() -> BTreeSet<String> {
                 };
                 let header = header.trim().trim_end_matches(['{', '}']).trim();
                 let (of, subject) = header.split_once(" for ").map_or(("", header), |(of, subject)| (of, subject));
-                let subject = subject.split(['<', ' ', ',']).next().unwrap_or_default();
+                // A macro declares the methods of several handles at once: `impl Session, Transaction {`.
+                let subjects = subject.split(", ").filter_map(|subject| subject.split(['<', ' ', ',']).next());
                 let prefix = match of {
                     "" => "    pub fn ",
                     of if STANDARD.contains(&of) => "    fn ",
                     _ => continue,
                 };
-                inside = HANDLES.contains(&subject).then(|| (subject.to_owned(), prefix));
+                inside = Some((subjects.filter(|name| HANDLES.contains(name)).map(str::to_owned).collect(), prefix));
             } else if line == "}" {
                 inside = None;
-            } else if let Some((subject, prefix)) = &inside {
+            } else if let Some((subjects, prefix)) = &inside {
                 if let Some(name) = line.strip_prefix(prefix).and_then(name_of) {
-                    methods.insert(format!("{subject}::{name}"));
+                    methods.extend(subjects.iter().map(|subject| format!("{subject}::{name}")));
                 }
             }
         }
@@ -136,7 +122,7 @@ pub fn methods() -> BTreeSet<String> {
 /// `ProductService::get_product`, … of every service trait.
 pub fn operations() -> BTreeSet<String> {
     let mut operations = BTreeSet::new();
-    for (_, text) in sources() {
+    for (_, text) in rust_files("src") {
         let mut service = None;
         for line in text.lines() {
             if let Some(rest) = line.strip_prefix("pub trait ") {

@@ -8,18 +8,20 @@ mod interference;
 #[path = "../common/operations.rs"]
 mod operations;
 mod questions;
+#[path = "../common/sources.rs"]
+mod sources;
 mod subscribers;
 #[path = "../common/world.rs"]
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use operations::{Effect, Probe, probes};
 use serde_json::{Value, json};
+use sources::rust_files;
 use stationdb::prelude::*;
 use stationdb::search::{SearchRequest, SearchResponse};
 use stationdb::{Control, ErrorKind, Identity, Position};
@@ -28,36 +30,27 @@ use world::{MARK, World, package, request};
 /// `ProductService::get_product`, … of every trait in the sources of the services, and what each takes and returns.
 fn declared() -> BTreeMap<String, String> {
     let mut operations = BTreeMap::new();
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/services")];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap().flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                folders.push(path);
+    for (_, source) in rust_files("src/services") {
+        let mut service = None;
+        let mut open: Option<String> = None;
+        for line in source.lines() {
+            if let Some(signature) = open.take().or_else(|| line.starts_with("    fn ").then(String::new)) {
+                let signature = format!("{signature} {line}");
+                match (service, line.contains(';')) {
+                    (None, _) => {}
+                    (Some(_), false) => open = Some(signature),
+                    (Some(service), true) => {
+                        let rest = signature.trim_start().strip_prefix("fn ").unwrap_or_default();
+                        let name = rest.split(['(', '<']).next().unwrap();
+                        operations.insert(format!("{service}::{name}"), signature);
+                    }
+                }
                 continue;
             }
-            let source = std::fs::read_to_string(&path).unwrap();
-            let mut service = None;
-            let mut open: Option<String> = None;
-            for line in source.lines() {
-                if let Some(signature) = open.take().or_else(|| line.starts_with("    fn ").then(String::new)) {
-                    let signature = format!("{signature} {line}");
-                    match (service, line.contains(';')) {
-                        (None, _) => {}
-                        (Some(_), false) => open = Some(signature),
-                        (Some(service), true) => {
-                            let rest = signature.trim_start().strip_prefix("fn ").unwrap_or_default();
-                            let name = rest.split(['(', '<']).next().unwrap();
-                            operations.insert(format!("{service}::{name}"), signature);
-                        }
-                    }
-                    continue;
-                }
-                if let Some(rest) = line.strip_prefix("pub trait ") {
-                    service = rest.split([' ', ':', '{', '<']).next().filter(|name| name.ends_with("Service"));
-                } else if line == "}" {
-                    service = None;
-                }
+            if let Some(rest) = line.strip_prefix("pub trait ") {
+                service = rest.split([' ', ':', '{', '<']).next().filter(|name| name.ends_with("Service"));
+            } else if line == "}" {
+                service = None;
             }
         }
     }

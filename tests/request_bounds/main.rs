@@ -5,6 +5,8 @@
 //! bound and one above; batches have 100,000 entries; both under a limit of memory, in a child process.
 
 mod lists;
+mod requests;
+#[path = "../common/sources.rs"]
 mod sources;
 mod work;
 
@@ -26,7 +28,7 @@ const CHILD: &str = "STATIONDB_REQUEST_BOUNDS_CHILD";
 
 #[test]
 fn every_list_of_a_request_is_classified() {
-    let declared = sources::lists();
+    let declared = requests::lists();
     assert!(declared.len() > 130, "only {} lists were found", declared.len());
     let known: BTreeSet<String> = LISTS.iter().map(|(list, _)| (*list).to_owned()).collect();
     assert_eq!(known.len(), LISTS.len(), "a list stands there twice");

@@ -2,6 +2,8 @@
 
 #[path = "../common/holds_at.rs"]
 mod holds_at;
+#[path = "../common/sources.rs"]
+mod sources;
 #[path = "../common/test_store.rs"]
 mod test_store;
 

@@ -321,7 +321,7 @@ impl Asset {
     }
 
     /// The record with its lists and maps, also where they are empty.
-    fn answered(mut self) -> Self {
+    pub(super) fn answered(mut self) -> Self {
         fill(&mut self.keywords);
         fill(&mut self.file_ids);
         fill(&mut self.properties);
@@ -344,7 +344,3 @@ impl Asset {
         self
     }
 }
-
-#[cfg(test)]
-#[path = "asset_tests.rs"]
-mod tests;

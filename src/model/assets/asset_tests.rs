@@ -1,8 +1,13 @@
+use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
-use super::*;
-use crate::model::assets::parts::{AssetLocationForUpdate, AssetPresenceForUpdate, AssetPresenceUpdate};
-use crate::value::{RecordKey, stored};
+use super::asset::*;
+use crate::model::assets::parts::{
+    AssetLocationForUpdate, AssetPresenceForUpdate, AssetPresenceStatus, AssetPresenceUpdate, CalibrationStatus,
+    SystemConnection,
+};
+use crate::model::resource::Resource;
+use crate::value::{Env, FieldType, RecordKey, Val, stored, time};
 
 fn at(text: &str) -> DateTime<Utc> {
     time::parse(text).unwrap()

@@ -34,7 +34,3 @@ pub fn status_at(now: DateTime<Utc>, is_out: bool, due: Option<DateTime<Utc>>, w
         CalibrationStatus::Ok
     }
 }
-
-#[cfg(test)]
-#[path = "calibration_tests.rs"]
-mod tests;

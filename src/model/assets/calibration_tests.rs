@@ -1,7 +1,10 @@
 //! The whole cross of entry type, intervals, custom date, out flag and distance from the due date.
 
-use super::*;
-use crate::model::assets::parts::CalibrationMode;
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::calibration::*;
+use crate::model::assets::parts::{CalibrationMode, CalibrationStatus, ExternalCalibration};
+use crate::value::time;
 
 const DAY_MS: i64 = 86_400_000;
 

@@ -1,13 +1,19 @@
 //! Assets, their identity, calibration, location and utilization.
 
 pub mod asset;
+#[cfg(test)]
+mod asset_tests;
 pub mod calibration;
+#[cfg(test)]
+mod calibration_tests;
 mod change;
 pub mod identity;
 pub mod parts;
 pub mod requests;
 pub mod utilization;
 pub mod utilization_requests;
+#[cfg(test)]
+mod utilization_tests;
 pub mod vendor;
 
 pub use asset::{Asset, AssetField, AssetId, AssetOrderBy, CreateAssetRequest, UpdateAssetRequest};

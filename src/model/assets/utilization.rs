@@ -142,7 +142,3 @@ impl Utilization {
             && now.signed_duration_since(latest) < TimeDelta::milliseconds(timeout_ms)
     }
 }
-
-#[cfg(test)]
-#[path = "utilization_tests.rs"]
-mod tests;

@@ -1,8 +1,10 @@
+use chrono::{DateTime, Utc};
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::*;
+use super::utilization::*;
 use crate::model::assets::utilization_requests::*;
+use crate::value::time;
 
 fn at_ms(ms: i64) -> DateTime<Utc> {
     time::from_millis(ms)

@@ -1,6 +1,8 @@
 //! Products and the requests about them.
 
 pub mod product;
+#[cfg(test)]
+mod product_tests;
 pub mod requests;
 
 pub use product::{

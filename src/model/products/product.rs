@@ -157,7 +157,3 @@ impl Product {
         self
     }
 }
-
-#[cfg(test)]
-#[path = "product_tests.rs"]
-mod tests;

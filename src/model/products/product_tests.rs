@@ -1,7 +1,11 @@
+use std::collections::BTreeMap;
+
+use chrono::Utc;
 use serde_json::json;
 
-use super::*;
+use super::product::*;
 use crate::model::products::requests::*;
+use crate::model::resource::Resource;
 use crate::value::{RecordKey, stored, time};
 
 fn product() -> Product {

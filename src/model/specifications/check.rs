@@ -290,7 +290,3 @@ fn read_as(batch: &RecordBatch, column: &str, ty: &DataType) -> Result<arrow::ar
             .at_member(column)
     })
 }
-
-#[cfg(test)]
-#[path = "check_tests.rs"]
-mod tests;

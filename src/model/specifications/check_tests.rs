@@ -1,9 +1,11 @@
 use std::sync::Arc;
 
-use arrow::array::{Float64Array, Int32Array, StringArray};
+use arrow::array::{Float64Array, Int32Array, RecordBatch, StringArray};
 use serde_json::json;
 
-use super::*;
+use super::check::*;
+use crate::error::Error;
+use crate::model::specifications::specification::Specification;
 
 fn spec(value: serde_json::Value) -> Specification {
     serde_json::from_value(value).unwrap()

@@ -1,9 +1,13 @@
 //! Specifications of products, their conditions and the check of rows against their limits.
 
 pub mod check;
+#[cfg(test)]
+mod check_tests;
 pub mod condition;
 pub mod requests;
 pub mod specification;
+#[cfg(test)]
+mod specification_tests;
 
 pub use check::{CheckSummary, ConditionPoint, LimitSide, Verdict, WorstRow};
 pub use condition::{

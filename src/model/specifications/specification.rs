@@ -278,7 +278,3 @@ fn project_value(value: ConditionValue, values: bool, unit: bool, kind: bool) ->
         other => other,
     }
 }
-
-#[cfg(test)]
-#[path = "specification_tests.rs"]
-mod tests;

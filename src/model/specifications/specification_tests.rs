@@ -1,7 +1,12 @@
+use std::collections::BTreeMap;
+
+use chrono::Utc;
 use serde_json::{Value, json};
 
-use super::*;
+use super::specification::*;
 use crate::ErrorKind;
+use crate::error::Result;
+use crate::model::resource::Resource;
 use crate::model::specifications::requests::*;
 use crate::value::{RecordKey, Val, stored, time};
 

@@ -189,6 +189,49 @@ record! {
     }
 }
 
+/// Null for each key, which removes the property.
+fn removals<K: Into<String>>(keys: impl IntoIterator<Item = K>) -> impl Iterator<Item = (String, Option<String>)> {
+    keys.into_iter().map(|key| (key.into(), None))
+}
+
+impl ColumnMetadataPatch {
+    /// Removes the properties with these keys.
+    #[must_use]
+    pub fn remove_properties(mut self, keys: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.properties.extend(removals(keys));
+        self
+    }
+}
+
+impl ModifyTableRequest {
+    /// Removes the properties with these keys.
+    ///
+    /// ```
+    /// use stationdb::tables::ModifyTableRequest;
+    ///
+    /// let request = ModifyTableRequest::new().properties([("rig", "3")]).remove_properties(["operator"]).clear_name();
+    /// assert_eq!(
+    ///     stationdb::serde_json::to_string(&request)?,
+    ///     r#"{"name":null,"properties":{"operator":null,"rig":"3"}}"#
+    /// );
+    /// # Ok::<(), stationdb::serde_json::Error>(())
+    /// ```
+    #[must_use]
+    pub fn remove_properties(mut self, keys: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.properties.change(|properties| properties.extend(removals(keys)));
+        self
+    }
+}
+
+impl TableMetadataModification {
+    /// Removes the properties with these keys.
+    #[must_use]
+    pub fn remove_properties(mut self, keys: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.properties.get_or_insert_default().extend(removals(keys));
+        self
+    }
+}
+
 record! {
     /// Which tables to list.
     wire pub struct ListTablesRequest new() {

@@ -1,5 +1,7 @@
 //! Work items, their templates and the requests about them.
 
+#[cfg(test)]
+mod projection_tests;
 pub mod requests;
 pub mod template;
 pub mod template_requests;

@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::WorkItemField as F;
-use super::*;
+use super::work_item::WorkItemField as F;
+use super::work_item::*;
 use crate::model::work_items::template::{WorkItemTemplate, WorkItemTemplateField};
 
 /// A record in which every member is filled, so that a part that leaks is seen.

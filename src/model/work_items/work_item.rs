@@ -173,7 +173,3 @@ impl WorkItem {
         self.properties.iter().flatten().for_each(|(_, value)| value.add(out));
     }
 }
-
-#[cfg(test)]
-#[path = "projection_tests.rs"]
-mod tests;

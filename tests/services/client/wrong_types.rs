@@ -1,7 +1,6 @@
 //! Bodies with members of the wrong JSON type: what is told of them is in the words of the services.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use serde::de::{Deserialize, Deserializer, Error as _, Visitor, value};
 use serde_json::{Map, Value, json};
@@ -46,6 +45,8 @@ use stationdb::work_items::{
     UpdateWorkItemTemplatesRequest, UpdateWorkItemsRequest,
 };
 use stationdb::{Error, ErrorKind, Place, Result, from_json};
+
+use crate::sources::{rust_files, words};
 
 /// Answers every struct with the names of its members.
 struct Members;
@@ -307,27 +308,14 @@ fn what_is_told_of_a_wrong_type_names_members_and_types_of_the_service() {
 #[test]
 fn every_declared_request_is_asked() {
     let known: BTreeSet<&str> = requests().into_iter().map(|(name, ..)| name).collect();
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/model")];
     let mut declared = BTreeSet::new();
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let text = std::fs::read_to_string(&path).unwrap();
-            let names = text.lines().filter_map(|line| line.trim_start().split_once("pub struct ")).map(|(_, rest)| {
-                rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default().to_owned()
-            });
-            // Resources declare theirs in attributes: `#[request(Name(...))]`, `#[patch(Name = "...")]`.
-            let attributes = ["#[request(", "#[patch("].into_iter().flat_map(|start| text.split(start).skip(1));
-            let attributes = attributes.map(|rest| {
-                let rest = rest.trim_start();
-                rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default().to_owned()
-            });
-            declared.extend(names.chain(attributes).filter(|name| name.ends_with("Request")));
-        }
+    for (_, text) in rust_files("src/model") {
+        let name_of = |rest: &str| words(rest).next().unwrap_or_default().to_owned();
+        let names = text.lines().filter_map(|line| line.trim_start().split_once("pub struct "));
+        // Resources declare theirs in attributes: `#[request(Name(...))]`, `#[patch(Name = "...")]`.
+        let attributes = ["#[request(", "#[patch("].into_iter().flat_map(|start| text.split(start).skip(1));
+        let names = names.map(|(_, rest)| name_of(rest)).chain(attributes.map(name_of));
+        declared.extend(names.filter(|name| name.ends_with("Request")));
     }
     let missing: Vec<_> = declared.iter().filter(|name| !known.contains(name.as_str())).collect();
     assert!(declared.len() > 50 && missing.is_empty(), "{missing:?}");

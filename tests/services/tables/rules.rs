@@ -7,7 +7,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use stationdb::faults::MemoryDisk;
 use stationdb::prelude::*;
-use stationdb::tables::{ListTablesRequest, PagedTables};
+use stationdb::tables::{
+    ColumnMetadataPatch, ListTablesRequest, ModifyTableRequest, ModifyTablesRequest, PagedTables,
+    TableMetadataModification,
+};
 use stationdb::{Control, Error, ErrorKind, Identity, ManualClock, Result, Session, Store, from_json};
 
 fn open() -> (Store, Session, Arc<ManualClock>) {
@@ -818,4 +821,41 @@ fn api_info_tells_the_versions() {
             "listTables": version(2), "readData": version(4), "writeData": version(2)
         })
     );
+}
+
+/// What JSON can say of a change, a builder can say as well: null clears a member or removes a key.
+#[test]
+fn builders_clear_members_and_remove_keys() {
+    let (_store, session, _) = open();
+    let column =
+        json!({"name": "t", "dataType": "INT32", "columnType": "INDEX", "properties": {"unit": "s", "old": "1"}});
+    let table =
+        json!({"columns": [column], "name": "n", "testResultId": "7", "properties": {"a": "1", "b": "2", "c": "3"}});
+    let id = create(&session, table).unwrap();
+    // Whatever the order of the calls, no entry is lost.
+    let column = || ColumnMetadataPatch::new("t");
+    for column in [
+        column().properties([("unit", "ms")]).remove_properties(["old"]),
+        column().remove_properties(["old"]).properties([("unit", "ms")]),
+    ] {
+        let request = json!({"name": "t", "properties": {"old": null, "unit": "ms"}});
+        assert_eq!(serde_json::to_value(column).unwrap(), request);
+    }
+    let request = ModifyTableRequest::new()
+        .clear_name()
+        .clear_test_result_id()
+        .remove_properties(["a"])
+        .properties([("b", "4")])
+        .properties([("d", "5")])
+        .columns([column().remove_properties(["old"])]);
+    session.modify_table(&id.as_str().into(), request).unwrap();
+    let found = metadata(&session, &id);
+    assert_eq!(found["name"], id.as_str());
+    assert_eq!(found["testResultId"], Value::Null);
+    assert_eq!(found["properties"], json!({"b": "4", "c": "3", "d": "5"}));
+    assert_eq!(found["columns"][0]["properties"], json!({"unit": "s"}));
+
+    let change = TableMetadataModification::new(id.as_str()).remove_properties(["b", "x"]).properties([("c", "6")]);
+    assert_eq!(session.modify_tables(ModifyTablesRequest::new([change])).unwrap(), None);
+    assert_eq!(metadata(&session, &id)["properties"], json!({"c": "6", "d": "5"}));
 }

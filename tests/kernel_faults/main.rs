@@ -9,9 +9,7 @@
 //! simulator is for. A sync whose error is ignored shows: somebody has to be told of it.
 #![cfg(target_os = "linux")]
 
-#[path = "kernel_faults/machine.rs"]
 mod machine;
-#[path = "kernel_faults/work.rs"]
 mod work;
 
 use std::collections::BTreeMap;

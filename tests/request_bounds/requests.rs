@@ -2,30 +2,11 @@
 //! that such a parameter holds.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
 
-fn files(folder: &str) -> Vec<PathBuf> {
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)];
-    let mut files = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap().flatten() {
-            let path = entry.path();
-            match path.is_dir() {
-                true => folders.push(path),
-                false => files.push(path),
-            }
-        }
-    }
-    files.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
-    files
-}
+use crate::sources::{rust_files, words};
 
 fn is_list(type_text: &str) -> bool {
     type_text.contains("Vec<") || type_text.contains("BTreeMap<")
-}
-
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }
 
 /// The parts of a list, with what is in their brackets.
@@ -73,8 +54,7 @@ fn requests(attributes: &str) -> Vec<(String, String, Option<String>)> {
 /// Members, and variants of enumerations, of each public type: name and type as they stand in the source.
 fn types() -> BTreeMap<String, Vec<(String, String)>> {
     let mut types: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
-    for path in ["src/model", "src/services", "src/value"].iter().flat_map(|folder| files(folder)) {
-        let source = std::fs::read_to_string(path).unwrap();
+    for (_, source) in ["src/model", "src/services", "src/value"].into_iter().flat_map(rust_files) {
         let mut open: Option<(String, String)> = None;
         // The requests that the record which is being read has.
         let mut made = Vec::new();
@@ -129,8 +109,7 @@ pub fn lists() -> BTreeSet<String> {
     let types = types();
     let mut lists = BTreeSet::new();
     let mut open: Vec<String> = Vec::new();
-    for path in files("src/services") {
-        let source = std::fs::read_to_string(path).unwrap();
+    for (_, source) in rust_files("src/services") {
         let mut service = None;
         let mut signature: Option<String> = None;
         for line in source.lines() {

@@ -1,5 +1,9 @@
 //! What a caller can rely on in the public surface, by the public names alone.
 
+mod names;
+#[path = "../common/sources.rs"]
+mod sources;
+
 use std::sync::Arc;
 
 use stationdb::assets::{
