@@ -162,7 +162,7 @@ fn run(mut command: Command, path: &Path, first: u64, closes: bool) -> Told {
     assert_eq!(output.status.signal(), None, "the child was ended: {}\n{stderr}", told.text);
     assert!(output.status.success(), "the child failed with {:?}: {}\n{stderr}", output.status.code(), told.text);
     if told.opened {
-        assert_eq!(told.outcomes.len() as u64, STEPS, "the child told only: {}\n{stderr}", told.text);
+        assert_eq!(told.outcomes.len() as u64, STEPS, "the child reported only: {}\n{stderr}", told.text);
     }
     told
 }
@@ -226,7 +226,7 @@ impl Tally {
     fn end(&self, what: &str) {
         println!("counted: {} faults", self.runs);
         println!("{what}: {} runs, {} met their fault, {} calls acknowledged", self.runs, self.shown, self.steps);
-        assert!(self.shown * 3 > self.runs, "{what}: {} of {} runs met their fault", self.shown, self.runs);
+        assert!(self.shown * 3 > self.runs, "{what}: the fault occurred in {} of {} runs", self.shown, self.runs);
     }
 }
 
@@ -263,7 +263,12 @@ fn a_system_call_that_fails_loses_nothing() {
                     check(&path, &told, &place);
                     let ignored = strace.failed_on_records() && told.opened;
                     let is_told = told.outcomes.values().any(|outcome| *outcome != Outcome::Acknowledged);
-                    assert!(is_told || !ignored, "{place}: told nobody\n{}\n{}", strace.log(), told.text);
+                    assert!(
+                        is_told || !ignored,
+                        "{place}: the error was not reported\n{}\n{}",
+                        strace.log(),
+                        told.text
+                    );
                     told.check_reads(&place);
                     if ignored {
                         told.check_latch(strace.failed() == 1, &place);

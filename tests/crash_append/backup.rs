@@ -66,12 +66,12 @@ fn every_change_can_be_the_last(
             images += 1;
             let copied = image.survivors(0, Survival::All);
             let is_whole = look(&copied, expected).unwrap_or_else(|problem| panic!("{place}: {problem}"));
-            assert!(is_whole || acked > replay.until_op(), "{place}: what was acknowledged is incomplete");
+            assert!(is_whole || acked > replay.until_op(), "{place}: an acknowledged copy is incomplete");
             whole += u64::from(is_whole);
             if matches!(survival, Survival::Random | Survival::Journal) && (again || !is_whole) {
                 copy(&image).unwrap_or_else(|error| panic!("{place}: a second attempt fails: {error:?}"));
                 let second = look(&image.survivors(seed, Survival::None), expected);
-                assert_eq!(second, Ok(true), "{place}: a second attempt is not whole");
+                assert_eq!(second, Ok(true), "{place}: a second attempt is incomplete");
             }
         }
     }
@@ -100,7 +100,7 @@ fn the_nth_operation_fails(
         let image = target.survivors(op, Survival::Random);
         if outcome.is_ok() || !image.list("").unwrap().is_empty() {
             let whole = look(&image, expected).unwrap_or_else(|problem| panic!("operation {op}: {problem}"));
-            assert!(whole || outcome.is_err(), "operation {op}: what was acknowledged is incomplete");
+            assert!(whole || outcome.is_err(), "operation {op}: an acknowledged copy is incomplete");
         }
     }
     counted(clean.ops(), "faults");

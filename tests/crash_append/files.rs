@@ -176,7 +176,10 @@ fn a_disk_that_is_full_in_the_middle_of_an_upload_keeps_nothing_of_it() {
         let error = upload(&ada(&store), "too large", LEN).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NoSpace, "{capacity}: {error:?}");
         let text = error.message();
-        assert!(text.contains("files/00") || text.contains("bytes left"), "it says what was wanted: {error}");
+        assert!(
+            text.contains("files/00") || text.contains("bytes left"),
+            "the error does not name the attempt: {error}"
+        );
         let package = ada(&store).start_upload_session(None);
         if let Ok(session) = package {
             let chunk = content(LEN);
@@ -231,6 +234,6 @@ fn an_upload_does_not_use_up_the_reserve() {
     let error = ada(&store).upload_file(&mut zeros, UploadFileRequest::default(), &Control::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NoSpace);
     assert!(error.message().contains("reserve"), "{error}");
-    assert!(zeros.limit() > 30 * 1024 * 1024 - 14 * 1024 * 1024, "{} bytes were not asked for", zeros.limit());
+    assert!(zeros.limit() > 30 * 1024 * 1024 - 14 * 1024 * 1024, "{} bytes were not read", zeros.limit());
     upload(&ada(&store), "small", 2_000).unwrap();
 }

@@ -110,9 +110,9 @@ fn every_operation_of_a_long_append_may_fail() {
                 let found =
                     none_or_all(&left, &id).unwrap_or_else(|problem| panic!("{place}, then {survival:?}: {problem}"));
                 match &outcome {
-                    Ok(()) => assert!(found, "{place}, then {survival:?}: acknowledged and lost"),
+                    Ok(()) => assert!(found, "{place}, then {survival:?}: acknowledged rows are lost"),
                     Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {}
-                    Err(_) => assert!(!found, "{place}, then {survival:?}: refused and there"),
+                    Err(_) => assert!(!found, "{place}, then {survival:?}: refused rows are stored"),
                 }
             }
         }

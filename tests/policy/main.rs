@@ -110,7 +110,7 @@ fn a_hidden_workspace_is_neither_seen_nor_changed() {
             let answer = attempt(&probe, &world, who);
             let shown = answer.to_string();
             assert!(!shown.contains(MARK) && !shown.contains("zebra"), "{name}: {who} learns {shown}");
-            assert!(counts_only_what_is_shown(&answer), "{name}: {who} is told of more than is shown: {shown}");
+            assert!(counts_only_what_is_shown(&answer), "{name}: the count for {who} includes hidden records: {shown}");
             unchanged(&world, &before, &format!("{name}: {who} changed something, and was answered {shown}"));
         }
         let read = attempt(&probe, &world, "reader");
@@ -121,8 +121,11 @@ fn a_hidden_workspace_is_neither_seen_nor_changed() {
         match probe.effect {
             Effect::Shows => {
                 let shown = answer.to_string();
-                assert!(shown.contains(MARK) || shown.contains("zebra"), "{name} shows its owner only {shown}");
-                assert_eq!(read, answer, "{name} answers a reader otherwise than the owner");
+                assert!(
+                    shown.contains(MARK) || shown.contains("zebra"),
+                    "{name} does not show the hidden record to its owner: {shown}"
+                );
+                assert_eq!(read, answer, "{name} gives a reader and the owner different answers");
             }
             Effect::Changes => assert_ne!(after, before, "{name} changes nothing for its owner: {answer}"),
             Effect::Describes => assert!(answer.get("error").is_none(), "{name}: {answer}"),

@@ -126,7 +126,7 @@ fn only_its_owner_and_an_unrestricted_identity_use_a_subscriber() {
         ask();
         answers.push(told);
     }
-    assert_eq!(answers[0], answers[1], "what a colleague is told depends on the subscribers of others");
+    assert_eq!(answers[0], answers[1], "answers to a colleague depend on the subscribers of others");
     let text = answers[0].join("; ");
     assert!(!text.contains("member"), "{text}");
     // By name it uses its own: listed, registered, moved, removed. The member's is refused.
