@@ -159,6 +159,10 @@ impl History {
     }
 
     /// What may be found after this many changes.
+    ///
+    /// A step whose call returned by then must be complete. A step that made a change by then, and
+    /// whose call returned later or with an unknown outcome, may be complete or absent. A step that
+    /// made no change yet, or that the store refused, must be absent.
     fn window(&self, changes: usize) -> Window {
         let mut window = Window::default();
         for mark in self.marks.lock().unwrap().iter() {
@@ -265,6 +269,10 @@ pub struct Extent {
 }
 
 /// Goes through every change of the run and checks what power cuts leave.
+///
+/// The run is not repeated: its recorded changes are replayed one by one, and after each the replay
+/// draws images of what a power cut may leave. The allowed states come from the number of changes,
+/// because threads interleave and operations have no other common order.
 pub fn explore(scenario: &dyn Scenario, history: &History, extent: Extent) -> Explored {
     let mut explored = Explored { changes: history.disk.changes(), ..Explored::default() };
     let mut seen: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
@@ -329,6 +337,9 @@ fn survival(draw: u64) -> Survival {
 const THIRD_ONE_IN: u64 = 100;
 
 /// Opens an image, and cuts the power again at every change of that opening.
+///
+/// The window stays that of the first cut, because an opening acknowledges no step: what was
+/// complete before must survive every further cut.
 fn crash_in_recovery(
     scenario: &dyn Scenario,
     image: &SimDisk,
