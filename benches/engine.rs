@@ -1,6 +1,7 @@
-//! The paths that a station spends its day on, at small sizes. Each bench asserts its result, so that nothing fast and wrong passes.
+//! The common operations of a station, in small sizes. Each bench asserts its result, so that a
+//! fast and wrong answer fails.
 //!
-//! `cargo bench` measures; `cargo bench -- --test` runs each once.
+//! `cargo bench` measures; `cargo bench -- --test` runs each bench once.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ const ITEMS: usize = 1_000;
 
 struct Place {
     session: Session,
-    // Last, so that it is removed after the store is closed.
+    // The last field, so that the directory is removed after the store is closed.
     _dir: tempfile::TempDir,
 }
 
@@ -31,7 +32,7 @@ fn place() -> Place {
     Place { session: store.session(Identity::user("bench")), _dir: dir }
 }
 
-/// Row i has t = 10 i, and a v that a hash of i makes.
+/// Row i has t = 10 i, and v from a hash of i.
 fn batch(from: usize, rows: usize) -> RecordBatch {
     let t = Int64Array::from_iter_values((from..from + rows).map(|row| 10 * row as i64));
     let v = Float64Array::from_iter_values((from..from + rows).map(value));
@@ -194,7 +195,8 @@ fn records(c: &mut Criterion) {
     group.bench_function("query by scan", |b| b.iter(|| query("name.Contains(@0)", "Burn-in 99", 11)));
 }
 
-/// Filters that nest or go on without end are refused at once, on the small stack of a server's thread.
+/// Filters that nest too deeply or are too long are refused quickly, on the small stack of a
+/// server's thread.
 fn filters(c: &mut Criterion) {
     const BYTES: usize = 256 * 1024;
     const STACK_BYTES: usize = 512 * 1024;
@@ -218,7 +220,7 @@ fn filters(c: &mut Criterion) {
             assert!(answer.is_err(), "{piece} {answer:?}");
             took
         };
-        // The quickest of several: what else the machine does is no matter of this one.
+        // The fastest of several runs, so that other load of the machine does not count.
         let took = (0..10).map(|_| refuse()).min().unwrap();
         assert!(took.as_millis() < 10, "256 KiB of {piece} took {took:?}");
         group.bench_function(format!("256 KiB of {piece}"), |b| b.iter(|| black_box(refuse())));

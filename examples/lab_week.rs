@@ -1,5 +1,6 @@
-//! A week of a small lab: templates, 200 work items over five systems, scheduling with conflicts that the caller looks
-//! for by query, execution through a runner of its own, and a dashboard of counts by state at the end.
+//! A week of a small lab: templates, 200 work items on five systems, scheduling with conflicts that
+//! the caller finds by query, execution with its own job runner, and a summary of counts by state
+//! at the end.
 //!
 //! ```text
 //! cargo run --example lab_week [directory]
@@ -24,7 +25,8 @@ const ITEMS: usize = 200;
 const SYSTEMS: [&str; 5] = ["bench-1", "bench-2", "bench-3", "bench-4", "chamber"];
 const MINUTES: i64 = 60;
 
-/// The station's own runner: queues jobs under running numbers, and has one bench whose queue is full now and then.
+/// The job runner of the station. It numbers the jobs, and the queue of one bench is sometimes
+/// full.
 #[derive(Debug, Default)]
 struct StationRunner {
     next: AtomicU32,
@@ -60,11 +62,11 @@ fn main() -> Result<()> {
 
     let template = make_template(&session)?;
     let items = make_items(&session, &template)?;
-    println!("made {} work items from the template {template}", items.len());
+    println!("created {} work items from the template {template}", items.len());
 
     let monday = Utc::now() + Duration::days(1);
     let conflicts = schedule(&session, &items, monday)?;
-    println!("scheduled them; {conflicts} found their bench taken and were moved behind");
+    println!("scheduled them; {conflicts} found their bench taken and were moved to a later time");
 
     let refused = run_the_week(&session, &items)?;
     println!("ran them; the runner refused {refused}");
@@ -77,7 +79,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// A template whose START queues two jobs on the reserved system, and whose APPROVE closes the item.
+/// Creates a template whose START queues two jobs on the reserved system, and whose APPROVE closes
+/// the item.
 fn make_template(session: &Session) -> Result<String> {
     let job = |function: &str| Job {
         functions: vec![function.to_owned()],
@@ -121,12 +124,13 @@ fn make_items(session: &Session, template: &str) -> Result<Vec<WorkItem>> {
     Ok(response.created_work_items)
 }
 
-/// Plans every item on a bench and at a time that somebody asked for; where the bench is taken then, behind what is there.
+/// Plans every item on a bench at a requested time. If the bench is taken then, the item is planned
+/// after the items that take it.
 fn schedule(session: &Session, items: &[WorkItem], monday: DateTime<Utc>) -> Result<usize> {
     let mut conflicts = 0;
     for (number, item) in items.iter().enumerate() {
         let system = SYSTEMS[number % SYSTEMS.len()];
-        // Everybody asks for one of the 30 slots of the week, so they collide.
+        // All items request one of the 30 slots of the week, so they conflict.
         let mut start = monday + Duration::hours(i64::try_from(number / SYSTEMS.len() % 30).unwrap_or_default());
         let duration = Duration::seconds(45 * MINUTES);
         let mut moved = false;
@@ -157,7 +161,8 @@ fn schedule(session: &Session, items: &[WorkItem], monday: DateTime<Utc>) -> Res
     Ok(conflicts)
 }
 
-/// When the last of the items ends that occupy the system in this interval; `None` when it is free.
+/// Returns the end of the last item that occupies the system in this interval, or `None` if it is
+/// free.
 fn taken_until(
     session: &Session,
     system: &str,
@@ -176,7 +181,7 @@ fn taken_until(
     Ok(ends.max())
 }
 
-/// Starts everything, ends most of it, approves half of that and gives up on a few.
+/// Starts most items, ends most of those, approves about half of the ended ones, and aborts a few.
 fn run_the_week(session: &Session, items: &[WorkItem]) -> Result<usize> {
     let mut refused = 0;
     for (number, item) in items.iter().enumerate() {

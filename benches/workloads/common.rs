@@ -1,4 +1,4 @@
-//! What the workloads share: sizes, the generator of the data, timing, and the lines that they print.
+//! Common parts of the workloads: sizes, the data generator, timing, and the printed lines.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ pub type Res<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 const SEED: u64 = 42;
 const PEER: &str = "stationdb";
 
-/// How large the workloads are, and where they write.
+/// The sizes of the workloads, and the directory that they write to.
 pub struct Scale {
     /// Rows of the measurement table (W1 to W4); a multiple of 10,000.
     pub rows: usize,
@@ -28,7 +28,7 @@ pub struct Scale {
     /// Work items and rows of the largest store that is opened after a kill (OPEN).
     pub open_records: usize,
     pub open_rows: usize,
-    /// How long it writes before that.
+    /// How long a process writes before the kill.
     pub open_writing: Duration,
     /// Repetitions of a timed part.
     pub repetitions: usize,
@@ -37,7 +37,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Sizes at which every workload is done in a second or so, without printing.
+    /// Sizes with which every workload takes about a second, without printing.
     pub fn small(data: &Path) -> Self {
         Self {
             rows: 100_000,
@@ -56,7 +56,8 @@ impl Scale {
         }
     }
 
-    /// The sizes of the peers, unless variables say others. `BENCH_DATA` is the directory on the disk to measure.
+    /// The sizes of the peers, unless variables set others. `BENCH_DATA` is the directory on the
+    /// disk to measure.
     pub fn from_environment() -> Res<Self> {
         let data = std::env::var_os("BENCH_DATA")
             .map_or_else(|| std::env::temp_dir().join("stationdb-workloads"), PathBuf::from);
@@ -79,12 +80,13 @@ impl Scale {
         })
     }
 
-    /// The directory that outlives a run: inputs made once, stores that later workloads read.
+    /// The directory that is kept between runs: inputs that are made once, and stores that later
+    /// workloads read.
     pub fn data(&self) -> &Path {
         &self.data
     }
 
-    /// A fresh directory for what one repetition writes.
+    /// Returns a new directory for one repetition.
     pub fn scratch(&self, name: &str) -> Res<PathBuf> {
         let path = self.data.join("scratch").join(name);
         if path.exists() {
@@ -94,7 +96,7 @@ impl Scale {
         Ok(path)
     }
 
-    /// Prints one figure; `values` holds one value a repetition, and their median is the figure.
+    /// Prints one figure: the median of `values`, which has one value for each repetition.
     pub fn emit(&self, workload: &str, metric: &str, values: &[f64], unit: &str, note: &str) {
         if self.quiet {
             return;
@@ -112,7 +114,8 @@ impl Scale {
     }
 }
 
-/// The generator: a value depends only on column and row, so that any part can be made alone (splitmix64's finaliser).
+/// The generator. A value depends only on column and row, so that any part can be made alone
+/// (splitmix64's finaliser).
 pub fn hash(column: u64, row: u64) -> u64 {
     let mut z = row
         .wrapping_add(1)
@@ -129,14 +132,14 @@ pub fn uniform(column: u64, row: u64) -> f64 {
     (hash(column, row) >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
-/// Runs `f`; its time in seconds, and its result.
+/// Runs `f` and returns its time in seconds and its result.
 pub fn timed<T>(f: impl FnOnce() -> Res<T>) -> Res<(f64, T)> {
     let began = Instant::now();
     let result = f()?;
     Ok((began.elapsed().as_secs_f64(), result))
 }
 
-/// The value at `quantile` (0 to 1) of the sorted values.
+/// Returns the value at `quantile` (0 to 1) of the sorted values.
 pub fn quantile(values: &[f64], quantile: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -144,12 +147,12 @@ pub fn quantile(values: &[f64], quantile: f64) -> f64 {
     sorted.get((last as f64 * quantile).round() as usize).copied().unwrap_or(f64::NAN)
 }
 
-/// The middle value.
+/// Returns the median.
 pub fn median(values: &[f64]) -> f64 {
     (quantile(values, 0.499_999) + quantile(values, 0.500_001)) / 2.0
 }
 
-/// Bytes of every file below `path`.
+/// Returns the bytes of every file below `path`.
 pub fn bytes_below(path: &Path) -> u64 {
     let Ok(meta) = std::fs::symlink_metadata(path) else { return 0 };
     if !meta.is_dir() {
@@ -158,22 +161,23 @@ pub fn bytes_below(path: &Path) -> u64 {
     std::fs::read_dir(path).map_or(0, |entries| entries.flatten().map(|entry| bytes_below(&entry.path())).sum())
 }
 
-/// The greatest resident memory of this process so far, in MiB; nothing where the system does not tell.
+/// Returns the peak resident memory of this process in MiB, or nothing if the system does not
+/// report it.
 pub fn peak_memory_mib() -> Option<f64> {
     status_kib("VmHWM").map(|kib| kib / 1024.0)
 }
 
-/// Starts the count of [`peak_memory_mib`] anew, where the system can.
+/// Resets [`peak_memory_mib`], if the system can.
 pub fn reset_peak_memory() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-/// The resident memory of this process that is not page cache, in MiB.
+/// Returns the resident memory of this process without page cache, in MiB.
 pub fn anonymous_memory_mib() -> Option<f64> {
     status_kib("RssAnon").map(|kib| kib / 1024.0)
 }
 
-/// The bytes that this process has allocated and not given back, in MiB.
+/// Returns the bytes that this process has allocated and not freed, in MiB.
 pub fn live_memory_mib() -> f64 {
     let stats = stats_alloc::INSTRUMENTED_SYSTEM.stats();
     (stats.bytes_allocated as f64 - stats.bytes_deallocated as f64) / (1024.0 * 1024.0)

@@ -1,8 +1,10 @@
-//! The workloads of the field: what a user would measure before picking this store over a database, a file format or plain files.
+//! The workloads that a user would measure before choosing this store over a database, a file
+//! format or plain files.
 //!
-//! `cargo bench --bench workloads -- W3 W5` prints one JSON line a figure, in the form of the peers' own programs, so that one run can show
-//! both side by side (`benches/project` is the command for that). `cargo bench --bench workloads -- --test` runs every workload at a small size,
-//! with every answer asserted, and prints nothing.
+//! `cargo bench --bench workloads -- W3 W5` prints one JSON line for each figure, in the form of
+//! the peers' own programs, so that one run can compare both (`benches/project` is the command for
+//! that). `cargo bench --bench workloads -- --test` runs every workload in a small size, asserts
+//! every answer, and prints nothing.
 
 mod common;
 mod measurements;
@@ -21,11 +23,11 @@ use std::alloc::System;
 use common::{Res, Scale};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
-/// Counts what is allocated, so that memory can be told from what the allocator keeps for later.
+/// Counts allocations, to distinguish memory in use from memory that the allocator keeps.
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// A workload: its name, and what runs it.
+/// A workload: its name and its function.
 type Workload = (&'static str, fn(&Scale) -> Res<()>);
 
 const WORKLOADS: &[Workload] = &[

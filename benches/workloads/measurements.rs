@@ -1,4 +1,5 @@
-//! The measurement table of W1 to W4: its rows, its table in a store, and what a naive pass over the rows answers.
+//! The measurement table of W1 to W4: its rows, its table in a store, and the answers of a naive
+//! pass over the rows.
 
 use std::f64::consts::PI;
 use std::path::Path;
@@ -39,12 +40,12 @@ pub fn k(row: u64) -> i32 {
     (hash(4, row) % 64) as i32
 }
 
-/// The number in the serial number.
+/// Returns the number in the serial number.
 pub fn s(row: u64) -> u64 {
     hash(5, row) % 1000
 }
 
-/// The Arrow schema; without `k` and `s` for the large series.
+/// Returns the Arrow schema; without `k` and `s` for the large series.
 pub fn schema(whole: bool) -> SchemaRef {
     let mut fields = vec![
         Field::new("ts", ArrowType::Timestamp(TimeUnit::Millisecond, Some("UTC".into())), false),
@@ -59,7 +60,7 @@ pub fn schema(whole: bool) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// Rows of the table.
+/// Returns rows of the table.
 pub fn batch(schema: &SchemaRef, from: usize, rows: usize) -> Res<RecordBatch> {
     let all = from as u64..(from + rows) as u64;
     let times = TimestampMillisecondArray::from_iter_values(all.clone().map(ts)).with_timezone("UTC");
@@ -76,7 +77,7 @@ pub fn batch(schema: &SchemaRef, from: usize, rows: usize) -> Res<RecordBatch> {
     Ok(RecordBatch::try_new(schema.clone(), arrays)?)
 }
 
-/// All rows as batches, made by two threads ahead of their taker.
+/// Returns all rows as batches, which two threads make ahead of the consumer.
 pub fn batches(schema: &SchemaRef, rows: usize) -> Batches {
     let makers = (0..2)
         .map(|maker| {
@@ -96,7 +97,7 @@ pub fn batches(schema: &SchemaRef, rows: usize) -> Batches {
     Batches { makers, next: 0 }
 }
 
-/// What [`batches`] answers.
+/// The iterator of [`batches`].
 pub struct Batches {
     makers: Vec<Receiver<Result<RecordBatch, ArrowError>>>,
     next: usize,
@@ -112,7 +113,7 @@ impl Iterator for Batches {
     }
 }
 
-/// A session on a new store in `dir`.
+/// Opens a session on a new store in `dir`.
 pub fn open(dir: &Path) -> Res<Session> {
     Ok(Store::open(dir)?.session(Identity::user("bench")))
 }
@@ -139,7 +140,8 @@ pub fn create_table(session: &Session, whole: bool) -> Res<String> {
     Ok(session.create_table(CreateTableRequest { columns, name, ..Default::default() })?.into())
 }
 
-/// Runs `f` once unmeasured and then until `times` runs or the budget are used up; the times in ms.
+/// Runs `f` once without measuring, then until `times` runs or the time budget are used up. Returns
+/// the times in ms.
 pub fn repeat(times: usize, mut f: impl FnMut() -> Res<()>) -> Res<Vec<f64>> {
     const BUDGET_MS: f64 = 5_000.0;
     f()?;
@@ -150,7 +152,7 @@ pub fn repeat(times: usize, mut f: impl FnMut() -> Res<()>) -> Res<Vec<f64>> {
     Ok(taken)
 }
 
-/// Tells of the memory that `f` took on top of what was there.
+/// Runs `f` and returns the additional memory that it took.
 pub fn with_peak_memory<T>(f: impl FnOnce() -> Res<T>) -> Res<(Option<f64>, T)> {
     let before = crate::common::anonymous_memory_mib();
     crate::common::reset_peak_memory();

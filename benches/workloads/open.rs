@@ -1,9 +1,12 @@
-//! OPEN: how long a store takes to open after its process was killed in the middle of writes, and after a clean close.
+//! OPEN: the time to open a store after its process was killed during writes, and after a clean
+//! close.
 //!
-//! Three stores, with a tenth, three tenths and all of `BENCH_OPEN_RECORDS` work items of about 1 KB and `BENCH_OPEN_ROWS` rows of the measurement
-//! table, are made once and kept (`BENCH_REPS=0` makes them and measures nothing). A process of its own writes work items and rows until it is
-//! killed, another opens the store, times that, and closes it, and a third one opens it again; with quick repair and without. The record file is
-//! read before, so the page cache is warm: what is timed is the store's work, and not the disk's.
+//! Three stores, with a tenth, three tenths and all of `BENCH_OPEN_RECORDS` work items of about 1
+//! KB and `BENCH_OPEN_ROWS` rows of the measurement table, are made once and kept (`BENCH_REPS=0`
+//! makes them and measures nothing). One process writes work items and rows until it is killed, a
+//! second one opens the store, measures that and closes it, and a third one opens it again; with
+//! `quick_repair` and without. The record file is read before, so the page cache is warm and the
+//! time is that of the store and not of the disk.
 
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
@@ -19,7 +22,7 @@ use crate::common::{Res, Scale, bytes_below, hash, timed};
 use crate::measurements::{batch, batches, create_table, schema};
 use crate::words::word;
 
-/// Set for the processes that are measured: what they do.
+/// Set for the child processes: their role.
 const ROLE: &str = "STATIONDB_OPEN_ROLE";
 const DIRECTORY: &str = "STATIONDB_OPEN_DIRECTORY";
 const QUICK_REPAIR: &str = "STATIONDB_OPEN_QUICK_REPAIR";
@@ -30,11 +33,11 @@ const OPENED: &str = "opened in ms ";
 const BATCH: usize = 1_000;
 /// Words of a description.
 const WORDS: u64 = 100;
-/// What the killed process writes at a time.
+/// Work items that the killed process writes at a time.
 const KILLED_BATCH: usize = 100;
 const KILLED_ROWS: usize = 1_000;
 
-/// Runs the role of a child process, when this is one.
+/// Runs the role of a child process, if this is one.
 pub fn child() -> Option<Res<()>> {
     let role = std::env::var(ROLE).ok()?;
     let directory = std::env::var_os(DIRECTORY)?;
@@ -60,7 +63,7 @@ pub fn run(scale: &Scale) -> Res<()> {
     Ok(())
 }
 
-/// Kills, opens and opens again, so many times.
+/// Kills, opens and opens again, once for each repetition.
 fn measure(scale: &Scale, directory: &Path, quick_repair: bool, records: usize, rows: usize) -> Res<()> {
     let (mut killed, mut closed) = (Vec::new(), Vec::new());
     for repetition in 0..scale.repetitions {
@@ -108,7 +111,7 @@ fn create(session: &Session, from: usize, count: usize) -> Res<()> {
     Ok(())
 }
 
-/// Makes the store, unless an earlier run has.
+/// Makes the store, unless an earlier run made it.
 fn build(directory: &Path, records: usize, rows: usize) -> Res<()> {
     let mark = directory.with_extension("made");
     if mark.exists() {
@@ -138,7 +141,7 @@ fn start(role: &str, directory: &Path, quick_repair: bool) -> Res<Child> {
     Ok(command.spawn()?)
 }
 
-/// The first line that a child prints.
+/// Returns the first line that a child prints.
 fn line_of(child: &mut Child) -> Res<String> {
     let output = child.stdout.take().ok_or("the child has no output")?;
     BufReader::new(output).lines().next().ok_or("the child ended without a word")?.map_err(Into::into)
@@ -148,7 +151,7 @@ fn kill_while_writing(directory: &Path, quick_repair: bool, after: Duration) -> 
     let mut child = start(WRITING, directory, quick_repair)?;
     let line = line_of(&mut child);
     std::thread::sleep(after);
-    // SIGKILL on Unix, TerminateProcess on Windows: no code of the child runs any more.
+    // SIGKILL on Unix, TerminateProcess on Windows: the child runs no further code.
     child.kill()?;
     child.wait()?;
     assert_eq!(line?, WRITING);
@@ -183,7 +186,7 @@ fn read_all(directory: &Path) -> Res<()> {
     Ok(())
 }
 
-/// Opens the store in a fresh process, and closes it; how long the opening took, in ms.
+/// Opens and closes the store in a new process. Returns the time of the opening in ms.
 fn opened_in(directory: &Path, quick_repair: bool) -> Res<f64> {
     let mut child = start("open", directory, quick_repair)?;
     let line = line_of(&mut child)?;
@@ -191,11 +194,11 @@ fn opened_in(directory: &Path, quick_repair: bool) -> Res<f64> {
     Ok(line.strip_prefix(OPENED).ok_or("the child did not tell its time")?.parse()?)
 }
 
-/// The child that opens.
+/// The child that opens the store.
 fn open(directory: &Path, quick_repair: bool) -> Res<()> {
     let (seconds, store) = timed(|| Ok(options(quick_repair).open(directory)?))?;
     let session = store.session(Identity::user("bench"));
-    // What is open answers.
+    // The opened store answers queries.
     let query = QueryWorkItemsRequest { take: Some(1), ..QueryWorkItemsRequest::default() };
     assert_eq!(session.query_work_items(query)?.work_items.len(), 1);
     drop(session);

@@ -1,4 +1,4 @@
-//! W1: one large append from batches in memory, durable at its end.
+//! W1: one large append from batches in memory, durable when it returns.
 
 use std::fs::File;
 use std::path::Path;
@@ -13,7 +13,7 @@ use stationdb::prelude::*;
 use crate::common::{Res, Scale, bytes_below, timed};
 use crate::measurements::{batches, create_table, open, schema, with_peak_memory};
 
-/// The encodings that the store chooses for these columns, written by the bare writer.
+/// Writes the encodings that the store chooses for these columns, with the plain Parquet writer.
 fn bare(path: &Path, batches: &[RecordBatch]) -> Res<()> {
     let path_of = |name: &str| ColumnPath::new(vec![name.to_owned()]);
     let mut properties = WriterProperties::builder()

@@ -1,4 +1,5 @@
-//! W2: appends of 100 rows, one after the other, each durable when it returns; then the same from eight threads.
+//! W2: appends of 100 rows, one after the other, each durable when it returns; then the same from
+//! eight threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! W3: filtered scans, the result as Arrow columns and checked.
+//! W3: filtered scans, with the result as Arrow columns, which is checked.
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::TimestampMillisecondType;
@@ -30,7 +30,7 @@ fn answer(batches: &[RecordBatch]) -> Answer {
     answer
 }
 
-/// What a pass over the generator answers: the scans i to iv, and the count v.
+/// Returns the answers of a pass over the generator: the scans i to iv, and the count v.
 fn expected(rows: u64, low: i64, high: i64) -> ([Answer; 4], u64) {
     let mut answers = [(0, 0); 4];
     let (mut count, mut ordered) = (0, Vec::new());

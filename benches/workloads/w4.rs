@@ -41,7 +41,7 @@ impl Truth {
         }
     }
 
-    /// The rows that a method keeps, in order.
+    /// Returns the rows that a method keeps, in order.
     fn kept(&self, ys: usize, ends: bool) -> Vec<u64> {
         let mut rows: Vec<u64> = Vec::new();
         if ends {
@@ -55,7 +55,8 @@ impl Truth {
     }
 }
 
-/// One number for times and values of rows in order, so that 200 M rows need no memory to be compared with.
+/// A checksum of times and values of rows in order, so that 200 M rows are compared without holding
+/// them.
 fn mark(sum: u64, time: i64, values: impl Iterator<Item = f64>) -> u64 {
     values.fold(hash(9, sum ^ time.cast_unsigned()), |sum, value| hash(9, sum ^ value.to_bits()))
 }
@@ -73,7 +74,8 @@ fn mark_rows(rows: &[u64], ys: usize) -> (usize, u64) {
     (rows.len(), sum)
 }
 
-/// A naive pass over the rows that pass: their truths, and which rows they are by rank, thinned out for LOSSY.
+/// A naive pass over the rows that `passes` accepts. Returns the extremes of each interval; the
+/// sizes of the intervals differ by at most one row.
 fn truths(rows: u64, passes: impl Fn(u64, [f64; 3]) -> bool + Sync) -> Vec<Truth> {
     let passing = |row: u64| {
         let values = [v1(row), v2(row), v3(row)];
@@ -97,7 +99,7 @@ fn truths(rows: u64, passes: impl Fn(u64, [f64; 3]) -> bool + Sync) -> Vec<Truth
     truths
 }
 
-/// The truths of the unfiltered table, on two threads.
+/// Returns the extremes of the unfiltered table, computed by two threads.
 fn all_truths(rows: u64) -> Vec<Truth> {
     let cut = INTERVALS.min(rows);
     let part = |numbers: std::ops::Range<u64>| -> Vec<Truth> {
@@ -147,7 +149,7 @@ struct Series<'a> {
 
 impl Series<'_> {
     fn measure(&mut self, metric: &str, request: &QueryDecimatedDataRequest, expected: (usize, u64)) -> Res<()> {
-        // One figure alone, to be looked at with a profiler.
+        // Only one figure, for a profiler.
         if std::env::var("BENCH_METRIC").is_ok_and(|only| !metric.contains(&only)) {
             return Ok(());
         }
@@ -171,7 +173,7 @@ impl Series<'_> {
 }
 
 fn run_on(scale: &Scale, workload: &str, rows: usize, filtered: bool) -> Res<()> {
-    // A large series may be kept between runs: what is in it depends on nothing but the format.
+    // A large series may be kept between runs, because its content depends only on the format.
     let keeps = std::env::var_os("BENCH_KEEP").is_some();
     let dir = scale.data().join(format!("stationdb-{workload}-{rows}"));
     let mark = dir.join("table id");

@@ -1,7 +1,8 @@
 //! W5: a million work items, inserted in durable batches of 1,000, read, queried and changed.
 //!
-//! The work items go through the service, with its own checks, indexes, change log and text index. They have the peers' fields, except
-//! that the store sets who and when: the clock of the store is set to the peers' creation times, so all items of a batch are of one moment.
+//! The work items go through the service, with its checks, indexes, change log and text index. They
+//! have the fields of the peers' items, except that the store sets user and time: its clock is set
+//! to the peers' creation times, so all items of a batch have one time.
 
 mod items;
 mod load;
@@ -22,7 +23,7 @@ use items::{BATCH, Items, STATES};
 
 /// Batches of updates.
 const UPDATES: usize = 30;
-/// The greatest memory seen, overall and in the step that goes on: resident, and allocated.
+/// The peak memory of the run and of the current step: resident, and allocated.
 #[derive(Default)]
 struct Memory {
     peak: f64,
@@ -39,7 +40,7 @@ impl Memory {
         self.live_peak = self.live_peak.max(self.live_step);
     }
 
-    /// Tells the greatest of the step that ends.
+    /// Prints the peak of the step that ends.
     fn tell(&mut self, scale: &Scale, step: &str) {
         self.look();
         let note = "largest seen in this step, of store and bench together";
@@ -107,7 +108,7 @@ pub fn run(scale: &Scale) -> Res<()> {
     Ok(())
 }
 
-/// Rates and latencies of a pass: its thirds count as repetitions, since the store grows.
+/// Prints rates and latencies of a pass. Its thirds count as repetitions, because the store grows.
 fn thirds(scale: &Scale, name: &str, seconds: &[f64], note: &str) {
     let parts: Vec<&[f64]> = seconds.chunks(seconds.len().div_ceil(3).max(1)).collect();
     let each = |f: &dyn Fn(&[f64]) -> f64| parts.iter().map(|part| f(part)).collect::<Vec<f64>>();
@@ -219,7 +220,7 @@ fn update(scale: &Scale, session: &Session, clock: &ManualClock, items: &mut Ite
         let request = UpdateWorkItemsRequest { work_items: updates, replace: None };
         let count = numbers.len();
         let (took, answer) = timed(|| Ok(session.update_work_items(request)?))?;
-        // The rate is for the records that were changed: a batch names each once.
+        // The rate counts distinct records: a batch names each once.
         seconds.push(took * BATCH as f64 / count as f64);
         assert_eq!(answer.updated_work_items.map(|items| items.len()), Some(count));
         items.updated(&numbers, batch, at);
@@ -234,7 +235,7 @@ fn update(scale: &Scale, session: &Session, clock: &ManualClock, items: &mut Ite
     Ok(())
 }
 
-/// A page of at most 100, last changed first.
+/// A query for at most 100 items, last changed first.
 fn newest(filter: String) -> QueryWorkItemsRequest {
     QueryWorkItemsRequest {
         filter: Some(filter),
@@ -245,7 +246,7 @@ fn newest(filter: String) -> QueryWorkItemsRequest {
     }
 }
 
-/// Only the number of matches.
+/// A query for only the number of matches.
 fn count_of(filter: String) -> QueryWorkItemsRequest {
     QueryWorkItemsRequest {
         filter: Some(filter),
@@ -255,7 +256,7 @@ fn count_of(filter: String) -> QueryWorkItemsRequest {
     }
 }
 
-/// The number in an id that the store gave.
+/// Returns the number in an id that the store generated.
 fn number_of(item: &WorkItem) -> Res<u64> {
     Ok(item.id.as_ref().ok_or("an item without id")?.as_str().parse()?)
 }

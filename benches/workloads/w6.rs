@@ -1,7 +1,7 @@
 //! W6: full-text search over 200,000 documents, each the description of a work item.
 //!
-//! The peers index bare documents and answer with ids. Here a document is a record of the store: inserting makes it durable, and a hit is
-//! read from the store to answer with its name and workspace.
+//! The peers index plain documents and return ids. Here a document is a record of the store: an
+//! insert makes it durable, and a hit reads the record and returns its name and workspace.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,7 +19,7 @@ const TOP: usize = 10;
 
 struct Corpus {
     words: Vec<String>,
-    /// Shares of the words up to each rank.
+    /// Cumulative shares of the words up to each rank.
     shares: Vec<f64>,
 }
 
@@ -84,7 +84,7 @@ impl Query {
         }
     }
 
-    /// The documents that the query finds, naively.
+    /// Returns the documents that match the query, computed naively.
     fn matches<'d>(&self, documents: &'d HashMap<usize, HashSet<u64>>) -> HashSet<&'d u64> {
         let mut sets = self.ranks.iter().map(|rank| documents[rank].iter().collect::<HashSet<_>>());
         let first = sets.next().unwrap_or_default();
@@ -120,7 +120,7 @@ pub fn run(scale: &Scale) -> Res<()> {
     Ok(())
 }
 
-/// Inserts the documents; the id of the first.
+/// Inserts the documents. Returns the id of the first.
 fn insert(scale: &Scale, corpus: &Corpus, store: &Store, session: &Session, directory: &std::path::Path) -> Res<u64> {
     let mut first = 0;
     let mut seconds = 0.0;
@@ -177,7 +177,7 @@ fn check(scale: &Scale, corpus: &Corpus, session: &Session, queries: &[Query], f
         for hit in &counted.hits {
             assert!(expected.contains(&(hit.id.parse::<u64>()? - first)));
         }
-        // The scorers of both ways add in different orders, so scores agree but for the last digit.
+        // The two scorers add in different orders, so scores may differ in the last digit.
         let plain = session.search(query.request(corpus, false))?.hits;
         assert_eq!(plain.len(), counted.hits.len());
         for (one, other) in plain.iter().zip(&counted.hits) {
@@ -187,7 +187,7 @@ fn check(scale: &Scale, corpus: &Corpus, session: &Session, queries: &[Query], f
     Ok(())
 }
 
-/// Times the queries; their mean in microseconds.
+/// Runs the queries. Returns their mean time in microseconds.
 fn latencies(
     scale: &Scale,
     corpus: &Corpus,
@@ -215,7 +215,7 @@ fn latencies(
     Ok(median(&means))
 }
 
-/// A search right after a write: it must find what was written.
+/// Measures a search directly after a write, which must find the new record.
 fn after_write(scale: &Scale, corpus: &Corpus, session: &Session, plain: f64) -> Res<()> {
     let mut micros = Vec::new();
     for number in 0..50u64 {

@@ -1,5 +1,5 @@
-//! W7: blobs. 200 files of 1 MiB, each durable when its call returns, and one of a gibibyte that streams in; then each is read back whole into
-//! one buffer, verified by the store and summed by the reader.
+//! W7: files. 200 files of 1 MiB, each durable when its call returns, and one streamed file of 1
+//! GiB. Then each is read into one buffer, verified by the store and summed by the reader.
 
 use std::io::Read;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use crate::common::{Res, Scale, hash, median, timed};
 
 const MIB: usize = 1 << 20;
 const SMALL: usize = 200;
-/// The columns of the generator, as the peers have them.
+/// The column numbers of the generator, as in the peers' programs.
 const SMALL_COLUMN: u64 = 90;
 const BIG_COLUMN: u64 = 500;
 const NOTE: &str =
@@ -30,9 +30,9 @@ fn rate(bytes: usize, seconds: f64) -> f64 {
     bytes as f64 / 1e6 / seconds
 }
 
-/// Lets the disk finish what was written before.
+/// Lets the disk finish earlier writes.
 fn settle() -> Res<()> {
-    // Not everywhere, and only for calmer figures.
+    // Optional: it only makes the figures more stable.
     let _ = std::process::Command::new("sync").status();
     Ok(())
 }
@@ -66,7 +66,7 @@ pub fn run(scale: &Scale) -> Res<()> {
         write_small.push(rate(count * MIB, times.iter().sum()));
         write_median.push(median(&times) * 1e3);
         settle()?;
-        // In pieces of a mebibyte, as a stream comes.
+        // In pieces of 1 MiB, like a stream.
         let (seconds, big_id) =
             timed(|| Ok(session.upload_file(&mut Pieces { rest: &big }, named("big".to_owned()), &control)?))?;
         write_big.push(rate(big_len, seconds));
@@ -106,7 +106,7 @@ pub fn run(scale: &Scale) -> Res<()> {
     Ok(())
 }
 
-/// The median time of a short read anywhere in the large file, in microseconds.
+/// Returns the median time of a short read at a random place of the large file, in microseconds.
 fn ranges(session: &stationdb::Session, id: &str, big: &[u8]) -> Res<f64> {
     let mut reader = session.open_file(&id.into())?;
     let mut times = Vec::new();
@@ -124,7 +124,7 @@ fn ranges(session: &stationdb::Session, id: &str, big: &[u8]) -> Res<f64> {
     Ok(median(&times))
 }
 
-/// A reader that hands out no more than a mebibyte at once.
+/// A reader that returns at most 1 MiB at once.
 struct Pieces<'b> {
     rest: &'b [u8],
 }

@@ -1,8 +1,8 @@
-//! Made-up words, seeded: the vocabularies of the record and text workloads.
+//! Generated words from a seed: the vocabularies of the record and text workloads.
 
 use crate::common::hash;
 
-/// The `i`-th word of the vocabulary `column`, of `min` to `max` letters.
+/// Returns the `i`-th word of the vocabulary `column`, of `min` to `max` letters.
 pub fn word(column: u64, i: u64, min: u64, max: u64) -> String {
     const CONSONANTS: &[u8] = b"bcdfghjklmnprstvwz";
     const VOWELS: &[u8] = b"aeiou";

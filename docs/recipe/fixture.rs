@@ -52,17 +52,17 @@ record! {
         pub projection: Option<Vec<FixtureField>>,
         /// Page size; 1000 when absent.
         pub take: Option<usize>,
-        /// The token of the previous page.
+        /// The token that the previous page returned.
         pub continuation_token: Option<String>,
     }
 
-    /// The fixtures of an answer.
+    /// The answer of every fixture operation.
     wire pub struct Fixtures {
-        /// The fixtures; those of a batch in request order.
+        /// The fixtures; those of a batch in the order of the request.
         pub fixtures: Vec<Fixture>,
-        /// Gets the next page; absent on the last.
+        /// Token of the next page; absent on the last page.
         pub continuation_token: Option<String>,
-        /// One inner error for each request of a batch that failed.
+        /// One inner error for each item of a batch that failed.
         pub error: Option<ApiError>,
     }
 }

@@ -7,11 +7,11 @@ use crate::services::{batch, batch::Umbrella, declare::service, lists};
 use crate::session::{Access, Draft, Handle, OrderTerm, Query, What};
 
 service! {
-/// Fixtures: create, query, update and delete. Items of a batch are judged one by one.
+/// Creates, queries, updates and deletes fixtures. Each item of a batch succeeds or fails alone.
 pub trait FixtureService {
     /// Creates fixtures.
     fn create_fixtures(&self, fixtures: Vec<CreateFixtureRequest>) -> Result<Fixtures>;
-    /// One page of the fixtures that match.
+    /// Returns one page of the fixtures that match.
     fn query_fixtures(&self, query: QueryFixturesRequest) -> Result<Fixtures>;
     /// Updates fixtures.
     fn update_fixtures(&self, fixtures: Vec<UpdateFixtureRequest>) -> Result<Fixtures>;
@@ -29,7 +29,7 @@ impl FixtureService for Handle<'_, '_> {
             }
             fixture.workspace.get_or_insert_with(|| draft.context().default_workspace().to_owned());
             fixture.updated_at = Some(draft.now());
-            // Before an id is taken, so that a refused batch drafts nothing.
+            // Before an id is drawn, so that a refused batch drafts nothing.
             draft.require(None, &fixture, What::Created)?;
             fixture.id = Some(draft.new_key::<Fixture>()?.into());
             draft.put_new(&fixture, What::Created)?;

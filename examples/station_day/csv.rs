@@ -1,4 +1,4 @@
-//! Bring your own measurement: a CSV file whose columns become a table.
+//! Imports a CSV file of your own; its columns become a table.
 
 use std::error::Error;
 use std::fs::File;
@@ -13,7 +13,7 @@ use arrow::csv::reader::Format;
 use arrow::datatypes::{DataType as Arrow, Field, Schema, TimeUnit};
 use stationdb::tables::{Column, ColumnType, DataType};
 
-/// Name of the index column when the file has none: the number of the row.
+/// Name of the index column if the file has none: the row number.
 pub const ROW: &str = "row";
 const BATCH_ROWS: usize = 65_536;
 
@@ -21,7 +21,7 @@ const BATCH_ROWS: usize = 65_536;
 pub struct CsvFile {
     /// Columns of the table.
     pub columns: Vec<Column>,
-    /// The first column that can be drawn, if there is one.
+    /// The first column that can be plotted, if there is one.
     pub y: Option<String>,
     reader: arrow::csv::Reader<BufReader<File>>,
     types: Vec<Arrow>,
@@ -29,7 +29,7 @@ pub struct CsvFile {
 }
 
 impl CsvFile {
-    /// Looks at the file: the first line names the columns, the values tell the types.
+    /// Reads the file: the first line has the column names, and the values determine the types.
     pub fn open(path: &Path) -> Result<Self, Box<dyn Error>> {
         let mut file = File::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
         let (inferred, _) = Format::default().with_header(true).infer_schema(&mut file, Some(100_000))?;

@@ -1,4 +1,4 @@
-//! What the computer says about itself: the device under test.
+//! A description of the computer, which is the device under test.
 
 use std::fs;
 
@@ -7,22 +7,22 @@ use std::fs;
 pub struct Machine {
     /// Name of the host.
     pub host: String,
-    /// Model of the computer, or what comes nearest.
+    /// Model of the computer, or the closest information.
     pub model: String,
     /// Maker of the computer.
     pub vendor: String,
-    /// Serial number where the system tells it, else the host's name.
+    /// Serial number if the system reports it, else the host name.
     pub serial: String,
     /// Model of the processor.
     pub processor: String,
     /// Operating system and architecture.
     pub system: String,
-    /// Threads that run at once.
+    /// Number of hardware threads.
     pub thread_count: usize,
 }
 
 impl Machine {
-    /// Asks the system; what it does not tell gets a plain name.
+    /// Reads the description from the system. Missing information gets a generic name.
     pub fn look() -> Self {
         let host = variable("COMPUTERNAME")
             .or_else(|| line("/etc/hostname"))
@@ -70,7 +70,7 @@ fn field(path: &str, name: &str) -> Option<String> {
     clean(line.split_once(':')?.1)
 }
 
-/// Makers leave these fields empty, or with a text that says so.
+/// Manufacturers leave these fields empty or fill them with a placeholder.
 fn clean(text: &str) -> Option<String> {
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
     let filler = ["", "none", "default string", "to be filled by o.e.m.", "not specified", "system serial number", "0"];

@@ -1,7 +1,7 @@
-//! A day of a test station, from an empty directory to the answers.
+//! A day of a test station, from an empty directory to queries.
 //!
-//! The device under test is the computer that this runs on: the loop that is timed, the timer, the memory and the disk
-//! under the store are its own. Run it twice, and the second run adds a second work item to the same store.
+//! The device under test is the computer that runs the example: its loop times, timer, memory and
+//! disk are measured. A second run adds a second work item to the same store.
 
 mod csv;
 mod machine;
@@ -34,7 +34,7 @@ use steps::{Steps, bytes, duration, size_of};
 const PROGRAM: &str = "station_day";
 const INTERVALS: i64 = 1000;
 
-/// A day of a test station: measures this computer and keeps everything in one store.
+/// A day of a test station: measures this computer and stores everything in one store.
 #[derive(Parser)]
 struct Options {
     /// Directory of the store and of the picture; created when missing.
@@ -43,12 +43,12 @@ struct Options {
     /// Samples to take.
     #[arg(long, default_value_t = 2_000_000, value_parser = clap::value_parser!(u32).range(1_000..))]
     rows: u32,
-    /// A CSV file of your own, whose columns become a table beside the samples.
+    /// A CSV file of your own; its columns become another table.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 }
 
-/// One measured quantity against its specification.
+/// One measured quantity and its specification.
 struct Check {
     name: String,
     value: f64,
@@ -57,7 +57,7 @@ struct Check {
     passed: bool,
 }
 
-/// What the first half of the day leaves for the second.
+/// Results of the first half of the day that the second half needs.
 struct Day {
     work_item_id: String,
     table_id: String,
@@ -95,7 +95,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The day itself: paperwork, measurement, check, report.
+/// The work of the day: records, measurement, check, report.
 fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<dyn Error>> {
     steps.part("Paperwork");
     let machine = Machine::look();
@@ -197,7 +197,7 @@ fn work(session: &Session, options: &Options, steps: &Steps) -> Result<Day, Box<
     Ok(Day { work_item_id, table_id, csv, checks, loop_max_ns })
 }
 
-/// Reads a CSV file into a table; the table's id and the column to draw.
+/// Imports a CSV file into a table. Returns the table's id and the column to plot.
 fn import(
     session: &Session,
     path: &std::path::Path,
@@ -262,7 +262,7 @@ fn report(machine: &Machine, work_item_id: &str, checks: &[Check], samples: usiz
     text
 }
 
-/// What the store is asked after it was opened again.
+/// Queries the store after it was opened again.
 fn answer(session: &Session, options: &Options, steps: &Steps, day: &Day) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let metadata = session.get_table_metadata(&day.table_id.as_str().into())?;
@@ -272,7 +272,7 @@ fn answer(session: &Session, options: &Options, steps: &Steps, day: &Day) -> Res
     }
     steps.done(start, format!("the table is closed and has its {} rows", grouped(options.rows as usize)));
 
-    // Once to warm up what the operating system holds, then as a user who pans and zooms sees it.
+    // Once to warm up the page cache, then as a user experiences it when panning and zooming.
     let start = Instant::now();
     let first = table::decimated(session, &day.table_id, ELAPSED, LOOP, INTERVALS)?;
     let first_time = start.elapsed();
@@ -354,7 +354,7 @@ fn answer(session: &Session, options: &Options, steps: &Steps, day: &Day) -> Res
         let description = package.metadata.description.as_deref().unwrap_or_default();
         steps.note(format!("{}: {}", package.file_name, description.lines().next().unwrap_or_default()));
     }
-    // Kind by kind, so that the work items of many runs do not crowd the others out of the first page.
+    // One search for each kind, so that the work items of many runs do not fill the first page.
     for kind in ["product", "asset", "file", "package", "work item"] {
         let start = Instant::now();
         let found = session.search(SearchRequest {

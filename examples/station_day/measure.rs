@@ -1,4 +1,4 @@
-//! The test program: times a loop, the clock, the memory and the disk of the computer that it runs on.
+//! The test program: measures a loop, the clock, the memory and the disk of the computer.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -15,25 +15,25 @@ use arrow::error::ArrowError;
 pub const ELAPSED: &str = "elapsed_ns";
 /// Column of the loop times, in nanoseconds.
 pub const LOOP: &str = "loop_ns";
-/// Column of the timer's steps, in nanoseconds.
+/// Column of the timer steps, in nanoseconds.
 pub const TICK: &str = "tick_ns";
-/// Column of the memory copy bandwidth, in gigabytes a second; null where it was not measured.
+/// Column of the memory copy bandwidth, in gigabytes a second; null if it was not measured.
 pub const COPY: &str = "copy_gb_s";
-/// Column of the disk's sync latency, in microseconds; null where it was not measured.
+/// Column of the disk's sync latency, in microseconds; null if it was not measured.
 pub const SYNC: &str = "sync_us";
-/// Column of the part of the test.
+/// Column of the phase of the test.
 pub const PHASE: &str = "phase";
 
 const WORK_BYTES: usize = 1024;
 const COPY_BYTES: usize = 4 * 1024 * 1024;
 const COPY_EVERY: u64 = 8192;
 
-/// Samples that were taken and not appended yet.
+/// Samples that are not appended yet.
 #[derive(Debug, Default)]
 pub struct Samples {
     /// Nanoseconds since the test began.
     pub elapsed_ns: Vec<i64>,
-    /// Time of one round of the loop.
+    /// Time of one iteration of the loop.
     pub loop_ns: Vec<f64>,
     /// Step of the timer.
     pub tick_ns: Vec<f64>,
@@ -41,7 +41,7 @@ pub struct Samples {
     pub copy_gb_s: Vec<Option<f64>>,
     /// Latency of a sync.
     pub sync_us: Vec<Option<f64>>,
-    /// Part of the test.
+    /// Phase of the test.
     pub phase: Vec<&'static str>,
 }
 
@@ -51,7 +51,7 @@ impl Samples {
         self.elapsed_ns.len()
     }
 
-    /// The samples as an Arrow batch.
+    /// Returns the samples as an Arrow batch.
     pub fn to_batch(&self) -> Result<RecordBatch, ArrowError> {
         let schema = Schema::new(vec![
             Field::new(ELAPSED, DataType::Int64, false),
@@ -74,7 +74,7 @@ impl Samples {
         )
     }
 
-    /// The samples as text cells, in the order of the columns.
+    /// Returns the samples as text cells, in the order of the columns.
     pub fn to_rows(&self) -> Vec<Vec<Option<String>>> {
         let optional = |value: &Option<f64>| value.map(|value| value.to_string());
         (0..self.len())
@@ -92,7 +92,7 @@ impl Samples {
     }
 }
 
-/// Takes samples; what other threads of this process do meanwhile shows in them.
+/// Takes samples. The work of other threads of this process is visible in them.
 pub struct Sampler {
     began: Instant,
     work: Vec<u8>,
@@ -102,7 +102,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Begins the test.
+    /// Starts the test.
     pub fn new() -> Self {
         let bytes = |len: usize| (0..len).map(|at| (at % 251) as u8).collect::<Vec<_>>();
         Self {
@@ -125,7 +125,7 @@ impl Sampler {
             let sum = self.work.iter().fold(0u32, |sum, &byte| sum.rotate_left(5) ^ u32::from(byte));
             self.work[(sum as usize) % WORK_BYTES] ^= 1;
             let end = Instant::now();
-            // The clock is read until it moves: no two samples have the same time.
+            // Reads the clock until it changes, so that no two samples have the same time.
             let mut later = Instant::now();
             while later == end {
                 later = Instant::now();
@@ -141,7 +141,8 @@ impl Sampler {
         samples
     }
 
-    /// Copies a block of memory that no cache of the first levels holds; gigabytes a second.
+    /// Copies a block of memory that is too large for the caches of the first levels. Returns
+    /// gigabytes a second.
     fn copy(&mut self) -> f64 {
         let start = Instant::now();
         self.target.copy_from_slice(black_box(&self.source));
@@ -154,20 +155,20 @@ fn nanoseconds(from: Instant, to: Instant) -> f64 {
     to.duration_since(from).as_nanos() as f64
 }
 
-/// Measures how long the disk under the store takes to make 4 KiB durable.
+/// Measures how long the disk of the store takes to make 4 KiB durable.
 pub struct DiskProbe {
     path: PathBuf,
     file: File,
 }
 
 impl DiskProbe {
-    /// Creates the probe's file in `dir`, which is on the disk to be measured.
+    /// Creates the probe's file in `dir`, which has to be on the disk to measure.
     pub fn new(dir: &Path) -> io::Result<Self> {
         let path = dir.join("sync-probe.tmp");
         Ok(Self { file: File::create(&path)?, path })
     }
 
-    /// Writes and syncs once; microseconds.
+    /// Writes and syncs once. Returns microseconds.
     pub fn sync_us(&mut self) -> io::Result<f64> {
         self.file.write_all(&[0x5a; 4096])?;
         let start = Instant::now();
@@ -182,7 +183,7 @@ impl Drop for DiskProbe {
     }
 }
 
-/// The value below which `part` of the values lie; `None` when there are none.
+/// Returns the value below which the share `part` of the values lies; `None` if there are none.
 pub fn quantile(mut values: Vec<f64>, part: f64) -> Option<f64> {
     let last = values.len().checked_sub(1)?;
     let at = ((last as f64 * part).round() as usize).min(last);

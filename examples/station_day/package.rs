@@ -1,4 +1,5 @@
-//! The package of the report's tool: a .deb made here, so that nothing of the system is needed, and the feed that it goes to.
+//! The package of the report tool: a .deb that is built here, so that the example needs no tools of
+//! the system, and its feed.
 
 use std::error::Error;
 
@@ -8,7 +9,7 @@ use stationdb::{Control, Session};
 
 const FEED: &str = "station tools";
 
-/// The feed of this station; created when it is new to the store.
+/// Returns the feed of this station, and creates it if the store does not have it.
 pub fn feed(session: &Session) -> Result<Feed, Box<dyn Error>> {
     let feeds = session.query_feeds(QueryFeedsRequest::default())?.feeds;
     if let Some(feed) = feeds.into_iter().find(|feed| feed.name == FEED) {
@@ -22,7 +23,7 @@ pub fn feed(session: &Session) -> Result<Feed, Box<dyn Error>> {
     })?)
 }
 
-/// Builds the package, and uploads it: each run is a version of its own.
+/// Builds and uploads the package; each run has its own version.
 pub fn publish(session: &Session, feed: &Feed, work_item_id: &str) -> Result<Package, Box<dyn Error>> {
     let control = format!(
         "Package: workbench-self-test\nVersion: 1.0-{work_item_id}\nArchitecture: all\nSection: science\nPriority: optional\n\
@@ -37,7 +38,7 @@ pub fn publish(session: &Session, feed: &Feed, work_item_id: &str) -> Result<Pac
     Ok(session.upload_package_content(&feed.id, &mut package.as_slice(), None, true, &Control::default())?)
 }
 
-/// The outer archive of a .deb: a header of 60 characters before each member.
+/// Builds the outer archive of a .deb: a header of 60 bytes before each member.
 fn ar(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut out = b"!<arch>\n".to_vec();
     for (name, content) in members {
@@ -50,7 +51,8 @@ fn ar(members: &[(&str, &[u8])]) -> Vec<u8> {
     out
 }
 
-/// An archive of one file: a header of 512 bytes, the content in blocks of as many, and two empty ones.
+/// Builds an archive of one file: a header of 512 bytes, the content in blocks of 512, and two
+/// empty blocks.
 fn tar(name: &str, content: &[u8]) -> Vec<u8> {
     const BLOCK: usize = 512;
     let mut header = [0; BLOCK];
@@ -61,7 +63,7 @@ fn tar(name: &str, content: &[u8]) -> Vec<u8> {
     field(116, b"0000000\0");
     field(124, format!("{:011o}\0", content.len()).as_bytes());
     field(136, b"00000000000\0");
-    // The checksum counts its own field as blanks.
+    // The checksum counts its own field as spaces.
     field(148, b"        ");
     field(156, b"0");
     field(257, b"ustar\x0000");

@@ -1,4 +1,5 @@
-//! What the station knows besides rows: the machine as an asset, its product and specifications, the work item.
+//! The records of the station besides rows: the machine as an asset, its product and
+//! specifications, and the work item.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -27,23 +28,23 @@ use crate::measure::{COPY, LOOP, SYNC, TICK};
 
 type Answer<T> = Result<T, Box<dyn Error>>;
 
-/// Properties from pairs.
+/// Builds properties from pairs.
 pub fn properties<const N: usize>(pairs: [(&str, &str); N]) -> BTreeMap<String, String> {
     pairs.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
 }
 
-/// Properties as a request for a product has them, each with its value.
+/// Converts properties to those of a product request, in which each has a value.
 fn given(properties: BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
     properties.into_iter().map(|(key, value)| (key, Some(value))).collect()
 }
 
-/// The first of what a batch call made, or why it did not.
+/// Returns the first result of a batch call, or its error.
 fn first<T>(made: Vec<T>, error: Option<ApiError>) -> Answer<T> {
     let why = error.and_then(|error| error.inner_errors.into_iter().next().and_then(|inner| inner.message));
     made.into_iter().next().ok_or_else(|| why.unwrap_or_else(|| "nothing was made".to_owned()).into())
 }
 
-/// The asset of this machine; registered when it is new to the store.
+/// Returns the asset of this machine, and registers it if the store does not have it.
 pub fn register_asset(session: &Session, machine: &Machine) -> Answer<(Asset, bool)> {
     let found = session.query_assets(QueryAssetsRequest {
         filter: Some(format!("SerialNumber = {}", json!(machine.serial))),
@@ -73,7 +74,7 @@ pub fn register_asset(session: &Session, machine: &Machine) -> Answer<(Asset, bo
     Ok((first(made.assets.unwrap_or_default(), made.error)?, true))
 }
 
-/// The product of this machine; described when it is new to the store.
+/// Returns the product of this machine, and creates it if the store does not have it.
 pub fn describe_product(session: &Session, machine: &Machine) -> Answer<(Product, bool)> {
     let found = session.query_products(QueryProductsRequest {
         filter: Some("partNumber == @0".to_owned()),
@@ -98,7 +99,7 @@ pub fn describe_product(session: &Session, machine: &Machine) -> Answer<(Product
     Ok((first(made.products, made.error)?, true))
 }
 
-/// The limits that every computer of the product has to keep; written when the product is new.
+/// Returns the limits of the product, and creates them with a new product.
 pub fn specify(session: &Session, product: &Product) -> Answer<Vec<Specification>> {
     let product_id = product.id.as_deref().unwrap_or_default().to_owned();
     let query = || QuerySpecificationsRequest { product_ids: vec![product_id.clone()], ..Default::default() };
@@ -132,7 +133,7 @@ pub fn specify(session: &Session, product: &Product) -> Answer<Vec<Specification
     Ok(session.query_specs(query())?.specs.unwrap_or_default())
 }
 
-/// A work item made from the template of this test, planned and started; its id and the name of the template.
+/// Creates a work item from the template of this test, plans it and starts it. Returns its id.
 pub fn begin_work_item(session: &Session, machine: &Machine, asset: &Asset, program: &str) -> Answer<String> {
     let found = session.query_work_item_templates(QueryWorkItemTemplatesRequest {
         filter: Some("name == @0".to_owned()),
@@ -183,7 +184,7 @@ pub fn begin_work_item(session: &Session, machine: &Machine, asset: &Asset, prog
     }
 }
 
-/// Tells the store that the machine is in use from now on.
+/// Starts the utilization of the machine.
 pub fn begin_use(session: &Session, machine: &Machine, use_id: &str) -> Answer<()> {
     let started = session.start_utilization(StartUtilizationRequest {
         utilization_identifier: Some(use_id.to_owned()),
@@ -205,7 +206,7 @@ pub fn begin_use(session: &Session, machine: &Machine, use_id: &str) -> Answer<(
     }
 }
 
-/// What closes a work item: its state and what it points to.
+/// The update that closes a work item: its state and its references.
 pub fn closing(id: &str, table_ids: &[String], report_id: &str, passed: bool) -> UpdateWorkItemsRequest {
     UpdateWorkItemsRequest {
         work_items: vec![UpdateWorkItemRequest {

@@ -1,4 +1,4 @@
-//! The picture: every point, and the decimated curve over them.
+//! The plot: every point, and the decimated curve over them.
 
 use std::error::Error;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use plotters::prelude::*;
 use plotters::style::{FontStyle, register_font};
 
-/// What is drawn.
+/// The content of the plot.
 pub struct Plot<'a> {
     /// Title line.
     pub title: &'a str,
@@ -30,14 +30,14 @@ const LIMIT: RGBColor = RGBColor(40, 120, 60);
 
 /// Draws `plot` into a PNG file.
 pub fn draw(path: &Path, plot: &Plot<'_>) -> Result<(), Box<dyn Error>> {
-    // A font of our own, so that the picture needs nothing of the system.
+    // Our own font, so that the plot needs no font of the system.
     register_font("sans-serif", FontStyle::Normal, notosans::REGULAR_TTF).map_err(|_| "the font cannot be read")?;
     let x = range(plot.all.iter().map(|point| point.0));
     let (low, high) = range(plot.all.iter().map(|point| point.1).filter(|y| y.is_finite()));
     let high = plot.limit.map_or(high, |limit| high.max(limit));
     if plot.log_scale {
         let low = low.max(1e-9);
-        // Room for the legend above the highest point.
+        // Space for the legend above the highest point.
         draw_on(path, plot, x.0..x.1, (low * 0.8..high * 12.0).log_scale())
     } else {
         let margin = (high - low).max(1e-9) * 0.05;
@@ -110,7 +110,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// A number with commas between groups of three digits.
+/// Formats a number with commas between groups of three digits.
 pub fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut out = String::new();

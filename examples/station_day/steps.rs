@@ -1,4 +1,4 @@
-//! What an engineer wants to read while the day goes on.
+//! The progress output of the day.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,33 +11,33 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Begins.
+    /// Starts the output.
     pub fn new() -> Self {
         Self { began: Instant::now() }
     }
 
-    /// One step: what was done, and how long it took since `start`.
+    /// Prints one step: what was done, and how long it took since `start`.
     pub fn done(&self, start: Instant, what: impl AsRef<str>) {
         println!("{:>8}  {}", duration(start.elapsed()), what.as_ref());
     }
 
-    /// A line that belongs to the step above.
+    /// Prints a line that belongs to the step above.
     pub fn note(&self, what: impl AsRef<str>) {
         println!("{:>8}  {}", "", what.as_ref());
     }
 
-    /// A headline.
+    /// Prints a heading.
     pub fn part(&self, name: &str) {
         println!("\n{name}");
     }
 
-    /// The end.
+    /// Prints the end.
     pub fn end(&self) {
-        println!("\nAll of it took {}.", duration(self.began.elapsed()));
+        println!("\nTotal time: {}.", duration(self.began.elapsed()));
     }
 }
 
-/// A duration as one reads it.
+/// Formats a duration for readers.
 pub fn duration(value: Duration) -> String {
     let seconds = value.as_secs_f64();
     if seconds >= 1.0 {
@@ -49,7 +49,7 @@ pub fn duration(value: Duration) -> String {
     }
 }
 
-/// Bytes as one reads them.
+/// Formats a number of bytes for readers.
 pub fn bytes(value: u64) -> String {
     match value {
         0..=9_999 => format!("{value} B"),
@@ -58,7 +58,7 @@ pub fn bytes(value: u64) -> String {
     }
 }
 
-/// Bytes of all files below a directory.
+/// Returns the bytes of all files below a directory.
 pub fn size_of(path: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(path) else { return 0 };
     entries
@@ -71,7 +71,7 @@ pub fn size_of(path: &Path) -> u64 {
         .sum()
 }
 
-/// A bar for what takes long; hidden where nobody looks.
+/// Returns a progress bar for a long step; it is hidden if the output is no terminal.
 pub fn bar(len: u64, what: &'static str) -> ProgressBar {
     let bar = ProgressBar::new(len);
     if let Ok(style) = ProgressStyle::with_template("          {msg} [{bar:40}] {human_pos}/{human_len} {per_sec}") {

@@ -1,4 +1,4 @@
-//! The rows: the table of the samples, and what is asked of it.
+//! The rows: the table of the samples, and its queries.
 
 use std::error::Error;
 use std::sync::mpsc::sync_channel;
@@ -27,7 +27,7 @@ const SMALL_APPENDS: usize = 200;
 /// Rows of one large Arrow batch.
 const LARGE_ROWS: usize = 65_536;
 
-/// What was measured, beside the rows in the table.
+/// Results of the measurement besides the rows in the table.
 pub struct Run {
     /// The last samples, not appended yet.
     pub last: RecordBatch,
@@ -45,7 +45,7 @@ pub struct Run {
     pub sync_us: Vec<f64>,
 }
 
-/// Creates the table of the samples; its id.
+/// Creates the table of the samples. Returns its id.
 pub fn create(session: &Session, name: String, work_item_id: &str) -> Answer<String> {
     let column = |name: &str, data_type, column_type, unit: &str| Column {
         name: name.to_owned(),
@@ -69,7 +69,7 @@ pub fn create(session: &Session, name: String, work_item_id: &str) -> Answer<Str
     Ok(id.into())
 }
 
-/// Appends a batch, closes the table, or both; through a session or inside a transaction.
+/// Appends a batch, closes the table, or both, by a session or a transaction.
 pub fn append<T: TableService>(
     tables: &T,
     id: &str,
@@ -79,8 +79,8 @@ pub fn append<T: TableService>(
     tables.append_batches(&id.into(), &mut batch.into_iter().map(Ok), end_of_data)
 }
 
-/// Takes `row_count` samples and appends them while they are taken: small durable batches first, large ones after. The
-/// last batch is handed back, to be appended in the transaction that closes the work item.
+/// Takes `row_count` samples and appends them meanwhile: small durable batches first, large ones
+/// after. The last batch is returned, to be appended in the transaction that closes the work item.
 pub fn measure(session: &Session, id: &str, row_count: usize, mut probe: DiskProbe) -> Answer<Run> {
     let mut sampler = Sampler::new();
     let mut run = Run {
@@ -109,7 +109,8 @@ pub fn measure(session: &Session, id: &str, row_count: usize, mut probe: DiskPro
         progress.inc(SMALL_ROWS as u64);
     }
 
-    // From here on the store works on another thread while this one measures: what it costs is in the samples.
+    // From here on the store works on another thread while this one measures, so the samples
+    // include its load.
     let (sender, receiver) = sync_channel::<RecordBatch>(4);
     let writer = session.clone();
     let table_id = id.to_owned();
@@ -150,7 +151,7 @@ impl Run {
         self.sync_us.extend(samples.sync_us.iter().flatten());
     }
 
-    /// The measured values behind a column's specification.
+    /// Returns the measured values for the specification of a column.
     pub fn values(&self, column: &str) -> Vec<f64> {
         match column {
             LOOP => self.loop_ns.clone(),
@@ -161,7 +162,7 @@ impl Run {
     }
 }
 
-/// Two columns of a table as points; rows without a value are left out.
+/// Returns two columns of a table as points; rows without a value are left out.
 pub fn points(session: &Session, id: &str, x: &str, y: &str) -> Answer<Vec<(f64, f64)>> {
     let request = ScanRequest { columns: Some(vec![x.to_owned(), y.to_owned()]), ..Default::default() };
     let mut points = Vec::new();
@@ -180,7 +181,7 @@ fn push_points(batch: &RecordBatch, points: &mut Vec<(f64, f64)>) -> Answer<()> 
     Ok(())
 }
 
-/// The extremes of each of `intervals` intervals: what a plot needs.
+/// Returns the extremes of each of `intervals` intervals, for a plot.
 pub fn decimated(session: &Session, id: &str, x: &str, y: &str, intervals: i64) -> Answer<Vec<(f64, f64)>> {
     let rows = session.query_decimated_data(
         &id.into(),
@@ -202,7 +203,7 @@ pub fn decimated(session: &Session, id: &str, x: &str, y: &str, intervals: i64) 
     Ok(points)
 }
 
-/// The worst samples beyond a loop time: how many there are, and the first ten as text cells.
+/// Returns the number of samples beyond a loop time, and the ten slowest as text cells.
 pub fn worst(session: &Session, id: &str, beyond_ns: f64) -> Answer<(u64, DataFrame)> {
     let page = session.query_table_data(
         &id.into(),

@@ -1,4 +1,4 @@
-//! One probe for every operation: what it is tried on, and what its owner's attempt does.
+//! One probe for every operation, with the effect of the owner's attempt.
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::ipc::writer::StreamWriter;
@@ -11,20 +11,20 @@ use std::sync::Arc;
 
 use crate::world::{Ids, World, package, request};
 
-/// What an operation does for the one who may.
+/// The effect of an operation for a caller who may use it.
 #[derive(Clone, Copy, Debug)]
 pub enum Effect {
-    /// Its answer tells what stands in the hidden workspace.
+    /// Its answer contains records of the hidden workspace.
     Shows,
-    /// It changes what stands there.
+    /// It changes records of the hidden workspace.
     Changes,
-    /// It tells about the service or the plan, not about records.
+    /// It describes the service or the plan, not records.
     Describes,
 }
 
 type Run = fn(&Session, &World) -> Result<Value>;
 
-/// One operation, tried on what stands in the hidden workspace.
+/// One operation, applied to records of the hidden workspace.
 pub struct Probe {
     pub operation: &'static str,
     pub effect: Effect,
@@ -53,7 +53,7 @@ fn batch() -> RecordBatch {
     RecordBatch::try_from_iter([("t", index), ("v", value)]).unwrap()
 }
 
-/// The store's own error, where a reader has to hand it on as one of the system.
+/// Returns the store's own error from an error of the system that a reader had to wrap it in.
 fn own_error(error: std::io::Error) -> Error {
     let own = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()).cloned();
     own.unwrap_or_else(|| Error::io("reading", error))
@@ -416,7 +416,7 @@ pub fn probes() -> Vec<Probe> {
                 &mut out,
                 &Control::default(),
             );
-            // The name of the file is the caller's own here.
+            // The caller chooses the file name here.
             done.map(|_| text(&out)).map_err(|error| Error::new(error.kind(), "refused"))
         }),
         ("FeedService::open_package", Shows, |s, w| {
@@ -445,7 +445,7 @@ pub fn probes() -> Vec<Probe> {
 
 type Move = fn(&Session, &World, &Ids, &str) -> Result<Value>;
 
-/// Every way to move a record into another workspace.
+/// Returns every way to move a record to another workspace.
 pub fn moves() -> Vec<(&'static str, Move)> {
     vec![
         ("update_products", |s, _, from, to| {

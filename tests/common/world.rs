@@ -1,4 +1,5 @@
-//! One store with the same records in two workspaces, and identities that may see one of them, read, or do nothing.
+//! One store with the same records in two workspaces, and identities that may see one of them, only
+//! read, or do nothing.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use stationdb::{
     Visibility,
 };
 
-/// Stands in every text of the hidden workspace, and nowhere else.
+/// Occurs in every text of the hidden workspace, and nowhere else.
 pub const MARK: &str = "Zebra";
 
 #[derive(Debug)]
@@ -48,7 +49,7 @@ impl JobRunner for Accepts {
     }
 }
 
-/// The ids of what stands in one workspace.
+/// The ids of the records of one workspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ids {
     pub workspace: String,
@@ -80,12 +81,12 @@ pub struct World {
     pub dir: Arc<tempfile::TempDir>,
 }
 
-/// Records of each kind that stand in the open workspace besides those that [`Ids`] names.
+/// Records of each kind in the open workspace, in addition to those of [`Ids`].
 const OPEN_CROWD: usize = 6;
-/// The system that assets of both workspaces are in.
+/// The system of the assets of both workspaces.
 pub const SYSTEM: &str = "bench";
 
-/// Any request from its wire form.
+/// Reads any request from its wire form.
 pub fn request<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value.clone()).unwrap_or_else(|error| panic!("{error} in {value}"))
 }
@@ -98,7 +99,7 @@ fn wire(value: impl serde::Serialize) -> Value {
     serde_json::to_value(value).unwrap()
 }
 
-/// How the store of a world is opened.
+/// Returns the options of the store of a world.
 pub fn options() -> StoreOptions {
     let clock = Arc::new(ManualClock::new("2024-03-01T00:00:00Z".parse().unwrap()));
     Store::options().access_policy(Roles).job_runner(Accepts).shared_clock(clock).default_workspace("open")
@@ -109,8 +110,9 @@ impl World {
         Self::build(0, 1)
     }
 
-    /// A store whose hidden workspace holds `hidden` records of each kind; fewer of kinds that are made one by one.
-    /// Two such stores differ in nothing else: seed and clock are fixed, and the open records were made first.
+    /// Returns a store whose hidden workspace has `hidden` records of each kind, or fewer of kinds
+    /// that are made one by one. Two such stores differ in nothing else: seed and clock are fixed,
+    /// and the open records are made first.
     pub fn holding(hidden: usize) -> Self {
         Self::build(OPEN_CROWD, hidden)
     }
@@ -121,7 +123,7 @@ impl World {
         Self::filled(store, dir, open_crowd, hidden)
     }
 
-    /// Fills an empty store; `dir` is for what its operations write beside it.
+    /// Fills an empty store. `dir` is for files that its operations write beside it.
     #[allow(dead_code, reason = "for the tests that bring a disk of their own")]
     pub fn fill(store: Store, dir: tempfile::TempDir) -> Self {
         Self::filled(store, dir, 0, 1)
@@ -140,7 +142,7 @@ impl World {
         Self { store, open, secret, dir }
     }
 
-    /// The same store; probes that aim at the hidden workspace aim at the open one.
+    /// Returns the same store; probes of the hidden workspace use the open one instead.
     pub fn aimed_at_open(&self) -> Self {
         let Self { store, open, dir, .. } = self;
         Self { store: store.clone(), open: open.clone(), secret: open.clone(), dir: dir.clone() }
@@ -150,7 +152,7 @@ impl World {
         self.store.session(Identity::user(who))
     }
 
-    /// Everything that stands in the hidden workspace, as its owner sees it.
+    /// Returns the content of the hidden workspace, as its owner sees it.
     pub fn picture(&self) -> Value {
         let ada = self.session("ada");
         let ids = &self.secret;
@@ -199,7 +201,7 @@ fn fill(ada: &Session, workspace: &str, mark: &str) -> Ids {
         }]})))
         .unwrap(),
     );
-    // Callers name it themselves, so that an echo of it tells nothing.
+    // Callers choose it, so an echo of it reveals nothing.
     let serial = format!("SN-{workspace}");
     let assets = wire(
         ada.create_assets(vec![request(json!({
@@ -318,9 +320,10 @@ fn fill(ada: &Session, workspace: &str, mark: &str) -> Ids {
     }
 }
 
-/// Makes `count` further records of each kind in one commit. Specifications belong to a product of the open workspace.
+/// Makes `count` more records of each kind in one commit. Specifications belong to a product of the
+/// open workspace.
 fn crowd(ada: &Session, ids: &Ids, open: &Ids, mark: &str, count: usize) {
-    /// Of kinds that are made one by one.
+    /// For kinds that are made one by one.
     const FEW: usize = 12;
     if count == 0 {
         return;
@@ -389,7 +392,7 @@ fn crowd(ada: &Session, ids: &Ids, open: &Ids, mark: &str, count: usize) {
     made.unwrap();
 }
 
-/// A Debian package of nothing, with archives that are not compressed.
+/// A Debian package without files, with uncompressed archives.
 pub fn package(name: &str) -> Vec<u8> {
     let control =
         format!("Package: {name}\nVersion: 1.0\nArchitecture: all\nMaintainer: {name} <a@b.c>\nDescription: {name}\n");

@@ -1,5 +1,5 @@
-//! Backups and restores: whichever change of the target was the last, the target is marked incomplete or whole, a second
-//! attempt over it becomes whole, and the source never notices.
+//! Backups and restores under power cuts. After a cut at any change, the target is marked as
+//! incomplete or is complete, a second attempt completes it, and the source does not change.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ fn back_up(store: &Store, target: &SimDisk) -> Result<(), Error> {
     store.backup_disk(&(Arc::new(target.clone()) as SharedDisk), &Control::default()).map(|_| ())
 }
 
-/// `Ok(true)` for a whole copy, `Ok(false)` for one that says that it is none.
+/// Returns `true` for a complete copy, and `false` for one that is marked as incomplete.
 fn look(target: &SimDisk, expected: &Observation) -> Result<bool, String> {
     let opened = catch_unwind(AssertUnwindSafe(|| Files.options().open_disk(Arc::new(target.clone()))));
     let store = match opened.map_err(|_| "a panic left the library".to_owned())? {
@@ -40,7 +40,8 @@ fn look(target: &SimDisk, expected: &Observation) -> Result<bool, String> {
     if seen == *expected { Ok(true) } else { Err(format!("the copy shows {seen:?}")) }
 }
 
-/// Cuts the power at every change of a copy. `again` says whether a whole copy may be copied over.
+/// Cuts the power at every change of a copy. `again` says whether a complete copy may be copied
+/// over.
 fn every_change_can_be_the_last(
     name: &str,
     expected: &Observation,
@@ -58,19 +59,19 @@ fn every_change_can_be_the_last(
             let seed = random.next_u64();
             let place = format!("{name}, after operation {op} ({kind:?} {path:?}), {survival:?} with seed {seed}");
             let image = replay.survivors(seed, survival);
-            // Before the marker is durable there may be nothing at all, which opens as a new store.
+            // Before the marker is durable the target may be empty; it then opens as a new store.
             if image.list("").unwrap().is_empty() {
                 continue;
             }
             images += 1;
             let copied = image.survivors(0, Survival::All);
             let is_whole = look(&copied, expected).unwrap_or_else(|problem| panic!("{place}: {problem}"));
-            assert!(is_whole || acked > replay.until_op(), "{place}: what was acknowledged is incomplete");
+            assert!(is_whole || acked > replay.until_op(), "{place}: an acknowledged copy is incomplete");
             whole += u64::from(is_whole);
             if matches!(survival, Survival::Random | Survival::Journal) && (again || !is_whole) {
                 copy(&image).unwrap_or_else(|error| panic!("{place}: a second attempt fails: {error:?}"));
                 let second = look(&image.survivors(seed, Survival::None), expected);
-                assert_eq!(second, Ok(true), "{place}: a second attempt is not whole");
+                assert_eq!(second, Ok(true), "{place}: a second attempt is incomplete");
             }
         }
     }
@@ -79,7 +80,7 @@ fn every_change_can_be_the_last(
     assert!(whole > 0 && whole < images);
 }
 
-/// Lets each operation of a copy onto what `left` makes fail, in turn.
+/// Makes each operation of a copy fail in turn; `left` creates the state of the target before it.
 fn the_nth_operation_fails(
     expected: &Observation,
     left: impl Fn() -> SimDisk,
@@ -90,7 +91,7 @@ fn the_nth_operation_fails(
     for (op, entry) in clean.trace().into_iter().enumerate() {
         let op = op as u64;
         let target = left();
-        // Not everything can fail for lack of space.
+        // Only some operations can fail for lack of space.
         let for_space = !op.is_multiple_of(2) && entry.kind.is_change() && entry.kind != OpKind::Remove;
         target.inject(Pick::from_op(op), if for_space { Fault::NoSpace } else { Fault::Io });
         let outcome = catch_unwind(AssertUnwindSafe(|| copy(&target)));
@@ -99,7 +100,7 @@ fn the_nth_operation_fails(
         let image = target.survivors(op, Survival::Random);
         if outcome.is_ok() || !image.list("").unwrap().is_empty() {
             let whole = look(&image, expected).unwrap_or_else(|problem| panic!("operation {op}: {problem}"));
-            assert!(whole || outcome.is_err(), "operation {op}: what was acknowledged is incomplete");
+            assert!(whole || outcome.is_err(), "operation {op}: an acknowledged copy is incomplete");
         }
     }
     counted(clean.ops(), "faults");
@@ -119,7 +120,7 @@ fn the_nth_operation_of_a_backup_fails() {
     assert_eq!(Files.observe(&store).unwrap(), expected);
 }
 
-/// A backup onto what an interrupted one left: with all files, and with a part of one.
+/// A backup over the remains of an interrupted one: with all files, and with a part of one file.
 #[test]
 fn the_nth_operation_of_a_repeated_backup_fails() {
     let (store, expected) = source();
@@ -137,7 +138,7 @@ fn the_nth_operation_of_a_repeated_backup_fails() {
     assert_eq!(Files.observe(&store).unwrap(), expected);
 }
 
-/// A backup, and what it shows.
+/// Makes a backup and observes it.
 fn whole_backup() -> (SharedDisk, Observation) {
     let (store, expected) = source();
     let disk = SimDisk::new(first_seed());
@@ -147,7 +148,7 @@ fn whole_backup() -> (SharedDisk, Observation) {
 
 fn restore(backup: &SharedDisk, target: &SimDisk) -> Result<(), Error> {
     let report = Store::restore_disk(backup, &(Arc::new(target.clone()) as SharedDisk), &Control::default())?;
-    // A read that failed while the copy was verified is a finding, too.
+    // A read that failed while the copy was verified is a finding as well.
     if report.findings.is_empty() {
         Ok(())
     } else {
@@ -167,7 +168,7 @@ fn the_nth_operation_of_a_restore_fails() {
     the_nth_operation_fails(&expected, || SimDisk::new(first_seed()), |target| restore(&backup, target));
 }
 
-/// Damage in the backup is told, and the rest is restored.
+/// Restoring reports damage in the backup and restores the rest.
 #[test]
 fn a_restore_tells_what_is_damaged() {
     let (backup, expected) = whole_backup();

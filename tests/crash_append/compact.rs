@@ -1,4 +1,4 @@
-//! Compaction: it moves every page of the record file, and whichever move was the last, nothing is lost.
+//! Compaction moves every page of the record file. A power cut after any move loses nothing.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! A creation that a process began and did not finish, finished by another, and the power cut at any moment of either.
+//! One process begins a creation, another one completes it, and the power is cut at any moment of
+//! either.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,7 +20,7 @@ impl Scenario for CutShort {
 
     fn run(&self, history: &History) -> Result<(), Error> {
         history.disk.inject(Pick::op(self.0).once(), Fault::Io);
-        // Best efforts may fail unseen; a store that is there then is as good as any.
+        // Best-effort operations may fail without an error; then the store may be complete.
         drop(self.open(history.disk.clone()));
         history.disk.heal();
         let store = self.open(history.disk.clone())?;
@@ -41,7 +42,8 @@ fn a_creation_that_was_cut_short_is_finished_by_the_next_process() {
     drop(Records.open(disk.clone()).unwrap());
     let ops = disk.ops();
     assert!(ops > 20, "{ops} operations");
-    // The first ones are where a directory is told from somebody else's; by day some of the others.
+    // The first operations distinguish an empty directory from somebody else's; by day only some of
+    // the later ones are cut.
     let one_in = if is_night() { 1 } else { 5 };
     let (mut images, mut runs) = (0, 0);
     for op in (0..ops).filter(|op| *op < 12 || op % one_in == 0) {
@@ -57,7 +59,8 @@ fn a_creation_that_was_cut_short_is_finished_by_the_next_process() {
     println!("creation: cut short before {runs} of {ops} operations, {images} images");
 }
 
-/// What a creation leaves is removed by the next one, and each operation of that may fail: a third one finishes it.
+/// The next creation removes what an interrupted one left. Each operation of it may fail; a third
+/// one completes it.
 #[test]
 fn finishing_a_creation_may_fail_anywhere() {
     let disk = SimDisk::new(first_seed());

@@ -1,5 +1,5 @@
-//! The n-th operation fails, once and from then on: nothing panics, nothing acknowledged is lost, nothing that was
-//! refused is there, and after a failed sync of a file it is neither written nor synced again.
+//! The n-th operation fails, once or from then on. Nothing panics, nothing acknowledged is lost,
+//! nothing refused is stored, and after a failed sync a file is neither written nor synced again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,18 +26,18 @@ fn a_disk_that_fills_up_anywhere_loses_nothing() {
     fills_up("records", &Records);
 }
 
-/// What the largest scenario adds to an empty store.
+/// The bytes that the largest scenario adds to an empty store.
 const ROOM_BYTES: u64 = 256 * 1024;
 
-/// Runs the scenario on a new store, on disks of every size from nothing more to enough, then makes room.
+/// Runs the scenario on new stores, on disks of every size up to a sufficient one, then makes room.
 pub fn fills_up(name: &str, scenario: &dyn Scenario) {
     let empty = SimDisk::new(first_seed());
     drop(scenario.open(empty.clone()).unwrap());
     let empty = || empty.survivors(0, Survival::All);
     let whole = History::new(empty());
     scenario.run(&whole).unwrap();
-    // The record file gives back what it takes at first, and takes it again at the next open: so the peak alone is no
-    // measure of what comes later.
+    // The record file shrinks after its creation and grows again at the next opening, so the peak
+    // alone is not enough.
     let needed = whole.disk.peak_bytes().max(bytes_on(&empty(), "") + ROOM_BYTES);
     let sizes = if is_night() { 256 } else { 24 };
     let mut refused = 0;
@@ -64,7 +64,7 @@ pub fn fills_up(name: &str, scenario: &dyn Scenario) {
     assert!(refused > 0);
 }
 
-/// Bytes of all files below a directory.
+/// Returns the bytes of all files below a directory.
 pub fn bytes_on(disk: &SimDisk, directory: &str) -> u64 {
     let below = |name: &str| if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") };
     let entries = disk.list(directory).unwrap();
@@ -76,8 +76,8 @@ pub fn every_operation_fails(name: &str, scenario: &dyn Scenario) {
     operations_fail(name, scenario, 1);
 }
 
-/// As [`every_operation_fails`], by day for one in `one_in` operations, and once for the first operation of each kind on each
-/// kind of file: for scenarios that are long.
+/// As [`every_operation_fails`], but by day only for one in `one_in` operations, and for the first
+/// operation of each kind on each kind of file. For long scenarios.
 pub fn operations_fail(name: &str, scenario: &dyn Scenario, one_in: usize) {
     let one_in = if is_night() { 1 } else { one_in };
     let begun = Instant::now();
@@ -92,7 +92,8 @@ pub fn operations_fail(name: &str, scenario: &dyn Scenario, one_in: usize) {
     let begin = first_seed() % one_in as u64;
     for (turn, op) in (0..ops).filter(|op| firsts.contains(op) || op % one_in as u64 == begin).enumerate() {
         let is_first_only = op % one_in as u64 != begin;
-        // Every operation fails by itself and from then on; how else it may fail takes turns, and all of it at night.
+        // Every operation fails once, and from then on. The other faults take turns; at night all
+        // of them are used.
         let others = [Fault::NoSpace, Fault::PartialWrite, Fault::ShortRead, Fault::Interrupted, Fault::DropDirty];
         let has_turn = |at: usize| is_night() || at == turn % 5;
         let others =
@@ -118,7 +119,7 @@ pub fn operations_fail(name: &str, scenario: &dyn Scenario, one_in: usize) {
             leaves_files_alone_after_a_failed_sync(&history.disk)
                 .unwrap_or_else(|problem| panic!("{place}: {problem}"));
             history.read_on().unwrap_or_else(|problem| panic!("{place}: {problem}"));
-            // The trouble is over: both the same machine and one whose power was cut find everything.
+            // After the fault, the same machine and one whose power was cut both find everything.
             history.disk.heal();
             let window = history.window_at_end();
             let power_cut = if turn % 2 == 0 { Survival::None } else { Survival::Random };
@@ -132,8 +133,8 @@ pub fn operations_fail(name: &str, scenario: &dyn Scenario, one_in: usize) {
     println!("{name}: {ops} operations, {runs} runs with a fault in {:.1} s; {kinds:?}", begun.elapsed().as_secs_f64());
 }
 
-/// Makes changes of the record file fail, one in `one_in` by day and all at night: what was
-/// committed before is still read.
+/// Makes changes of the record file fail, one in `one_in` by day and all at night. What was
+/// committed before has to stay readable.
 pub fn reads_go_on(name: &str, scenario: &dyn Scenario, one_in: usize) {
     let begun = Instant::now();
     let whole = History::new(scenario.disk());
@@ -175,7 +176,7 @@ fn leaves_files_alone_after_a_failed_sync(disk: &SimDisk) -> Result<(), String> 
     let mut failed = BTreeSet::new();
     for entry in disk.trace() {
         match entry.kind {
-            // A reopen within the run begins anew, from what the disk holds.
+            // A reopen within the run starts again from the bytes on the disk.
             OpKind::Open | OpKind::Create => {
                 failed.remove(&entry.path);
             }

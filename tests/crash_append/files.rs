@@ -1,4 +1,5 @@
-//! Files: contents in the record file and beside it, changed, deleted, and several in one transaction.
+//! Files whose contents are in the record file or in files of their own: changed, deleted, and
+//! several in one transaction.
 
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ fn upload_as(files: &dyn FileService, id: &str, len: usize) -> Result<(), Error>
     files.upload_file(&mut content(len).as_slice(), request, &Control::default()).map(|_| ())
 }
 
-/// Name, size, revision and all bytes of each file.
+/// Observes name, size, revision and all bytes of each file.
 pub fn observe_files(store: &Store, seen: &mut Observation) -> Result<(), Error> {
     let session = ada(store);
     for file in session.get_files(GetFilesRequest::default())?.available_files {
@@ -73,7 +74,7 @@ impl Steps for Files {
                 })
             }),
             (MAINTAIN, |store| {
-                // A transaction that wrote its bytes and is taken back, and what removes them.
+                // A transaction writes bytes and is rolled back; the sweep removes them.
                 let taken_back: Result<(), Error> = ada(store).transaction(|tx| {
                     upload(tx, "taken back", 9_000)?;
                     upload(tx, "taken back as well", 200)?;
@@ -133,7 +134,7 @@ fn one_wrong_bit_under_files_is_never_a_wrong_answer() {
     flips::one_bit_is_wrong("files", &Sequence::new(Files), 600);
 }
 
-/// The suite itself is tested: without the syncs that make a content durable before its record it must turn red.
+/// Tests the suite: it must fail without the syncs that make a content durable before its record.
 #[test]
 fn each_removed_sync_of_contents_is_found() {
     let scenario = Sequence::new(Files);
@@ -155,7 +156,8 @@ fn each_removed_sync_of_contents_is_found() {
     }
 }
 
-/// Room for a part of the content only: a clear error, no trace, and the store goes on without being reopened.
+/// The disk has room for a part of the content only: the error is clear, nothing is stored, and the
+/// store goes on without being reopened.
 #[test]
 fn a_disk_that_is_full_in_the_middle_of_an_upload_keeps_nothing_of_it() {
     let disk = SimDisk::new(first_seed());
@@ -168,13 +170,16 @@ fn a_disk_that_is_full_in_the_middle_of_an_upload_keeps_nothing_of_it() {
     upload(&ada(&store), "before", 20_000).unwrap();
     const LEN: usize = 2_000_000;
     for part in 0..16 {
-        // Half of the upload at most: the record file may become shorter meanwhile.
+        // At most half of the upload, because the record file may become shorter meanwhile.
         let capacity = errors::bytes_on(&disk, "") + (LEN * part / 32) as u64;
         disk.set_capacity(Some(capacity));
         let error = upload(&ada(&store), "too large", LEN).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NoSpace, "{capacity}: {error:?}");
         let text = error.message();
-        assert!(text.contains("files/00") || text.contains("bytes left"), "it says what was wanted: {error}");
+        assert!(
+            text.contains("files/00") || text.contains("bytes left"),
+            "the error does not name the attempt: {error}"
+        );
         let package = ada(&store).start_upload_session(None);
         if let Ok(session) = package {
             let chunk = content(LEN);
@@ -185,7 +190,7 @@ fn a_disk_that_is_full_in_the_middle_of_an_upload_keeps_nothing_of_it() {
             ada(&store).cancel_upload_session(&id.into()).unwrap();
         }
         assert_eq!((names(), on_disk()), (vec!["before".to_owned()], 1), "{capacity}");
-        // Deleting and reading need no room.
+        // Deletes and reads need no room.
         disk.set_capacity(None);
         upload(&ada(&store), "after", 30_000).unwrap();
         ada(&store).delete_file(&id_of(&store, "after").unwrap().as_str().into()).unwrap();
@@ -197,7 +202,8 @@ fn a_disk_that_is_full_in_the_middle_of_an_upload_keeps_nothing_of_it() {
     assert_eq!(on_disk(), 1);
 }
 
-/// Long content is synced while it comes: a sync that fails on the way fails the upload, and the file is not synced again.
+/// Long content is synced while it arrives. A failed sync fails the upload, and the file is not
+/// synced again.
 #[test]
 fn a_sync_in_the_middle_of_a_long_upload_may_fail() {
     let disk = SimDisk::new(first_seed());
@@ -216,18 +222,18 @@ fn a_sync_in_the_middle_of_a_long_upload_may_fail() {
     upload(&ada(&store), "small", 2_000).unwrap();
 }
 
-/// An upload leaves the store the room that it needs to go on by itself.
+/// An upload leaves the reserve free, which the store needs to go on.
 #[test]
 fn an_upload_does_not_use_up_the_reserve() {
     let disk = SimDisk::new(first_seed());
     let reserve = 8 * 1024 * 1024;
     let store = Files.options().reserve_bytes(reserve).open_disk(Arc::new(disk.clone())).unwrap();
     disk.set_capacity(Some(errors::bytes_on(&disk, "") + reserve + 6 * 1024 * 1024));
-    // 30 MiB of zeros, of which less than that fits.
+    // 30 MiB of zeros, of which only a part fits.
     let mut zeros = std::io::Read::take(std::io::repeat(0), 30 * 1024 * 1024);
     let error = ada(&store).upload_file(&mut zeros, UploadFileRequest::default(), &Control::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NoSpace);
     assert!(error.message().contains("reserve"), "{error}");
-    assert!(zeros.limit() > 30 * 1024 * 1024 - 14 * 1024 * 1024, "{} bytes were not asked for", zeros.limit());
+    assert!(zeros.limit() > 30 * 1024 * 1024 - 14 * 1024 * 1024, "{} bytes were not read", zeros.limit());
     upload(&ada(&store), "small", 2_000).unwrap();
 }

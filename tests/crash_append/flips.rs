@@ -1,5 +1,6 @@
-//! One bit of a cleanly closed store is wrong, or a whole file is missing, short or another one: the store may refuse, it
-//! may not notice where nothing is stored, but it never answers wrongly and never panics.
+//! One bit of a cleanly closed store is wrong, or a whole file is missing, short or swapped. The
+//! store may refuse, and it may miss damage in bytes that store nothing, but it never returns a
+//! wrong answer and never panics.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +11,7 @@ use stationdb::{Control, VerifyLevel};
 
 use crate::harness::{History, Problem, Scenario, counted, env, first_seed};
 
-/// Flips so many bits, each in a copy of its own, spread evenly over the files.
+/// Flips this many bits, each in its own copy, spread evenly over the files.
 pub fn one_bit_is_wrong(name: &str, scenario: &dyn Scenario, flips_default: u64) {
     let begun = Instant::now();
     let history = History::new(SimDisk::new(first_seed()));
@@ -32,7 +33,8 @@ pub fn one_bit_is_wrong(name: &str, scenario: &dyn Scenario, flips_default: u64)
     let flips = env("STATIONDB_FLIPS", flips_default);
     for flip in 0..flips {
         let image = closed.survivors(0, Survival::All);
-        // By file and not by length, or the record file would get nearly all.
+        // A file is drawn first and then a bit of it; drawing by length would choose the record
+        // file nearly always.
         let (path, len) = &files[usize::try_from(random.below(files.len() as u64)).unwrap()];
         let (offset, bit) = (random.below(*len), random.below(8));
         let file = image.open(path, Mode::ReadWrite).unwrap();
@@ -69,7 +71,7 @@ enum Damage<'a> {
     Missing,
     Empty,
     Short(u64),
-    /// It changes places with this one.
+    /// It is swapped with this file.
     Swapped(&'a str),
 }
 
@@ -88,7 +90,7 @@ impl Damage<'_> {
     }
 }
 
-/// Opens a damaged store and tells how it held, or where it was silently wrong.
+/// Opens a damaged store. Returns how it reacted, or an error when it returned a wrong answer.
 fn answers(scenario: &dyn Scenario, image: &SimDisk, whole: &BTreeSet<String>) -> Result<&'static str, String> {
     let Ok(store) = scenario.open(image.clone()) else { return Ok("refused to open") };
     let found = scenario.found(&store, image);

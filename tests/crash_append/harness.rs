@@ -1,7 +1,9 @@
-//! Runs a scenario once on the simulator, and looks at what a power cut at each of its changes leaves.
+//! Runs a scenario once on the simulator, and checks what a power cut at each of its changes
+//! leaves.
 //!
-//! A scenario is a list of steps with names. A step is *acknowledged* once its call returned Ok. At every point, what is
-//! found after a reopen must hold all steps acknowledged before it, may hold those that had begun, and nothing else.
+//! A scenario is a list of named steps. A step is *acknowledged* when its call has returned `Ok`.
+//! At every point, a reopened store must contain all steps that were acknowledged before it, may
+//! contain steps that had begun, and nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,12 +14,12 @@ use std::time::Instant;
 use stationdb::faults::{OpKind, Random, Replay, SimDisk, Survival, TraceEntry};
 use stationdb::{Control, Error, ErrorKind, Store, VerifyLevel};
 
-/// Draws of what survives, for each change: nothing, everything, and random ones in both modes.
+/// Images for each change: nothing survives, everything survives, and random draws in both modes.
 pub fn draws() -> u64 {
     env("STATIONDB_CRASH_DRAWS", 6)
 }
 
-/// The first seed; a failure prints the one that replays it.
+/// The first seed. A failure prints the seed that replays it.
 pub fn first_seed() -> u64 {
     env("STATIONDB_CRASH_SEED", 1)
 }
@@ -27,40 +29,40 @@ pub fn is_night() -> bool {
     draws() > 6 || env("STATIONDB_NIGHT", 0) > 0
 }
 
-/// Of the distinct images, one in this many is opened with a crash point at every change of the opening.
+/// One in this many distinct images is opened with a crash point at every change of the opening.
 fn recovery_one_in() -> u64 {
     env("STATIONDB_CRASH_RECOVERY", 40)
 }
 
-/// Tells `.ci/night` how much was looked at; it adds these lines up.
+/// Prints a count for `.ci/night`, which adds these lines up.
 pub fn counted(number: u64, unit: &str) {
     println!("counted: {number} {unit}");
 }
 
-/// A number from the environment, to make a run longer or another one.
+/// Reads a number from the environment.
 pub fn env(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// The kind of file that a path stands for: its directory and its extension.
+/// The kind of file at a path: its directory and its extension.
 pub fn file_kind(path: &str) -> String {
     let directory = path.split_once('/').map_or(path, |(directory, _)| directory);
     format!("{directory}.{}", path.rsplit_once('.').map_or("", |(_, extension)| extension))
 }
 
-/// Whether a path is that of the record file, by either name: a rewrite opens it by the second.
+/// Whether a path is that of the record file. A rewrite opens it by the second name.
 pub fn is_record_file(path: &str) -> bool {
     ["records.redb", "records.redb.new"].contains(&path)
 }
 
-/// The steps of one run, with the operations before which they began and were acknowledged.
+/// The steps of one run, with the operations at which they began and were acknowledged.
 #[derive(Debug)]
 pub struct History {
     pub disk: SimDisk,
     marks: Mutex<Vec<Mark>>,
-    /// Why a read after a failed step was not answered.
+    /// The error of a read after a failed step.
     unread: Mutex<Option<String>>,
-    /// How often it was looked whether reads go on.
+    /// How often reads after a failure were checked.
     looked: AtomicU64,
 }
 
@@ -71,8 +73,8 @@ struct Mark {
     outcome: Outcome,
 }
 
-/// A moment of a run. Operations that take long are numbered before others and logged after them, so what was the state
-/// of the disk when is told by the changes.
+/// A moment of a run. Long operations are numbered before others and logged after them, so the
+/// number of changes gives the state of the disk.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct At {
     ops: u64,
@@ -82,7 +84,7 @@ struct At {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Outcome {
     Acked(At),
-    /// The store said that nothing was changed.
+    /// The store reported that nothing was changed.
     Refused,
     Unknown,
 }
@@ -90,16 +92,16 @@ enum Outcome {
 /// What may be found at one point.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Window {
-    /// Acknowledged: must be there, whole.
+    /// Acknowledged steps: must be complete.
     pub acked: BTreeSet<String>,
-    /// Begun and not acknowledged: there whole, or not at all.
+    /// Steps that have begun and are not acknowledged: complete, or absent.
     pub open: BTreeSet<String>,
-    /// Whether nothing failed in the run, so that no work was put off.
+    /// Whether nothing failed in the run, so that no work was postponed.
     pub exact: bool,
 }
 
 impl Window {
-    /// Compares the steps that were found, each checked to be whole, with what may be found.
+    /// Compares the steps that were found complete with those allowed.
     pub fn admits(&self, found: &BTreeSet<String>) -> Result<(), String> {
         if let Some(lost) = self.acked.difference(found).next() {
             return Err(format!("{lost:?} was acknowledged and is gone"));
@@ -116,11 +118,11 @@ impl History {
         Self { disk, marks: Mutex::default(), unread: Mutex::default(), looked: AtomicU64::new(0) }
     }
 
-    /// After a failed step: looks whether the store still shows what was committed before, once the
-    /// disk reads again.
+    /// After a failed step: checks that the store still shows what was committed before, after the
+    /// disk has recovered.
     ///
-    /// Left out where a read of the record file failed: redb answers what is not in its cache no
-    /// more then.
+    /// Skipped when a read of the record file failed, because redb then answers only from its
+    /// cache.
     pub fn reads_go_on(&self, look: impl FnOnce() -> Result<(), String>) {
         let is_read = |kind| matches!(kind, OpKind::Read | OpKind::Len);
         let failed = |entry: &TraceEntry| entry.failed && is_record_file(&entry.path) && is_read(entry.kind);
@@ -134,12 +136,12 @@ impl History {
         }
     }
 
-    /// How often it was looked whether reads go on, or why they did not.
+    /// Returns how often reads after a failure were checked, or why one failed.
     pub fn read_on(&self) -> Result<u64, String> {
         self.unread.lock().unwrap().clone().map_or_else(|| Ok(self.looked.load(Ordering::Relaxed)), Err)
     }
 
-    /// Carries out one step.
+    /// Runs one step.
     pub fn step<T>(&self, step: impl Into<String>, f: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         let began = self.now();
         let result = f();
@@ -156,7 +158,11 @@ impl History {
         At { ops: self.disk.ops(), changes: self.disk.changes() }
     }
 
-    /// What may be found when this many changes happened.
+    /// What may be found after this many changes.
+    ///
+    /// A step whose call returned by then must be complete. A step that made a change by then, and
+    /// whose call returned later or with an unknown outcome, may be complete or absent. A step that
+    /// made no change yet, or that the store refused, must be absent.
     fn window(&self, changes: usize) -> Window {
         let mut window = Window::default();
         for mark in self.marks.lock().unwrap().iter() {
@@ -171,7 +177,7 @@ impl History {
         window
     }
 
-    /// The syncs inside acknowledged steps: taking any of them out must be noticed.
+    /// The syncs inside acknowledged steps. Removing any of them must be noticed.
     pub fn barriers(&self) -> Vec<(u64, OpKind, Arc<str>)> {
         let marks = self.marks.lock().unwrap();
         let inside = |op: u64| {
@@ -189,31 +195,31 @@ impl History {
     }
 }
 
-/// Why a store does not show what it should.
+/// How a store differs from what is allowed.
 #[derive(Debug)]
 pub enum Problem {
-    /// It said so.
+    /// It returned an error.
     Refused(#[expect(dead_code, reason = "printed when a suite fails")] Error),
-    /// It did not notice: a step is there in part, or something is there that never was.
+    /// It returned a wrong state: a step in part, or something that was never written.
     Wrong(String),
 }
 
-/// How the store of a scenario is opened, and what of it is found in an open store.
+/// Opens the store of a scenario and reads its state.
 pub trait Scenario: Sync {
-    /// The disk that a run begins on.
+    /// Returns the disk that a run begins on.
     fn disk(&self) -> SimDisk {
         SimDisk::new(first_seed())
     }
     fn open(&self, disk: SimDisk) -> Result<Store, Error>;
-    /// Runs the steps; stops at the first error, so that faults may be put below it.
+    /// Runs the steps and stops at the first error, so that faults can be injected.
     fn run(&self, history: &History) -> Result<(), Error>;
-    /// The steps whose effects are there.
+    /// Returns the steps whose effects are present.
     fn found(&self, store: &Store, disk: &SimDisk) -> Result<BTreeSet<String>, Problem>;
-    /// That no file lies on the disk that nothing names.
+    /// Checks that every file on the disk has a name in the store.
     fn no_orphans(&self, _: &Store, _: &SimDisk, _: &BTreeSet<String>) -> Result<(), String> {
         Ok(())
     }
-    /// A small write on the reopened store, to show that it goes on.
+    /// Makes a small write on the reopened store.
     fn go_on(&self, store: &Store) -> Result<(), Error>;
 }
 
@@ -239,30 +245,34 @@ pub fn check(scenario: &dyn Scenario, image: &SimDisk, window: &Window, go_on: b
     looked.map_err(|_| "a panic left the library".to_owned())?.map(|_| ())
 }
 
-/// What an exploration saw.
+/// The results of an exploration.
 #[derive(Debug, Default)]
 pub struct Explored {
     pub changes: usize,
     pub images: u64,
-    /// Of these, the ones after a second or third cut.
+    /// Images after a second or third cut.
     pub recovery_images: u64,
     pub distinct: usize,
     pub failure: Option<String>,
 }
 
-/// How much is looked at.
+/// How much is checked.
 #[derive(Clone, Copy)]
 pub struct Extent {
     /// Images for each change.
     pub draws: u64,
-    /// Of the distinct images, one in this many is opened, and every change of that open is a crash point again;
-    /// 0 for none.
+    /// One in this many distinct images is opened, and every change of that opening is a crash
+    /// point again; 0 for none.
     pub recovery_one_in: u64,
-    /// Looks at no more images than this.
+    /// At most this many images are checked.
     pub images_max: u64,
 }
 
-/// Goes through every change of the run and looks at what power cuts leave there.
+/// Goes through every change of the run and checks what power cuts leave.
+///
+/// The run is not repeated: its recorded changes are replayed one by one, and after each the replay
+/// draws images of what a power cut may leave. The allowed states come from the number of changes,
+/// because threads interleave and operations have no other common order.
 pub fn explore(scenario: &dyn Scenario, history: &History, extent: Extent) -> Explored {
     let mut explored = Explored { changes: history.disk.changes(), ..Explored::default() };
     let mut seen: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
@@ -272,7 +282,7 @@ pub fn explore(scenario: &dyn Scenario, history: &History, extent: Extent) -> Ex
     let mut place = "before the first change".to_owned();
     loop {
         let window = Window { exact: true, ..history.window(changes) };
-        // Equal images are looked at again only when more must be in them.
+        // An equal image is checked again only when more steps must be in it.
         let window_key = window.acked.len() as u64;
         for draw in 0..extent.draws {
             let (seed, survival) = (random.next_u64(), survival(draw));
@@ -283,7 +293,7 @@ pub fn explore(scenario: &dyn Scenario, history: &History, extent: Extent) -> Ex
                 continue;
             }
             explored.distinct += 1;
-            // The check writes to its disk; a second crash has to start from the image itself.
+            // The check writes to its disk, but a second cut has to start from the image itself.
             let fresh = image.survivors(0, Survival::All);
             let outcome = check(scenario, &image, &window, draw % 3 == 0).and_then(|()| {
                 let again =
@@ -323,10 +333,13 @@ fn survival(draw: u64) -> Survival {
     }
 }
 
-/// Of the images after a second cut, one in this many is opened with a third cut at every change.
+/// One in this many images after a second cut is opened with a third cut at every change.
 const THIRD_ONE_IN: u64 = 100;
 
-/// Opens an image, and cuts the power again at every change of that open.
+/// Opens an image, and cuts the power again at every change of that opening.
+///
+/// The window stays that of the first cut, because an opening acknowledges no step: what was
+/// complete before must survive every further cut.
 fn crash_in_recovery(
     scenario: &dyn Scenario,
     image: &SimDisk,
@@ -355,12 +368,12 @@ fn crash_in_recovery(
     Ok(images)
 }
 
-/// Explores a whole run and insists that nothing is wrong.
+/// Explores a whole run and fails if any image is wrong.
 pub fn must_hold(name: &str, scenario: &dyn Scenario) {
     must_hold_within(name, scenario, default_extent());
 }
 
-/// As [`must_hold`], with fewer images of each change by day: for scenarios that are long.
+/// As [`must_hold`], with fewer images of each change by day. For long scenarios.
 pub fn must_hold_by_day(name: &str, scenario: &dyn Scenario, draws_by_day: u64) {
     must_hold_within(name, scenario, Extent { draws: draws_by_day, ..default_extent() });
 }
@@ -369,7 +382,7 @@ fn default_extent() -> Extent {
     Extent { draws: draws(), recovery_one_in: recovery_one_in(), images_max: u64::MAX }
 }
 
-/// As [`must_hold`], with so much looked at by day.
+/// As [`must_hold`], with this extent by day.
 pub fn must_hold_within(name: &str, scenario: &dyn Scenario, by_day: Extent) {
     let extent = if is_night() { default_extent() } else { by_day };
     let history = History::new(scenario.disk());

@@ -1,5 +1,6 @@
-//! The suite is tried on an engine that is known to be bad: redb 3.1.0 loses files whose growth was cut short (mended in
-//! 4.2.0). The same harness over the version that the store stands on has to stay green.
+//! Tests the harness with an engine that is known to be bad: redb 3.1.0 loses data when a power cut
+//! interrupts the growth of its file (fixed in 4.2.0). The same harness has to pass with the
+//! version that the store uses.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,7 +16,7 @@ const IMAGES_MAX: u64 = 4_000;
 #[derive(Debug)]
 struct Backend(Box<dyn DiskFile>);
 
-/// What the trait of both versions has in common.
+/// The common part of the trait of both versions.
 macro_rules! common {
     () => {
         fn len(&self) -> io::Result<u64> {
@@ -48,7 +49,7 @@ impl redb::StorageBackend for Backend {
     common!();
 }
 
-/// Writes, and looks at what a power cut leaves, with one version of redb.
+/// Writes with one version of redb, and checks what a power cut leaves.
 macro_rules! version {
     ($name:ident, $redb:ident) => {
         mod $name {
@@ -70,7 +71,8 @@ macro_rules! version {
                 (0..len).map(|at| (key + at) as u8).collect()
             }
 
-            /// Transaction n writes the keys 3 n to 3 n + 2. Answers how many changes there were at each acknowledgement.
+            /// Transaction n writes the keys 3 n to 3 n + 2. Returns the number of changes at each
+            /// acknowledgement.
             fn write(disk: &SimDisk) -> Vec<usize> {
                 let database = open(disk).unwrap();
                 disk.sync_dir("").unwrap();
@@ -89,7 +91,7 @@ macro_rules! version {
                 acked
             }
 
-            /// How many transactions are there, each whole.
+            /// Returns how many transactions are present; each must be complete.
             fn look(disk: &SimDisk) -> Result<u64, String> {
                 let database = open(disk)?;
                 let text = |error: String| error;
@@ -106,7 +108,7 @@ macro_rules! version {
                 if keys % 3 == 0 { Ok(keys / 3) } else { Err(format!("{keys} keys are there")) }
             }
 
-            /// The first bad image, with how many were looked at before it.
+            /// Returns the first bad image, with the number of images before it.
             pub fn explore() -> Result<u64, (u64, String)> {
                 let disk = SimDisk::new(first_seed());
                 let acked = write(&disk);
@@ -115,7 +117,7 @@ macro_rules! version {
                 let (mut changes, mut images) = (0, 0);
                 while replay.advance().is_some() {
                     changes += 1;
-                    // Before its first transaction nothing was promised.
+                    // Nothing was promised before the first transaction.
                     let least = acked.iter().filter(|at| **at <= changes).count() as u64;
                     if least == 0 {
                         continue;

@@ -1,5 +1,6 @@
-//! One append that is longer than what is sorted together and than what is written at once, so that it makes several segments of
-//! several writes each: every operation on them fails in turn, and the power is cut behind each.
+//! An append that is longer than a sort in memory and than one write, so it makes several segments
+//! with several writes each. Every operation on them fails in turn, and the power is cut after
+//! each.
 
 use std::sync::Arc;
 
@@ -12,10 +13,10 @@ use crate::harness::{counted, first_seed, is_night};
 use crate::scenarios::{ada, options};
 use crate::tables;
 
-/// Twice what is sorted together, so that two segments come of it.
+/// Twice the rows of one sort, so that there are two segments.
 const ROWS: i64 = 2 * 256 * 1024;
 
-/// Rows whose index goes back in the middle. The values do not compress.
+/// Rows whose index decreases in the middle, with values that do not compress.
 fn batches() -> Vec<RecordBatch> {
     let half = ROWS / 2;
     let noise = |at: i64| (at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) as f64;
@@ -40,7 +41,7 @@ fn files(disk: &SimDisk, path: &str) -> usize {
     entries.iter().map(|entry| if entry.is_dir { files(disk, &format!("{path}/{}", entry.name)) } else { 1 }).sum()
 }
 
-/// None of the rows, or all; and no file that nothing names.
+/// The table has none of the rows or all of them, and every file has a name.
 fn none_or_all(disk: &SimDisk, id: &str) -> Result<bool, String> {
     let store = open(disk).map_err(|error| format!("{error:?}"))?;
     let text = |error: Error| format!("{error:?}");
@@ -92,7 +93,7 @@ fn every_operation_of_a_long_append_may_fail() {
         for (_, fault) in faults {
             let place = format!("{fault:?} at operation {op} ({kind:?})");
             let (disk, _, store, outcome) = run(Some((Pick::op(*op), fault)));
-            // What the fault makes no sense for goes through.
+            // A fault that does not apply to an operation has no effect.
             let struck = disk.trace().iter().any(|entry| entry.failed);
             failed += u64::from(struck);
             if let Err(error) = &outcome {
@@ -109,9 +110,9 @@ fn every_operation_of_a_long_append_may_fail() {
                 let found =
                     none_or_all(&left, &id).unwrap_or_else(|problem| panic!("{place}, then {survival:?}: {problem}"));
                 match &outcome {
-                    Ok(()) => assert!(found, "{place}, then {survival:?}: acknowledged and lost"),
+                    Ok(()) => assert!(found, "{place}, then {survival:?}: acknowledged rows are lost"),
                     Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {}
-                    Err(_) => assert!(!found, "{place}, then {survival:?}: refused and there"),
+                    Err(_) => assert!(!found, "{place}, then {survival:?}: refused rows are stored"),
                 }
             }
         }

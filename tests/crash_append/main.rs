@@ -1,6 +1,7 @@
-//! The crash suites: every change of every scenario was the last one, and nothing acknowledged was lost.
+//! The crash suites: the power is cut after every change of every scenario, and nothing
+//! acknowledged may be lost.
 //!
-//! `STATIONDB_CRASH_DRAWS` sets how many images each change gives (6 here, more for a night), and
+//! `STATIONDB_CRASH_DRAWS` sets the number of images for each change (6 here, more at night), and
 //! `STATIONDB_CRASH_SEED` the first seed.
 
 mod backup;
@@ -37,7 +38,7 @@ fn every_change_of_grouped_commits_can_be_the_last() {
     must_hold("grouped commits", &Grouped);
 }
 
-/// The suite itself is tested: with a barrier taken out it must turn red, or it proves nothing.
+/// Tests the suite: it must fail when a sync is removed.
 #[test]
 fn each_kind_of_removed_barrier_is_found() {
     let removed = [
@@ -50,7 +51,7 @@ fn each_kind_of_removed_barrier_is_found() {
     }
 }
 
-/// Each single sync of each commit matters, not only all of them together.
+/// Each single sync of each commit is needed, not only all of them together.
 #[test]
 fn one_removed_sync_is_found() {
     let history = History::new(SimDisk::new(harness::first_seed()));

@@ -1,4 +1,5 @@
-//! Packages and upload sessions: chunks that wait, packages uploaded, overwritten, moved, and gone with their feed.
+//! Packages and upload sessions: waiting chunks, and packages uploaded, overwritten, moved, and
+//! deleted with their feed.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use crate::{errors, flips};
 
 pub struct Packages;
 
-/// A package whose only long member is one that nobody inflates.
+/// A package with one long member, which nobody decompresses.
 fn deb(version: &str, payload: usize) -> Vec<u8> {
     let text = format!("Package: tool\nVersion: {version}\nArchitecture: all\n");
     let mut header = tar::Header::new_gnu();

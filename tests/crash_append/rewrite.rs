@@ -1,5 +1,5 @@
-//! Maintenance rewrites the record file of an open store: whichever change was the last, the name
-//! leads to a whole file, the old one or the new one.
+//! Maintenance rewrites the record file of an open store. After a power cut at any change, the name
+//! leads to a complete file, the old one or the new one.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::harness::{Extent, History, Problem, Scenario, explore, first_seed, mu
 use crate::scenarios::{ada, options};
 use crate::station::create;
 
-/// Large enough that maintenance rewrites a record file that held them.
+/// Large enough that maintenance rewrites a record file after they are deleted.
 const FILES: usize = 5;
 const LARGE: usize = 900_000;
 const NEW: &str = "records.redb.new";
@@ -65,7 +65,8 @@ impl Scenario for Rewritten {
     fn run(&self, history: &History) -> Result<(), Error> {
         let store = self.open(history.disk.clone())?;
         let files = ada(&store).get_files(GetFilesRequest::default())?.available_files;
-        // The one that came last keeps redb from cutting the others' pages off the end of the file.
+        // The newest file is kept, so that redb cannot cut the pages of the others off the end of
+        // the file.
         let gone = files.into_iter().filter(|file| file.properties["Name"] != (FILES - 1).to_string());
         let gone: Vec<FileId> = gone.map(|file| file.id).collect();
         history.step("deleted", || ada(&store).delete_files(gone).map(|_| ()))?;
@@ -138,7 +139,7 @@ fn the_nth_operation_of_a_rewrite_fails() {
     errors::operations_fail("rewrite", &Rewritten::new(), 7);
 }
 
-/// The suite is worth nothing if it stays green without a sync that the rewrite needs.
+/// Tests the suite: it must fail without a sync that the rewrite needs.
 #[test]
 fn each_removed_sync_of_a_rewrite_is_found() {
     let scenario = Rewritten::new();
@@ -156,8 +157,8 @@ fn each_removed_sync_of_a_rewrite_is_found() {
     }
 }
 
-/// The room for the new file is asked for first: a disk that has none keeps the old file, and is
-/// not an error.
+/// The rewrite checks for free space first: on a disk without room it keeps the old file and
+/// returns no error.
 #[test]
 fn a_full_disk_keeps_the_record_file() {
     let scenario = Rewritten::new();

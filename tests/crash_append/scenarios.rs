@@ -1,4 +1,4 @@
-//! What is done to a store while its disk is watched.
+//! The scenarios that are run on the simulated disk.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,9 +10,11 @@ use stationdb::{Error, ErrorKind, Identity, Position, Session, Store, StoreOptio
 use crate::harness::{History, Problem, Scenario, first_seed, is_night};
 
 pub fn options() -> StoreOptions {
-    // Without a reserve, so that a full disk is met in the middle of things and not refused before.
+    // Without a reserve, so that a full disk is met in the middle of an operation and not refused
+    // before it.
     let options = Store::options().seed(Some(7)).maintenance_thread(false).reserve_bytes(0);
-    // With every second seed of a night, each page of the record file is read from the disk, so that each read of it can fail.
+    // With every second seed at night the record file has no cache, so that each read of a page can
+    // fail.
     if is_night() && !first_seed().is_multiple_of(2) { options.record_cache_bytes(0) } else { options }
 }
 
@@ -20,7 +22,7 @@ pub fn ada(store: &Store) -> Session {
     store.session(Identity::user("ada"))
 }
 
-/// Creation of a store, and small commits.
+/// Creates a store and makes small commits.
 pub struct Records;
 
 const SUBSCRIBERS: u32 = 12;
@@ -31,7 +33,7 @@ fn those_there(store: &Store, names: impl Iterator<Item = String>) -> Result<BTr
     for name in names {
         match session.advance_subscriber(&name, Position::START) {
             Ok(()) => found.insert(name),
-            // It is there, at a later position.
+            // The subscriber exists, at a later position.
             Err(error) if error.kind() == ErrorKind::InvalidArgument => found.insert(name),
             Err(error) if error.kind() == ErrorKind::NotFound => false,
             Err(error) => return Err(Problem::Refused(error)),
@@ -53,7 +55,7 @@ impl Scenario for Grouped {
 
     fn run(&self, history: &History) -> Result<(), Error> {
         let store = self.open(history.disk.clone())?;
-        // Long enough for the other threads to queue up behind each sync.
+        // Long enough for the other threads to queue during each sync.
         history.disk.set_latency(OpKind::Sync, Duration::from_millis(2));
         let store = &store;
         let outcome = std::thread::scope(|scope| {

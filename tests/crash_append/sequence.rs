@@ -1,7 +1,8 @@
-//! A scenario as a list of steps, whose states are what a clean run shows after each.
+//! A scenario as a list of steps. Its states are those that a clean run shows after each step.
 //!
-//! After a power cut the store must show one of these states, whole: records, rows, files and everything else that
-//! [`Steps::observe`] looks at, together. No file may lie on the disk that this state does not name.
+//! After a power cut the store must show one of these states as a whole: records, rows, files and
+//! everything else that [`Steps::observe`] reads. The disk may have no file that this state does
+//! not name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,15 +12,15 @@ use stationdb::{Control, Error, Store, StoreOptions};
 
 use crate::harness::{History, Problem, Scenario};
 
-/// What a store shows: name of a thing to all that can be read of it.
+/// What a store shows: the name of a resource, and everything that can be read of it.
 pub type Observation = BTreeMap<String, String>;
 
-/// A name, and what is done.
+/// The name of a step and its action.
 pub type Step = (&'static str, fn(&Store) -> Result<(), Error>);
 
 /// The name of a step that closes the store and opens it again.
 pub const REOPEN: &str = "reopen";
-/// The name of a step that changes nothing that can be seen.
+/// The name of a step without a visible change.
 pub const MAINTAIN: &str = "maintain";
 
 pub trait Steps: Sync {
@@ -30,7 +31,7 @@ pub trait Steps: Sync {
 
 pub struct Sequence<S> {
     steps: S,
-    /// Before the first step and after each: what is seen, and how many files lie on the disk.
+    /// Before the first step and after each: the observation, and the number of files on the disk.
     states: Vec<(Observation, usize)>,
 }
 
@@ -59,7 +60,7 @@ impl<S: Steps> Sequence<S> {
         Self { steps, states }
     }
 
-    /// That an open store shows the state before a step, or the one after it.
+    /// Checks that an open store shows the state before a step or after it.
     fn shows(&self, store: &Store, at: usize) -> Result<(), String> {
         let seen = self.steps.observe(store).map_err(|error| format!("a read was refused: {error:?}"))?;
         let is_one = self.states[at..at + 2].iter().any(|(state, _)| *state == seen);
@@ -107,10 +108,10 @@ impl<S: Steps> Scenario for Sequence<S> {
     fn no_orphans(&self, store: &Store, disk: &SimDisk, found: &BTreeSet<String>) -> Result<(), String> {
         let seen = |at: usize| (0..at).filter(|at| self.changes(*at)).count();
         let at = (0..self.states.len()).rfind(|at| seen(*at) == found.len()).unwrap_or(0);
-        // Fewer are fine: merging may have gone further than in the clean run.
+        // Fewer files are allowed: merging may have gone further than in the clean run.
         let named = self.states[at].1;
         if files(disk) > named {
-            // What was deleted is removed by maintenance; what never had a name was removed by the opening.
+            // Maintenance removes the files of deletes; opening has removed files without a name.
             store.maintain(&Control::default()).map_err(|error| format!("{error:?}"))?;
         }
         let there = files(disk);

@@ -1,4 +1,5 @@
-//! Upload sessions: chunks that wait over a reopening, come again, become a file, or are given up.
+//! Upload sessions: chunks that wait across a reopening, are sent again, become a file, or are
+//! cancelled.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What a station does: work items and files, each alone and all in one transaction.
+//! The mixed work of a station: work items and files, each alone and all in one transaction.
 
 use serde_json::json;
 use stationdb::work_items::{QueryWorkItemsRequest, WorkItemService};
@@ -83,7 +83,7 @@ fn the_nth_operation_of_a_station_fails() {
     errors::operations_fail("station", &Sequence::new(Station), 4);
 }
 
-/// A station whose record file is read from the disk each time, so that reads in the middle of a commit can fail.
+/// A station without a cache for the record file, so that reads during a commit can fail.
 struct Uncached;
 
 impl Steps for Uncached {

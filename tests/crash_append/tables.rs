@@ -1,5 +1,5 @@
-//! The append path: buffered batches, sealed segments, merges, closed and deleted tables, and rows together with a work
-//! item and a file.
+//! The append path: buffered batches, sealed segments, merges, closed and deleted tables, and rows
+//! in one transaction with a work item and a file.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -39,7 +39,7 @@ pub fn create(tables: &dyn TableService, name: &str) -> Result<String, Error> {
     tables.create_table(request).map(|id| id.to_string())
 }
 
-/// Rows that tell by themselves whether they are right.
+/// Rows whose values can be checked from their index.
 fn row(at: i64) -> Vec<Option<String>> {
     vec![Some(at.to_string()), Some(format!("{}", at as f64 * 0.5)), (at % 3 != 0).then(|| format!("row {at}"))]
 }
@@ -117,7 +117,8 @@ impl Steps for Tables {
     }
 }
 
-/// What moves rows about: segments that overlap and are merged, tables that are deleted with what they have, imports.
+/// Operations that move rows: overlapping segments are merged, tables are deleted, and files are
+/// imported.
 struct Tidying;
 
 impl Steps for Tidying {
@@ -148,7 +149,7 @@ impl Steps for Tidying {
             (MAINTAIN, |store| store.maintain(&Control::default()).map(|_| ())),
             ("one that overlaps the merged one", |store| append_to(store, "a", 0..15, false)),
             ("a new table out of a text", |store| import(store, "t,v\n2,0.5\n1,0.25\n")),
-            // A text that is wrong at its end is no table.
+            // A text that is faulty at its end creates no table.
             (MAINTAIN, |store| {
                 assert!(import(store, "t,v\n2,0.5\n1,0.25\n1,2,3\n").is_err());
                 Ok(())
@@ -173,7 +174,7 @@ impl Steps for Tidying {
     }
 }
 
-/// Appends of many threads, to one table each, in commits that they share.
+/// Appends of many threads, each to its own table, in shared commits.
 struct GroupedAppends;
 
 const THREADS: i64 = 4;
@@ -189,7 +190,7 @@ impl Scenario for GroupedAppends {
         let store = self.open(history.disk.clone())?;
         let names = (0..THREADS).map(|thread| thread.to_string());
         let ids: Vec<String> = ada(&store).transaction(|tx| names.map(|name| create(tx, &name)).collect())?;
-        // Long enough for the other threads to queue up behind each sync.
+        // Long enough for the other threads to queue during each sync.
         history.disk.set_latency(OpKind::Sync, Duration::from_millis(2));
         let store = &store;
         let outcome = std::thread::scope(|scope| {
@@ -217,7 +218,7 @@ impl Scenario for GroupedAppends {
             let (Some(id), Some(name)) = (table.id, table.name) else { continue };
             let rows = read(store, &id).map_err(Problem::Refused)?;
             let count = i64::try_from(rows.len()).unwrap();
-            // Each thread waits for its answer: its batches are there from the first on, each whole.
+            // Each thread waits for its answers, so its batches are a prefix, each complete.
             if count % BATCH != 0 || rows != (0..count).map(row).collect::<Vec<_>>() || table.row_count != Some(count) {
                 return Err(Problem::Wrong(format!("table {name} has {:?} rows: {rows:?}", table.row_count)));
             }
@@ -267,7 +268,8 @@ fn one_wrong_bit_under_tables_is_never_a_wrong_answer() {
     flips::one_bit_is_wrong("appends", &Sequence::new(Tables), 600);
 }
 
-/// Each barrier of the append path, alone: the record file, segments and their summaries, contents, directories.
+/// Removes each sync of the append path alone: record file, segments, summaries, contents,
+/// directories.
 #[test]
 fn one_removed_barrier_of_appending_is_found() {
     let appends = Sequence::new(Tables);
@@ -275,7 +277,7 @@ fn one_removed_barrier_of_appending_is_found() {
     appends.run(&history).unwrap();
     let mut kinds = BTreeSet::new();
     for (op, kind, path) in history.barriers() {
-        // One of each kind of file; at night, every single one.
+        // One sync of each kind of file; at night every sync.
         if kinds.insert((kind, harness::file_kind(&path))) || harness::is_night() {
             must_fail(&format!("operation {op} ({kind:?} {path:?})"), &appends, Pick::op(op));
         }

@@ -1,5 +1,5 @@
-//! The first opening of a store of an older format, and what it then does: FORMAT is raised, indexes are filled, the
-//! first writes come. The power is cut after every change, and the store goes on from there.
+//! The first opening of a store of an older format: `FORMAT` is raised, indexes are filled, and new
+//! writes follow. The power is cut after every change, and the store continues from there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -15,7 +15,7 @@ use stationdb::{Control, Error, ManualClock, Store, VerifyLevel};
 use crate::harness::{Extent, History, Problem, Scenario, explore, first_seed, must_hold_within};
 use crate::scenarios::{ada, options};
 
-/// In the name of what the steps add; nothing in a fixture has it.
+/// Part of the name of everything that the steps add; no fixture contains it.
 const ADDED: &str = "added";
 
 struct Upgrade {
@@ -23,7 +23,7 @@ struct Upgrade {
     files: BTreeMap<String, Vec<u8>>,
     format: u32,
     newest: u32,
-    /// What it answered before.
+    /// Its answers before.
     before: Vec<(&'static str, Value)>,
 }
 
@@ -38,7 +38,7 @@ fn format_of(disk: &SimDisk) -> Result<u32, Error> {
     number.ok_or_else(|| Error::corrupt(format!("FORMAT is {text:?}")))
 }
 
-/// A disk with these files, all of them durable.
+/// Returns a disk with these files, all durable.
 fn disk_with(files: &BTreeMap<String, Vec<u8>>) -> SimDisk {
     let disk = SimDisk::new(first_seed());
     for (path, bytes) in files {
@@ -48,7 +48,8 @@ fn disk_with(files: &BTreeMap<String, Vec<u8>>) -> SimDisk {
     disk.survivors(0, Survival::All)
 }
 
-/// All answers but those about what the steps add: lists in their order, by indexes that came later too.
+/// Returns all answers except those about what the steps add, also in orders of indexes that were
+/// added later.
 fn answers(store: &Store) -> Result<Vec<(&'static str, Value)>, Error> {
     let session = ada(store);
     let mut told = vec![
@@ -73,7 +74,7 @@ fn value(answer: impl serde::Serialize) -> Value {
     serde_json::to_value(answer).unwrap()
 }
 
-/// Takes what the steps add out of the lists of an answer, and its tokens and counts.
+/// Removes what the steps add from the lists of an answer, and its tokens and counts.
 fn without_added(answer: &mut Value) {
     let Some(members) = answer.as_object_mut() else { return };
     members.retain(|name, value| name != "totalCount" && (value.is_array() || value.is_object()));
@@ -111,7 +112,8 @@ impl Upgrade {
         upgrade
     }
 
-    /// While FORMAT lets a build of the older format open the store, nothing is there that such a build did not write.
+    /// Checks that while `FORMAT` allows a build of the older format, the disk contains only what
+    /// such a build writes.
     fn is_untouched_or_raised(&self, disk: &SimDisk) -> Result<(), Error> {
         let format = format_of(disk)?;
         if format == self.newest {
@@ -144,7 +146,7 @@ impl Scenario for Upgrade {
 
     fn open(&self, disk: SimDisk) -> Result<Store, Error> {
         self.is_untouched_or_raised(&disk)?;
-        // A day after the fixture was written, so that nothing in it expires.
+        // One day after the fixture was written, so that nothing in it has expired.
         let clock = ManualClock::new("2024-03-02T00:00:00Z".parse().unwrap());
         options().clock(clock).open_disk(Arc::new(disk))
     }
@@ -179,7 +181,7 @@ impl Scenario for Upgrade {
                 more => return Err(Problem::Wrong(format!("{more} of {step}"))),
             };
         }
-        // The filling goes on to its end, and then the index is used and right.
+        // The filling completes; then the index is used and correct.
         let headers = store.verify(VerifyLevel::Headers, &Control::default()).map_err(Problem::Refused)?;
         if headers.incomplete_indexes.is_empty() {
             return Ok(found);
@@ -206,13 +208,15 @@ impl Scenario for Upgrade {
 fn every_change_of_an_upgrade_can_be_the_last() {
     for format in [1, 2] {
         let upgrade = Upgrade::from(format);
-        // By day nothing or all of what was not synced survives. Format 2 lacks no index, and has few changes.
+        // By day nothing or all of the unsynced changes survive. Format 2 lacks no index and has
+        // few changes.
         let by_day = Extent { draws: 2, recovery_one_in: 150, images_max: u64::MAX };
         must_hold_within(&format!("upgrade from format {format}"), &upgrade, by_day);
     }
 }
 
-/// Without its barriers, FORMAT is lost, or older than what the record file holds: the suite has to see that.
+/// Tests the suite: without its syncs `FORMAT` is lost, or is older than the rows of the record
+/// file.
 #[test]
 fn an_upgrade_without_a_barrier_is_found() {
     let upgrade = Upgrade::from(2);

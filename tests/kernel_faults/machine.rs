@@ -1,10 +1,10 @@
-//! What the machine is asked for: small file systems, limits, failing system calls.
+//! Small file systems, limits and failing system calls of this machine.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A fresh directory in memory where there is one, so that syncs that do not fail cost nothing.
+/// Returns a new directory, in memory if possible, so that syncs that do not fail cost nothing.
 pub fn directory() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     tempfile::tempdir_in(memory).or_else(|_| tempfile::tempdir()).unwrap()
@@ -40,7 +40,7 @@ pub fn longest_below(path: &Path) -> u64 {
     lengths_below(path).into_iter().max().unwrap_or_default()
 }
 
-/// This program in a shell that sets a limit first.
+/// Returns a command for this program in a shell that sets a limit first.
 pub fn limited(limit: &str) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("{limit}; exec \"$0\" \"$@\"")]).arg(std::env::current_exe().unwrap());
@@ -55,13 +55,13 @@ fn output(command: &mut Command) -> Result<Output, String> {
     }
 }
 
-/// A small file system of its own; it is taken away when this is dropped, also by a test that fails.
+/// A small file system of its own. It is unmounted when this is dropped, also after a failed test.
 pub struct Mounted {
     directory: tempfile::TempDir,
 }
 
 impl Mounted {
-    /// `None`, with a message, where mounting is not allowed.
+    /// Returns `None`, with a message, if mounting is not allowed.
     pub fn new(kib: u64) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let size = format!("size={kib}k");
@@ -96,21 +96,22 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // Lazily: a store that a failed test still holds open keeps it only until that is closed.
+        // Lazily: a store that a failed test still has open keeps the file system until that store
+        // is closed.
         if let Err(error) = output(Command::new("umount").arg("-l").arg(self.path())) {
             eprintln!("{} stays mounted: {error}", self.path().display());
         }
     }
 }
 
-/// The program that lets system calls fail.
+/// The program that makes system calls fail.
 pub struct Strace {
     log: PathBuf,
     _directory: tempfile::TempDir,
 }
 
 impl Strace {
-    /// `None`, with a message, where it is not installed or may not follow processes.
+    /// Returns `None`, with a message, if it is not installed or may not trace processes.
     pub fn find() -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let found = Self { log: directory.path().join("log"), _directory: directory };
@@ -125,7 +126,7 @@ impl Strace {
         }
     }
 
-    /// This program with these calls written down, each with the path of its file.
+    /// Returns a command for this program that records these calls, each with the path of its file.
     pub fn count(&self, calls: &str) -> Command {
         let mut command = Command::new("strace");
         command.args(["-f", "-qq", "-y", "-e", &format!("trace={calls}"), "-e", "signal=none", "-o"]).arg(&self.log);
@@ -133,7 +134,8 @@ impl Strace {
         command
     }
 
-    /// This program with the call number `at` of each thread failed, and with `lasts` all that follow it.
+    /// Returns a command for this program in which call number `at` of each thread fails, and with
+    /// `lasts` all later ones.
     pub fn fail(&self, calls: &str, error: &str, at: u64, lasts: bool) -> Command {
         let when = if lasts { "+" } else { "" };
         let mut command = Command::new("strace");
@@ -147,7 +149,7 @@ impl Strace {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// How often one thread made one call in the last run, at most.
+    /// Returns how often the busiest thread made one call in the last run.
     pub fn calls(&self) -> u64 {
         let mut counts = BTreeMap::<String, u64>::new();
         for line in self.log().lines().filter(|line| !line.contains("resumed>")) {
@@ -157,12 +159,12 @@ impl Strace {
         counts.into_values().max().unwrap_or_default()
     }
 
-    /// How many calls were failed in the last run.
+    /// Returns how many calls failed in the last run.
     pub fn failed(&self) -> usize {
         self.log().lines().filter(|line| line.contains("INJECTED")).count()
     }
 
-    /// Whether a call on the record file was failed in the last run.
+    /// Returns whether a call on the record file failed in the last run.
     pub fn failed_on_records(&self) -> bool {
         self.log().lines().any(|line| line.contains("INJECTED") && line.contains("/records.redb>"))
     }

@@ -1,12 +1,15 @@
-//! A real process on a real file system whose system calls fail: full, read-only, limited, or failed by `strace`.
+//! A real process on a real file system whose system calls fail: full, read-only, limited, or
+//! failed by `strace`.
 //!
-//! A child process works on a store and writes down outside of it what each of its calls answered; the system fails some of
-//! its calls meanwhile. It has to end by itself. Then this process opens the store without faults: what was acknowledged is
-//! there, what was refused is not, and each call whose outcome is unknown is there whole or not at all.
+//! A child process works on a store and records outside of it what each of its calls returned,
+//! while the system fails some of its calls. The child has to end by itself. Then this process
+//! opens the store without faults: what was acknowledged is present, what was refused is not, and
+//! each call with an unknown outcome is present as a whole or not at all.
 //!
-//! What the machine does not allow is skipped with a message: mounting needs root, failing single calls needs `strace`.
-//! A sync that is missing does not show here, since the cache of the system survives the process; that is what the
-//! simulator is for. A sync whose error is ignored shows: somebody has to be told of it.
+//! Tests that the machine does not allow are skipped with a message: mounting needs root, and
+//! failing single calls needs `strace`. A missing sync is not found here, because the system's page
+//! cache survives the process; the simulator finds it. A sync whose error is ignored is found,
+//! because a call has to report that error.
 #![cfg(target_os = "linux")]
 
 mod machine;
@@ -22,13 +25,14 @@ use machine::{Mounted, Strace};
 use stationdb::{Control, VerifyLevel};
 use work::{Outcome, STEPS};
 
-/// Set for the child: the directory of the store, the first step, and whether it closes the store at its end.
+/// Set for the child: the directory of the store, the first step, and whether it closes the store
+/// at the end.
 const DIRECTORY: &str = "STATIONDB_FAULT_DIRECTORY";
 const FIRST: &str = "STATIONDB_FAULT_FIRST";
 const CLOSES: &str = "STATIONDB_FAULT_CLOSES";
-/// What the child tells of its reads after a failure, if they show what was acknowledged.
+/// The child prints this when its reads after a failure show what was acknowledged.
 const READABLE: &str = "all";
-/// Before each line that is meant for the parent.
+/// Prefix of each line that is meant for the parent.
 const TOLD: &str = "told: ";
 
 fn night() -> bool {
@@ -51,7 +55,7 @@ impl Random {
         self.0 % bound.max(1)
     }
 
-    /// Numbers from `range`: a few by day, by night so many as are needed for each `step`.
+    /// Numbers from `range`: a few by day, and at night enough for each `step`.
     fn some(&mut self, range: std::ops::RangeInclusive<u64>, by_day: usize, step: u64) -> Vec<u64> {
         let (first, last) = (*range.start(), *range.end());
         match night() {
@@ -61,12 +65,12 @@ impl Random {
     }
 }
 
-/// Not a test of its own: what the child process does.
+/// Not a test of its own: the work of the child process.
 #[test]
 fn child_that_meets_faults() {
     let Ok(directory) = std::env::var(DIRECTORY) else { return };
     let first: u64 = std::env::var(FIRST).unwrap().parse().unwrap();
-    // Past the harness's own capturing, and in one write each.
+    // Bypasses the test harness's capturing; each line is one write.
     let tell = |line: String| std::io::stdout().lock().write_all(format!("{TOLD}{line}\n").as_bytes()).unwrap();
     let store = match work::options().open(directory) {
         Ok(store) => store,
@@ -83,7 +87,7 @@ fn child_that_meets_faults() {
         tell(format!("{step} {answer}"));
         outcomes.insert(step, Outcome::of(&answer));
         let has_failed = !matches!(outcomes[&step], Outcome::Acknowledged);
-        // Right after the first failure, and after everything else was tried.
+        // Directly after the first failure, and again after all other steps.
         if (has_failed && is_sound) || (!is_sound && step + 1 == STEPS) {
             let problems = work::problems(&store, &outcomes);
             let text = if problems.is_empty() { READABLE.to_owned() } else { problems.join("; ") };
@@ -92,34 +96,35 @@ fn child_that_meets_faults() {
         is_sound &= !has_failed;
     }
     if std::env::var_os(CLOSES).is_none() {
-        // As if it was killed, but by itself: a sync that fails while a store is closed is told to nobody.
+        // As if it was killed: an error of a sync during the closing of a store is reported to
+        // nobody.
         std::process::exit(0);
     }
 }
 
-/// What the child told.
+/// The lines that the child printed.
 #[derive(Debug, Default)]
 struct Told {
     outcomes: BTreeMap<u64, Outcome>,
-    /// What the child answered to each step: `Ok` or a kind of error.
+    /// The result of each step: `Ok` or a kind of error.
     answers: Vec<String>,
-    /// What it told of its reads after a failure.
+    /// The results of its reads after a failure.
     reads: Vec<String>,
     opened: bool,
     text: String,
 }
 
 impl Told {
-    /// Reads go on after a failure: what was acknowledged can be read in the same process, without
-    /// a cache of records.
+    /// Checks that reads go on after a failure: the same process can read what was acknowledged,
+    /// without a cache of records.
     fn check_reads(&self, place: &str) {
         let has_failed = self.answers.iter().any(|answer| answer != "Ok");
         assert_eq!(has_failed, !self.reads.is_empty(), "{place}: {}", self.text);
         assert!(self.reads.iter().all(|reads| reads == READABLE), "{place}: {:?}\n{}", self.reads, self.text);
     }
 
-    /// After the failure of a write or a sync of the record file, writes are refused: as `Latched`
-    /// if nothing else fails (`is_only`), else perhaps by the next failure.
+    /// Checks that writes are refused after a failed write or sync of the record file: as `Latched`
+    /// if nothing else fails (`is_only`), else perhaps with the error of the next failure.
     fn check_latch(&self, is_only: bool, place: &str) {
         let failed = self.answers.iter().position(|answer| answer != "Ok");
         let after = failed.and_then(|failed| self.answers.get(failed + 1..)).unwrap_or_default();
@@ -128,7 +133,7 @@ impl Told {
     }
 }
 
-/// Runs the child by `command`, which has the program and its wrapping, on the store in `path`.
+/// Runs the child by `command`, which contains the program and its wrapper, on the store in `path`.
 fn run(mut command: Command, path: &Path, first: u64, closes: bool) -> Told {
     command.args(["--exact", "child_that_meets_faults", "--nocapture", "--test-threads=1"]);
     command.env(DIRECTORY, path).env(FIRST, first.to_string()).env("RUST_BACKTRACE", "0");
@@ -155,23 +160,24 @@ fn run(mut command: Command, path: &Path, first: u64, closes: bool) -> Told {
     assert_eq!(output.status.signal(), None, "the child was ended: {}\n{stderr}", told.text);
     assert!(output.status.success(), "the child failed with {:?}: {}\n{stderr}", output.status.code(), told.text);
     if told.opened {
-        assert_eq!(told.outcomes.len() as u64, STEPS, "the child told only: {}\n{stderr}", told.text);
+        assert_eq!(told.outcomes.len() as u64, STEPS, "the child reported only: {}\n{stderr}", told.text);
     }
     told
 }
 
-/// Opens the store without faults and compares it with what the child told.
+/// Opens the store without faults and compares it with what the child printed.
 fn check(path: &Path, told: &Told, place: &str) {
     let store = work::options().open(path).unwrap_or_else(|error| panic!("{place}: {error}\n{}", told.text));
     let report = store.verify(VerifyLevel::Checksums, &Control::default()).unwrap();
     assert!(report.is_sound(), "{place}: {:?}\n{}", report.findings, told.text);
     let problems = work::problems(&store, &told.outcomes);
     assert!(problems.is_empty(), "{place}: {problems:?}\n{}", told.text);
-    // And it goes on.
+    // The store can be written.
     work::step(&store, STEPS).unwrap_or_else(|error| panic!("{place}: {error}"));
 }
 
-/// A store in which half of the steps were done, to copy; without one, the child creates the store.
+/// A store in which half of the steps are done, to be copied; without it, the child creates the
+/// store.
 struct Begun(tempfile::TempDir);
 
 const HALF: u64 = STEPS / 2;
@@ -185,7 +191,7 @@ impl Begun {
         Self(directory)
     }
 
-    /// Copies it to `path` in every second run; answers the first step that is left to do.
+    /// Copies it to `path` in every second run. Returns the first step that is left to do.
     fn put(&self, path: &Path, run: usize) -> u64 {
         if run.is_multiple_of(2) {
             return 0;
@@ -199,7 +205,7 @@ fn program() -> Command {
     Command::new(std::env::current_exe().unwrap())
 }
 
-/// How often the faults showed, for `.ci/night` and for whoever reads.
+/// How often the faults occurred, for `.ci/night` and for readers.
 #[derive(Default)]
 struct Tally {
     runs: u64,
@@ -218,7 +224,7 @@ impl Tally {
     fn end(&self, what: &str) {
         println!("counted: {} faults", self.runs);
         println!("{what}: {} runs, {} met their fault, {} calls acknowledged", self.runs, self.shown, self.steps);
-        assert!(self.shown * 3 > self.runs, "{what}: {} of {} runs met their fault", self.shown, self.runs);
+        assert!(self.shown * 3 > self.runs, "{what}: the fault occurred in {} of {} runs", self.shown, self.runs);
     }
 }
 
@@ -240,7 +246,8 @@ fn a_system_call_that_fails_loses_nothing() {
             let directory = machine::directory();
             let path = directory.path().join("store");
             let first = begun.put(&path, from);
-            // How many there are, of the thread that makes most: strace counts each call of each thread by itself.
+            // The number of calls of the busiest thread, because `strace` counts the calls of each
+            // thread separately.
             run(strace.count(calls), &path, first, false);
             let most = strace.calls();
             for at in random.some(1..=most, by_day, 1) {
@@ -254,7 +261,12 @@ fn a_system_call_that_fails_loses_nothing() {
                     check(&path, &told, &place);
                     let ignored = strace.failed_on_records() && told.opened;
                     let is_told = told.outcomes.values().any(|outcome| *outcome != Outcome::Acknowledged);
-                    assert!(is_told || !ignored, "{place}: told nobody\n{}\n{}", strace.log(), told.text);
+                    assert!(
+                        is_told || !ignored,
+                        "{place}: the error was not reported\n{}\n{}",
+                        strace.log(),
+                        told.text
+                    );
                     told.check_reads(&place);
                     if ignored {
                         told.check_latch(strace.failed() == 1, &place);
@@ -276,11 +288,11 @@ fn a_full_file_system_loses_nothing() {
     for (at, kib) in random.some(needed / 3..=needed * 3, 4, 64).into_iter().enumerate() {
         let Some(mounted) = Mounted::new(kib) else { return };
         let path = mounted.path().join("store");
-        // The copy has to fit.
+        // The copy has to fit on the disk.
         let first = if kib > needed + 256 { begun.put(&path, at) } else { 0 };
         let told = run(program(), &path, first, at.is_multiple_of(3));
         tally.add(&told);
-        // Opening a store that was not closed takes room.
+        // Opening a store that was not closed needs room.
         told.check_reads(&format!("{kib} KiB"));
         mounted.resize(needed * 16);
         check(&path, &told, &format!("{kib} KiB"));
@@ -299,7 +311,7 @@ fn a_file_system_that_becomes_read_only_loses_nothing() {
             0 => run(program(), &path, 0, false),
             _ => Told { outcomes: (0..first).map(|step| (step, Outcome::Acknowledged)).collect(), ..Told::default() },
         };
-        // While a store is open the system refuses to change this.
+        // The system refuses this change while a store is open.
         mounted.set_read_only(true);
         let refused = run(program(), &path, told.outcomes.len() as u64, false);
         assert!(!refused.opened, "{}", refused.text);
@@ -317,7 +329,8 @@ fn a_limit_on_the_length_of_files_loses_nothing() {
         let directory = machine::directory();
         let path = directory.path().join("store");
         let first = begun.put(&path, at);
-        // The system tells by a signal, which ends whoever does not ignore it; then by an error.
+        // The system sends a signal first, which ends a process that does not ignore it, and then
+        // returns an error.
         let told =
             run(machine::limited(&format!("trap '' XFSZ; ulimit -f {limit}")), &path, first, at.is_multiple_of(3));
         tally.add(&told);

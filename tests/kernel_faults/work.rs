@@ -1,4 +1,4 @@
-//! What the child does, and how it is looked for afterwards.
+//! The work of the child, and how its results are checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -12,17 +12,17 @@ use stationdb::tables::{
 };
 use stationdb::{Control, Error, ErrorKind, Identity, Result, Session, Store, StoreOptions};
 
-/// Calls that the child makes.
+/// The number of calls that the child makes.
 pub const STEPS: u64 = 18;
 const ROWS: u64 = 20;
 
-/// What a call answered.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Acknowledged,
-    /// Nothing of it is there.
+    /// Nothing of it is stored.
     Refused,
-    /// It is there or not.
+    /// It is stored or not.
     Unknown,
 }
 
@@ -44,8 +44,8 @@ impl Outcome {
     }
 }
 
-/// Everything reaches the disk soon, and no reserve is kept, so that the disk itself is what is
-/// full. Without a cache of records each read goes to the disk.
+/// Everything reaches the disk soon, and there is no reserve, so that the disk itself becomes full.
+/// Without a cache of records each read goes to the disk.
 pub fn options() -> StoreOptions {
     let options = Store::options().seal_rows(2 * ROWS).small_blob_bytes(256).reserve_bytes(0);
     options.record_cache_bytes(0).maintenance_thread(false)
@@ -59,7 +59,7 @@ enum Kind {
     Rows,
     /// All three in one transaction.
     Together,
-    /// Deletes the file of three steps before.
+    /// Deletes the file of the step three steps earlier.
     Delete,
     Maintain,
 }
@@ -84,7 +84,7 @@ fn row(at: u64) -> Vec<Option<String>> {
     vec![Some(at.to_string()), Some(format!("row {at} of the table"))]
 }
 
-/// The table, made when there is none.
+/// Returns the table, and creates it if there is none.
 fn table(store: &Store) -> Result<String> {
     let tables = ada(store).list_tables(ListTablesRequest::default())?.tables;
     if let Some(id) = tables.into_iter().next().and_then(|table| table.id) {
@@ -132,7 +132,7 @@ pub fn step(store: &Store, step: u64) -> Result<()> {
             })
         }
         Kind::Delete => match ada.delete_file(&file_id(step - 3).as_str().into()) {
-            // It was refused itself.
+            // The file's own upload was refused.
             Err(error) if is_missing(&error) => Ok(()),
             other => other,
         },
@@ -156,7 +156,7 @@ fn products(ada: &Session) -> Result<BTreeSet<String>> {
     }
 }
 
-/// The rows of all tables, of which there is one at most.
+/// Returns the rows of all tables; there is at most one.
 fn rows(ada: &Session) -> Result<Vec<Vec<Option<String>>>> {
     let tables = ada.list_tables(ListTablesRequest::default())?.tables;
     assert!(tables.len() <= 1, "{tables:?}");
@@ -173,7 +173,7 @@ fn rows(ada: &Session) -> Result<Vec<Vec<Option<String>>>> {
     }
 }
 
-/// The content of a step's file, where it is there.
+/// Returns the content of a step's file, if it exists.
 fn file(ada: &Session, step: u64) -> Result<Option<Vec<u8>>> {
     let mut reader = match ada.open_file(&file_id(step).as_str().into()) {
         Ok(reader) => reader,
@@ -185,7 +185,7 @@ fn file(ada: &Session, step: u64) -> Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-/// What is not as the answers of the calls say.
+/// Returns the differences between the store and the outcomes of the calls.
 pub fn problems(store: &Store, outcomes: &BTreeMap<u64, Outcome>) -> Vec<String> {
     let ada = ada(store);
     let (products, rows) = match (products(&ada), rows(&ada)) {
@@ -198,7 +198,7 @@ pub fn problems(store: &Store, outcomes: &BTreeMap<u64, Outcome>) -> Vec<String>
     let mut problems = Vec::new();
     let mut expected_rows = 0;
     for step in 0..STEPS {
-        // Not even tried when the store could not be opened.
+        // Steps are not tried when the store could not be opened.
         let outcome = outcomes.get(&step).copied().unwrap_or(Outcome::Refused);
         let product = products.contains(&format!("p{step}"));
         let there = rows.iter().filter(|found| (step * ROWS..(step + 1) * ROWS).any(|at| **found == row(at))).count();

@@ -14,7 +14,8 @@ thread_local! {
     static PANICS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Keeps expected panics out of the output: those of engines, and of this suite those with a payload that is no text.
+/// Hides expected panics from the output: those of engines, and those of this suite, whose payload
+/// is no text.
 pub fn quiet() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -22,7 +23,7 @@ pub fn quiet() {
         std::panic::set_hook(Box::new(move |info| {
             let is_here = info.location().is_some_and(|location| location.file().starts_with("tests"));
             let is_meant = info.payload().is::<u32>() || info.payload().downcast_ref() == Some(&MESSAGE);
-            // The last word before the process ends.
+            // The last message before the process ends.
             let is_the_end = info.payload().downcast_ref::<&str>().is_some_and(|text| text.contains("destructor"));
             if is_the_end {
                 eprintln!("{}", std::backtrace::Backtrace::force_capture());
@@ -36,7 +37,7 @@ pub fn quiet() {
     });
 }
 
-/// Panics of engines on this thread so far, once [`quiet`] was called.
+/// Returns the number of panics of engines on this thread since [`quiet`] was called.
 pub fn engine_panics() -> u64 {
     PANICS.with(Cell::get)
 }
@@ -67,7 +68,7 @@ impl Trap {
     }
 }
 
-/// A disk in memory of which one read panics: the n-th after [`PanickingDisk::begin`].
+/// A disk in memory on which one read panics: the n-th after [`PanickingDisk::begin`].
 #[derive(Clone, Debug)]
 pub struct PanickingDisk {
     inner: MemoryDisk,
@@ -75,7 +76,7 @@ pub struct PanickingDisk {
 }
 
 impl PanickingDisk {
-    /// A disk with these files.
+    /// Returns a disk with these files.
     pub fn over(image: &Image) -> Self {
         let inner = MemoryDisk::new();
         for (path, bytes) in &image.files {
@@ -89,17 +90,17 @@ impl PanickingDisk {
         Arc::new(self.clone())
     }
 
-    /// Lets the read with this number panic, counted from [`PanickingDisk::begin`] on.
+    /// Makes the read with this number panic, counted from [`PanickingDisk::begin`] on.
     pub fn arm(&self, read: u64) {
         self.trap.panics_at.store(read, Ordering::SeqCst);
     }
 
-    /// Counts reads from now on.
+    /// Starts to count reads.
     pub fn begin(&self) {
         self.trap.is_open.store(true, Ordering::SeqCst);
     }
 
-    /// Ends the counting; answers the number of reads.
+    /// Stops counting. Returns the number of reads.
     pub fn disarm(&self) -> u64 {
         self.trap.is_open.store(false, Ordering::SeqCst);
         self.trap.reads.load(Ordering::SeqCst)
@@ -109,7 +110,7 @@ impl PanickingDisk {
         self.trap.has_panicked.load(Ordering::SeqCst)
     }
 
-    /// What is on it.
+    /// Returns the files of the disk.
     pub fn image(&self) -> Image {
         let mut image = Image::default();
         let mut directories = vec![String::new()];

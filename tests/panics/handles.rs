@@ -1,4 +1,4 @@
-//! One probe for every method of what holds a store and is no service.
+//! One probe for every method of the handles of a store that are no services.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::disk::PanickingDisk;
 use crate::options;
 use crate::world::{World, request};
 
-/// Prepares, calls [`PanickingDisk::begin`], and makes its call; the store is closed at its end.
+/// Prepares, calls [`PanickingDisk::begin`], and makes its call. The store is closed at the end.
 type Run = fn(World, &PanickingDisk) -> Result<()>;
 
 /// Probes that make no read.
@@ -35,7 +35,7 @@ pub const READ_NOTHING: &[&str] = &[
     "Store::settings",
 ];
 
-/// Methods without a probe, and why.
+/// Methods without a probe, with the reason.
 pub const OTHERS: &[(&str, &str)] = &[
     ("ContentReader::parts", "takes what cannot be named outside the crate; `FileService::open_file` calls it"),
     ("ContentReader::small", "the same"),
@@ -161,7 +161,7 @@ pub fn probes() -> Vec<(&'static str, Run)> {
         }),
         ("Store::verify", |w, d| {
             d.begin();
-            // What it meets is a finding.
+            // A panic becomes a finding.
             w.store.verify(VerifyLevel::Checksums, &Control::default()).map(drop)
         }),
         ("Store::verify_pages", |mut w, d| {

@@ -1,8 +1,9 @@
-//! No panic of an engine leaves the library, whichever public call meets it and wherever it comes from.
+//! No panic of an engine leaves a public call, wherever the panic occurs.
 //!
-//! The public calls are read from the sources: the operations of the service traits, and the methods of everything else that
-//! holds a store. A call without a probe fails the test. Each probe runs on a disk that panics in its n-th read, which makes
-//! the engine above that read panic at that place. A second test damages pages of the record file until redb panics by itself.
+//! The public calls are read from the sources: the operations of the service traits, and the
+//! methods of all other types that hold a store. A call without a probe fails the test. Each probe
+//! runs on a disk whose n-th read panics, so the engine that made the read panics at that place. A
+//! second test damages pages of the record file until redb itself panics.
 
 mod disk;
 mod handles;
@@ -35,12 +36,13 @@ fn seed() -> u64 {
     std::env::var("STATIONDB_CRASH_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
-/// Rows in segments and contents in files, so that there is something to read; nothing in a cache, and nobody else who reads.
+/// Rows in segments and contents in files, so that there are reads; no caches, and no background
+/// threads that read.
 fn options() -> StoreOptions {
     world::options().maintenance_thread(false).record_cache_bytes(0).seal_rows(1).small_blob_bytes(0).seed(Some(7))
 }
 
-/// A filled store, closed, of which copies are opened.
+/// A filled and closed store, copies of which are opened.
 struct Filled {
     image: Image,
     ids: [world::Ids; 2],
@@ -55,7 +57,7 @@ impl Filled {
         Self { image: disk.image(), ids }
     }
 
-    /// A copy that is open, and the disk that it is on.
+    /// Opens a copy. Returns it with its disk.
     fn open(&self) -> (World, PanickingDisk) {
         let disk = PanickingDisk::over(&self.image);
         let store = options().open_disk(disk.shared()).unwrap();
@@ -64,7 +66,7 @@ impl Filled {
     }
 }
 
-/// Which reads panic, of so many: a few by day, each by night.
+/// Chooses which of `reads` reads panic: a few by day, each at night.
 fn places(reads: u64, random: &mut Random) -> BTreeSet<u64> {
     if night() {
         return (1..=reads).collect();
@@ -72,20 +74,20 @@ fn places(reads: u64, random: &mut Random) -> BTreeSet<u64> {
     [1, reads, 1 + random.below(reads)].into()
 }
 
-/// What a call may answer when an engine panicked below it.
+/// Checks that the error is allowed after a panic of an engine.
 fn check_error(error: &Error, place: &str) {
     let is_damage = |error: &Error| matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::OutcomeUnknown);
     assert!(is_damage(error), "{place}: {:?}: {error}", error.kind());
 }
 
-/// What is on the disk is sound, and a store.
+/// Checks that the files are a sound store.
 fn check_sound(image: &Image, place: &str) {
     let store = options().open_disk(PanickingDisk::over(image).shared()).unwrap_or_else(|e| panic!("{place}: {e}"));
     let report = store.verify(VerifyLevel::Checksums, &Control::default()).unwrap();
     assert!(report.is_sound(), "{place}: {:?}", report.findings);
 }
 
-/// Runs `f`, out of which no panic may come.
+/// Runs `f`, which must not panic.
 fn without_panic<T>(place: &str, f: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|_| panic!("{place}: a panic left the library"))
 }
@@ -119,7 +121,7 @@ fn no_operation_lets_a_panic_out() {
             disk.disarm();
             panics += u64::from(disk.has_panicked());
             match &answer {
-                // The read was for something that is derived and made again, or that can wait.
+                // The read was for derived data, which is built again, or for work that can wait.
                 Ok(answer) => assert_eq!(*answer, expected, "{place}"),
                 Err(error) => check_error(error, &place),
             }

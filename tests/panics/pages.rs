@@ -1,4 +1,4 @@
-//! Damaged pages of the record file, on which redb panics by itself.
+//! Damaged pages of the record file, on which redb itself panics.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::{Filled, disk, night, open_on, seed, without_panic};
 
 const PAGE_BYTES: usize = 4096;
 
-/// Uses much of the record file.
+/// Calls that read much of the record file.
 fn use_it(world: &World) -> Vec<Result<()>> {
     let control = Control::default();
     let ada = world.session("ada");
@@ -33,12 +33,12 @@ fn use_it(world: &World) -> Vec<Result<()>> {
     ]
 }
 
-/// Garbage, or a part of it, in one page.
+/// Writes garbage into one page, or into a part of it.
 fn damage(page: &mut [u8], random: &mut Random) {
     let mut byte = || u8::try_from(random.below(256)).unwrap();
     match byte() % 4 {
         0 => page.fill_with(byte),
-        // The kind of the page stays, and what it says of its entries is wrong.
+        // The kind of the page is kept, but its description of the entries is wrong.
         1 => page[2..64].fill_with(byte),
         2 => page[4..].fill(0xff),
         _ => {
@@ -48,7 +48,7 @@ fn damage(page: &mut [u8], random: &mut Random) {
     }
 }
 
-/// Before the store is opened, and while it is open. The draws by day are those of one seed.
+/// Damages pages before the store is opened and while it is open. The daily run uses one seed.
 #[test]
 fn a_damaged_page_never_ends_the_process() {
     disk::quiet();
@@ -59,14 +59,14 @@ fn a_damaged_page_never_ends_the_process() {
     let (mut refused, mut damaged) = (0, 0);
     let draws = if night() { 2_000 } else { 60 };
     for draw in 0..draws {
-        // Page 0 is redb's header; a used page, since most of a small file is empty.
+        // Page 0 is redb's header. A used page is drawn, because most of a small file is empty.
         let used =
             |at: usize| filled.image.files["records.redb"][at * PAGE_BYTES..][..PAGE_BYTES].iter().any(|b| *b != 0);
         let page =
             (0..).map(|_| 1 + usize::try_from(random.below(pages as u64 - 1)).unwrap()).find(|&at| used(at)).unwrap();
         let place = format!("draw {draw}, page {page} of {pages}");
         if night() {
-            // Told before, for a process that ends has no other word.
+            // Printed first, because a process that aborts prints nothing more.
             println!("seed {}, {place}", seed());
         }
         let mut image = filled.image.clone();
@@ -77,7 +77,7 @@ fn a_damaged_page_never_ends_the_process() {
         image.files.insert("records.redb".to_owned(), Arc::new(bytes));
         match without_panic(&place, || open_on(&image)) {
             Err(error) => {
-                // Where redb keeps its free pages, damage is found at opening alone.
+                // Damage in redb's free lists is found only at opening.
                 assert_eq!(error.kind(), ErrorKind::Corrupt, "{place}: {error}");
                 refused += 1;
                 continue;
@@ -102,7 +102,7 @@ fn a_damaged_page_never_ends_the_process() {
     assert!(panics > 5, "redb hardly panicked");
 }
 
-/// Uses the store and closes it; how many calls met damage.
+/// Uses the store and closes it. Returns how many calls found damage.
 fn check(place: &str, world: World) -> usize {
     let answers = without_panic(place, || use_it(&world));
     without_panic(place, || drop(world));

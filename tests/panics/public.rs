@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::sources::rust_files;
 
-/// Operations that are answered without a read. Everything else has to meet the panic.
+/// Operations that return without a read. All others have to meet the panic.
 pub const OPERATIONS_THAT_READ_NOTHING: [&str; 4] = [
     "ProductService::product_api_info",
     "SpecificationService::specification_api_info",
@@ -13,7 +13,7 @@ pub const OPERATIONS_THAT_READ_NOTHING: [&str; 4] = [
     "FileService::file_api_info",
 ];
 
-/// Exported types that hold nothing of a store: what one is asked for and what it answers.
+/// Exported types without a part of a store: requests and answers.
 const PLAIN: &[&str] = &[
     "AccessPolicy",
     "AllowAll",
@@ -60,10 +60,10 @@ const PLAIN: &[&str] = &[
 const HANDLES: &[&str] =
     &["ChangeStream", "ContentReader", "RowStream", "SegmentFile", "Session", "Store", "StoreOptions", "Transaction"];
 
-/// Traits of the standard library through which a handle may be used.
+/// Traits of the standard library with methods of handles.
 const STANDARD: &[&str] = &["Iterator", "Read", "Seek", "Write", "BufRead"];
 
-/// What the rooms that hold a store export: `Store`, `RowStream`, …
+/// Returns the names that the rooms with handles export: `Store`, `RowStream`, …
 fn exported() -> BTreeSet<String> {
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).unwrap();
     let mut names = BTreeSet::new();
@@ -81,7 +81,7 @@ fn name_of(line: &str) -> Option<&str> {
     line.split(['(', '<']).next().filter(|name| !name.is_empty())
 }
 
-/// `Store::open`, `RowStream::next`, … of everything exported that holds a store.
+/// Returns `Store::open`, `RowStream::next`, … of every exported handle.
 pub fn methods() -> BTreeSet<String> {
     for name in exported() {
         let is_known = PLAIN.contains(&name.as_str()) || HANDLES.contains(&name.as_str()) || name.ends_with("Service");
@@ -92,7 +92,8 @@ pub fn methods() -> BTreeSet<String> {
         let mut inside: Option<(Vec<String>, &str)> = None;
         for line in text.lines() {
             if let Some(header) = line.strip_prefix("impl") {
-                // Without its own parameters: `<'t>` of `impl<'t> Transaction<'t> {`.
+                // Without the parameters of the `impl` itself: `<'t>` of `impl<'t> Transaction<'t>
+                // {`.
                 let header = match header.strip_prefix('<') {
                     Some(rest) => rest.split_once("> ").map_or("", |(_, rest)| rest),
                     None => header,
@@ -119,7 +120,7 @@ pub fn methods() -> BTreeSet<String> {
     methods
 }
 
-/// `ProductService::get_product`, … of every service trait.
+/// Returns `ProductService::get_product`, … of every service trait.
 pub fn operations() -> BTreeSet<String> {
     let mut operations = BTreeSet::new();
     for (_, text) in rust_files("src") {

@@ -1,4 +1,5 @@
-//! Transactions: a panic of an engine is an error and nothing of the transaction is kept, a panic of the host is its own.
+//! Panics in transactions. After a panic of an engine the call fails and nothing of the transaction
+//! is kept; a panic of the host is passed on.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -10,7 +11,7 @@ use stationdb::{Control, ErrorKind, Result, Session, VerifyLevel};
 use crate::world::{World, package, request};
 use crate::{Filled, check_sound, disk, night, seed, without_panic};
 
-/// Writes and reads of most kinds, so that many tables are open in one turn.
+/// Writes and reads of most kinds, so that many tables are open in one transaction.
 fn all_in_one(session: &Session, world: &World) -> Result<()> {
     let control = Control::default();
     session.transaction(|tx| {
@@ -63,7 +64,7 @@ fn an_engine_that_panics_in_a_transaction_leaves_nothing_of_it() {
         let kind = outcome.as_ref().map_err(|error| error.kind());
         let is_expected = matches!(kind, Ok(()) | Err(ErrorKind::Corrupt | ErrorKind::OutcomeUnknown));
         assert!(is_expected, "{place}: {outcome:?}");
-        // The turn is free, whatever became of it; and reads go on.
+        // The write turn is free after either outcome, and reads go on.
         let next =
             world.session("ada").update_feed(&world.open.feed.as_str().into(), request(json!({"description": "next"})));
         match next.map(drop).map_err(|error| error.kind()) {
@@ -108,7 +109,7 @@ fn a_panic_of_the_host_in_a_transaction_is_its_own() {
         }));
         assert_eq!(panic.unwrap_err().downcast_ref::<u32>(), Some(&7));
         assert_eq!(world.picture(), before);
-        // Neither is the turn held nor are writes refused.
+        // The write turn is free, and writes are not refused.
         let update = json!({"id": world.open.product, "name": "next"});
         ada.update_products(vec![request(update)], false).unwrap();
     }
@@ -119,7 +120,7 @@ fn a_panic_of_the_host_in_a_transaction_is_its_own() {
     check_sound(&disk.image(), "after a panic of the host");
 }
 
-/// The reader of an upload is the host's as well.
+/// The reader of an upload also belongs to the host.
 #[test]
 fn a_panic_of_the_hosts_reader_is_its_own() {
     struct Panics;

@@ -1,13 +1,13 @@
-//! No answer tells of hidden records, whatever their number: neither a count, nor a score, a plan, an error or a page.
+//! No answer depends on the number of hidden records: no count, score, plan, error or page.
 //!
-//! Three stores differ in nothing but the number of records in the hidden workspace: none, one of each kind, and many. A
-//! guest and a stranger ask each of them the same, with every probe and every [`Question`]. The answers have to be equal,
-//! byte for byte, but for these:
+//! Three stores differ only in the number of records in the hidden workspace: none, one of each
+//! kind, and many. A guest and a stranger send the same requests to each, with every probe and
+//! every [`Question`]. The answers have to be equal, byte for byte, except for these:
 //!
-//! - Ids that the store drew, but for those that [`World::open`] names. An id counts the records of its kind that the
-//!   store ever made, whoever sees them; `docs/decisions.md` says so.
-//! - Continuation tokens, which are signed with a key that each store draws. Their pages are walked.
-//! - The path of the directory that holds the store.
+//! - Ids that the store generated, unless [`World::open`] has them. An id counts the records of its
+//! kind that were ever made, whoever sees them; see `docs/decisions.md`.
+//! - Continuation tokens, which are signed with a random key of each store. Their pages are read.
+//! - The path of the directory of the store.
 
 use std::collections::BTreeSet;
 
@@ -22,15 +22,15 @@ use crate::world::{MARK, SYSTEM, World, request};
 
 /// More than the thresholds at which plans change.
 const MANY: usize = 320;
-/// Pages that a walk is followed for.
+/// Pages that are read of one walk.
 const PAGES: usize = 12;
 
-/// Stores that hold no hidden records, one of each kind, and many.
+/// Stores with no hidden records, one of each kind, and many.
 fn worlds() -> [World; 3] {
     let [mut none, one, many] = [0, 1, MANY].map(World::holding);
     assert_eq!(one.secret, many.secret);
     assert_eq!((&none.open, &one.open), (&one.open, &many.open));
-    // Asked for by the same names where they do not exist.
+    // Requests name the same ids where these records do not exist.
     none.secret = one.secret.clone();
     [none, one, many]
 }
@@ -41,20 +41,20 @@ fn outcome(answer: Result<Value>) -> Value {
     )
 }
 
-/// Whether a text is an id that a store drew.
+/// Whether a text is an id that a store generated.
 fn is_id(text: &str) -> bool {
     let is_hex = |text: &str| text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let is_guid = text.len() == 36 && text.split('-').map(str::len).eq([8, 4, 4, 4, 12]) && text.split('-').all(is_hex);
     is_guid || (text.len() == 24 && is_hex(text))
 }
 
-/// An answer without what may differ; see the module.
+/// Removes from an answer what may differ; see the module.
 fn normal(value: Value, world: &World) -> Value {
     let is_known = |id: &str| format!("{:?}", world.open).contains(id);
     match value {
         Value::String(text) => {
             let text = text.replace(&*world.dir.path().to_string_lossy(), "<directory>");
-            // Ids of work items and plans are decimal, and stand alone.
+            // Ids of work items and plans are decimal numbers.
             if text.len() >= 4 && text.bytes().all(|byte| byte.is_ascii_digit()) && !is_known(&text) {
                 return json!("<id>");
             }
@@ -74,12 +74,12 @@ fn normal(value: Value, world: &World) -> Value {
     }
 }
 
-/// Where answers differed.
+/// The answers that differ.
 #[derive(Default)]
 struct Differences(Vec<String>);
 
 impl Differences {
-    /// Asks each of the stores, and compares the answers.
+    /// Sends a request to each store and compares the answers.
     fn compare(&mut self, worlds: &[World], what: &str, ask: impl Fn(&World) -> Value) {
         let mut answers = worlds.iter().map(|world| normal(ask(world), world).to_string());
         let first = answers.next().unwrap();
@@ -95,7 +95,7 @@ impl Differences {
     }
 }
 
-/// All pages of an answer.
+/// Returns all pages of an answer.
 fn walk(question: &Question, session: &stationdb::Session, world: &World, mut request: Value) -> Value {
     let mut pages = Vec::new();
     for _ in 0..PAGES {
@@ -146,7 +146,8 @@ fn answers_to_questions_do_not_depend_on_hidden_records() {
             let [none, many] = &worlds;
             let fault = asked("guest", &aimed[0])[0].get("error").cloned().filter(|error| !error.is_null());
             assert_eq!(fault, None, "{operation} {request}");
-            // The question is worth asking: its answer depends on hidden records for whoever may see them.
+            // Checks the question itself: its answer depends on hidden records for users who may
+            // see them.
             does_see = does_see || normal(asked("ada", none), none) != normal(asked("ada", many), many);
         }
         assert!(does_see, "no request of {operation} aims at a hidden record");
@@ -160,11 +161,11 @@ fn operations_do_not_depend_on_hidden_records() {
     let aimed: Vec<World> = worlds.iter().map(World::aimed_at_open).collect();
     let mut differences = Differences::default();
     let mut all = probes();
-    // What takes away comes last, so that the others find something.
+    // Probes that delete run last, so that the others find records.
     let takes =
         |probe: &Probe| ["delete", "cancel", "finish", "end_"].iter().any(|verb| probe.operation.contains(verb));
     all.sort_by_key(|probe| (matches!(probe.effect, Effect::Changes), takes(probe)));
-    // First what is hidden: where nothing is, what the guest makes gets the ids of what is hidden elsewhere.
+    // The hidden records first: in a store without any, what the guest creates would get their ids.
     for (worlds, aim) in [(worlds.as_slice(), "hidden"), (aimed.as_slice(), "open")] {
         for probe in &all {
             for who in ["stranger", "guest"] {
@@ -173,7 +174,7 @@ fn operations_do_not_depend_on_hidden_records() {
             }
         }
     }
-    // The change feed tells the same of all that, but for its sequence numbers, which all commits share.
+    // The change feed shows the same, except for sequence numbers, which all commits share.
     differences.compare(&worlds, "the change feed", |world| {
         let mut changes = world.session("guest").changes(Position::START);
         let mut seen = Vec::new();
@@ -201,8 +202,8 @@ fn a_system_with_hidden_assets_is_as_any_other() {
     assert_eq!(worlds.map(|world| connect(&world, "ada").unwrap()), [6, 6, 5 + MANY as u64]);
 }
 
-/// What identifies a record is unique in the whole store, so whoever names an identity that is taken learns that it is.
-/// That is all: the error does not name the record that has it.
+/// Identities are unique in the whole store, so a caller who uses a taken identity learns that it
+/// is taken. The error does not name the record that has it.
 #[test]
 fn a_conflict_with_a_hidden_record_does_not_name_it() {
     let world = World::holding(1);
@@ -226,7 +227,7 @@ fn a_conflict_with_a_hidden_record_does_not_name_it() {
     let refused = wire(guest.create_assets(asset("open")).unwrap());
     assert!(refused.to_string().contains("AssetExists") && !refused.to_string().contains(known), "{refused}");
     assert!(wire(ada.create_assets(asset("open")).unwrap()).to_string().contains(known));
-    // Where the guest may not create anything, it does not learn that much.
+    // A guest who may not create anything does not learn that.
     for (what, refused) in [
         ("product", wire(guest.create_products(product("secret")).unwrap())),
         ("asset", wire(guest.create_assets(asset("secret")).unwrap())),

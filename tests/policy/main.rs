@@ -1,8 +1,9 @@
-//! The access policy is honoured by every operation of every service.
+//! Every operation of every service asks the access policy.
 //!
-//! The operations are read from the traits' source, so an operation without a probe fails the test. Each probe aims at
-//! what stands in a hidden workspace: a guest of the other workspace learns nothing and changes nothing, a reader sees it
-//! and changes nothing, a stranger neither; and its owner's attempt works, so that a probe which misses is found.
+//! The operations are read from the source of the traits, so an operation without a probe fails the
+//! test. Each probe uses records of a hidden workspace. A guest of the other workspace learns
+//! nothing and changes nothing, a reader sees them and changes nothing, and a stranger can do
+//! neither. The owner's attempt has to succeed, so that a probe with a wrong target is found.
 
 mod interference;
 #[path = "../common/operations.rs"]
@@ -27,7 +28,8 @@ use stationdb::search::{SearchRequest, SearchResponse};
 use stationdb::{Control, ErrorKind, Identity, Position};
 use world::{MARK, World, package, request};
 
-/// `ProductService::get_product`, … of every trait in the sources of the services, and what each takes and returns.
+/// Returns `ProductService::get_product`, … of every trait in the sources of the services, with its
+/// parameters and result.
 fn declared() -> BTreeMap<String, String> {
     let mut operations = BTreeMap::new();
     for (_, source) in rust_files("src/services") {
@@ -66,12 +68,12 @@ fn every_operation_has_a_probe() {
     assert_eq!(probed.difference(&declared).collect::<Vec<_>>(), Vec::<&String>::new(), "probes without an operation");
 }
 
-/// The answer as text, or the error's.
+/// Returns the answer as text, or the error.
 fn attempt(probe: &Probe, world: &World, who: &str) -> Value {
     (probe.run)(&world.session(who), world).unwrap_or_else(|error| json!({ "error": format!("{error}") }))
 }
 
-/// A count beside a list counts what the list shows.
+/// Checks that a count beside a list counts only records that the list contains.
 fn counts_only_what_is_shown(value: &Value) -> bool {
     match value {
         Value::Object(members) => {
@@ -103,7 +105,7 @@ fn a_hidden_workspace_is_neither_seen_nor_changed() {
             let answer = attempt(&probe, &world, who);
             let shown = answer.to_string();
             assert!(!shown.contains(MARK) && !shown.contains("zebra"), "{name}: {who} learns {shown}");
-            assert!(counts_only_what_is_shown(&answer), "{name}: {who} is told of more than is shown: {shown}");
+            assert!(counts_only_what_is_shown(&answer), "{name}: the count for {who} includes hidden records: {shown}");
             unchanged(&world, &before, &format!("{name}: {who} changed something, and was answered {shown}"));
         }
         let read = attempt(&probe, &world, "reader");
@@ -114,8 +116,11 @@ fn a_hidden_workspace_is_neither_seen_nor_changed() {
         match probe.effect {
             Effect::Shows => {
                 let shown = answer.to_string();
-                assert!(shown.contains(MARK) || shown.contains("zebra"), "{name} shows its owner only {shown}");
-                assert_eq!(read, answer, "{name} answers a reader otherwise than the owner");
+                assert!(
+                    shown.contains(MARK) || shown.contains("zebra"),
+                    "{name} does not show the hidden record to its owner: {shown}"
+                );
+                assert_eq!(read, answer, "{name} gives a reader and the owner different answers");
             }
             Effect::Changes => assert_ne!(after, before, "{name} changes nothing for its owner: {answer}"),
             Effect::Describes => assert!(answer.get("error").is_none(), "{name}: {answer}"),
@@ -182,14 +187,14 @@ fn feeds_of_a_workspace_that_may_not_be_seen_are_refused() {
     };
     let refused = Err((ErrorKind::PermissionDenied, "Feeds.UnauthorizedWorkspaceError".to_owned()));
     assert_eq!((query("guest", "open"), query("guest", "secret")), (Ok(1), refused.clone()));
-    // A workspace without feeds is as any other.
+    // A workspace without feeds is refused like any other.
     assert_eq!((query("guest", "nowhere"), query("ada", "nowhere")), (refused.clone(), Ok(0)));
     assert_eq!((query("stranger", "open"), query("reader", "secret")), (refused, Ok(1)));
     let unknown = world.session("guest").get_feed(&world.secret.feed.as_str().into()).unwrap_err();
     assert_eq!(unknown.api_error().name.as_deref(), Some("Feeds.FeedNotFoundError"));
 }
 
-/// What the store notes beside an operation is judged with it, and asks for no right of its own.
+/// Rows that the store writes for an operation need no right of their own.
 #[test]
 fn whoever_may_only_create_or_only_delete_finishes_what_it_starts() {
     let world = World::new();
@@ -214,7 +219,7 @@ fn whoever_may_only_create_or_only_delete_finishes_what_it_starts() {
     let made = put(&maker, false).unwrap();
     assert_eq!(maker.get_feed(&feed.into()).unwrap().updated_at, made.updated_at);
 
-    // And no more than that.
+    // Only that is allowed.
     let refused = |outcome: stationdb::Result<()>| assert_eq!(outcome.unwrap_err().kind(), ErrorKind::PermissionDenied);
     refused(put(&maker, true).map(drop));
     refused(maker.delete_package(&made.id));
@@ -244,7 +249,7 @@ fn a_deadline_that_has_passed_stops_every_operation() {
     assert_eq!(world.picture(), before);
 }
 
-/// What a server or a test may put in the place of a session.
+/// A decorator that a server or a test may use instead of a session.
 struct Counting<S> {
     inner: S,
     calls: AtomicUsize,

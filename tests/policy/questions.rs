@@ -1,4 +1,5 @@
-//! Requests for every operation that takes one and reads: filters, orders, pages and counts that aim at hidden records.
+//! Requests for every operation that has a request and reads: filters, orders, pages and counts
+//! that involve hidden records.
 
 use serde_json::{Value, json};
 use stationdb::prelude::*;
@@ -7,17 +8,17 @@ use stationdb::{Control, Plan, Result, Session};
 use crate::operations::wire;
 use crate::world::{World, request};
 
-/// One operation and the requests that it is asked.
+/// One operation with its requests.
 pub struct Question {
     pub operation: &'static str,
     pub requests: fn(&World) -> Vec<Value>,
     pub ask: fn(&Session, &World, Value) -> Result<Value>,
 }
 
-/// Pages that are walked, and sizes around which a plan changes.
+/// Page sizes, some of which are read as walks, around the sizes at which a plan changes.
 const TAKES: [i64; 3] = [2, 40, 200];
 
-/// Each request of `base` with each filter, order and take.
+/// Returns each request of `base` with each filter, order and take.
 fn ways(base: &Value, filter: (&str, &[&str]), orders: &[Value]) -> Vec<Value> {
     let mut requests = Vec::new();
     for text in std::iter::once(&"").chain(filter.1) {

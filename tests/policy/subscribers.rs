@@ -1,5 +1,6 @@
-//! Subscribers of the change feed belong to the user who registered them, or to nobody: their owner uses them, an
-//! unrestricted identity, and the host of the store. To anybody else they are not there.
+//! Subscribers of the change feed belong to the user who registered them, or to nobody. Their
+//! owner, an unrestricted identity and the host of the store can use them. For others they do not
+//! exist.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,9 +18,9 @@ struct Grants;
 impl AccessPolicy for Grants {
     fn visible(&self, who: &Identity, service: Service, action: Action) -> Visibility {
         match (who.user_id(), service, action) {
-            // Reads everything and has subscribers; nothing else.
+            // Reads everything and has subscribers, and nothing else.
             ("replica", Service::CHANGES, _) | ("replica" | "reader", _, Action::Read) => Visibility::All,
-            // May do all with the feed, and does not see the files of one workspace.
+            // May do everything with the feed, but does not see the files of one workspace.
             ("half", Service::FILES, _) => Visibility::workspaces(["open"]),
             ("half" | "ada", _, _) => Visibility::All,
             ("guest", _, _) => Visibility::workspaces(["open"]),
@@ -31,7 +32,8 @@ impl AccessPolicy for Grants {
 type Outcome = Result<String, ErrorKind>;
 type Call = fn(&Session, &Subscriber) -> stationdb::Result<String>;
 
-/// Every call that takes a subscriber: its method, and what it does with one of somebody, by its name or as it was listed.
+/// Every call that takes a subscriber: its method, and the call for a given subscriber, by its name
+/// or as listed.
 const CALLS: [(&str, Call); 6] = [
     ("subscribers", |session, _| {
         let told = session.subscribers()?.into_iter();
@@ -49,7 +51,7 @@ const CALLS: [(&str, Call); 6] = [
     ("remove_subscriber", |session, of| session.remove_subscriber(of).map(|()| String::new())),
 ];
 
-/// What each of the calls ends with.
+/// Returns the outcome of each call.
 fn attempts(session: &Session, of: &Subscriber) -> Vec<Outcome> {
     CALLS.iter().map(|(_, call)| call(session, of).map_err(|error| error.kind())).collect()
 }
@@ -58,7 +60,7 @@ fn denied() -> Vec<Outcome> {
     vec![Err(ErrorKind::PermissionDenied); CALLS.len()]
 }
 
-/// The only subscriber of this owner.
+/// Returns the only subscriber of this owner.
 fn owned(store: &Store, owner: Option<&str>) -> Subscriber {
     let all = store.subscribers().unwrap();
     let mut owned = all.into_iter().filter(|told| told.owner.as_deref() == owner);
@@ -76,8 +78,8 @@ fn every_call_with_a_subscriber_is_tried() {
     assert_eq!(public.collect::<BTreeSet<_>>(), tried);
 }
 
-/// A stranger, a colleague with the same rights, an owner, and an unrestricted identity; in a store where the owner
-/// has a subscriber of the name and in one where it has none.
+/// Compares a stranger, a colleague with the same rights, an owner and an unrestricted identity, in
+/// a store where the owner has a subscriber of the name and in one where it has none.
 #[test]
 fn only_its_owner_and_an_unrestricted_identity_use_a_subscriber() {
     let mut answers = Vec::new();
@@ -95,7 +97,7 @@ fn only_its_owner_and_an_unrestricted_identity_use_a_subscriber() {
             assert_eq!(attempts(&world.session(who), &theirs), denied(), "{who}");
             assert_eq!(world.store.subscribers().unwrap(), before, "{who} changed something");
         }
-        // Each right by itself: who may only list, create or delete, and sees everything.
+        // Each right alone: users who see everything and may only list, create or delete.
         for (who, allowed) in [("reader", 0..1), ("maker", 0..2), ("cleaner", 0..1)] {
             let outcomes = attempts(&world.session(who), &theirs);
             for (at, outcome) in outcomes.iter().enumerate().filter(|(at, _)| *at < 4) {
@@ -109,7 +111,7 @@ fn only_its_owner_and_an_unrestricted_identity_use_a_subscriber() {
             world.session("member").register_subscriber("theirs").unwrap();
         }
 
-        // A colleague is told the same whether the name is taken or not.
+        // A colleague gets the same answer whether the name is taken or not.
         let before = world.store.subscribers().unwrap();
         let colleague = world.session("colleague");
         let mut told = Vec::new();
@@ -124,10 +126,10 @@ fn only_its_owner_and_an_unrestricted_identity_use_a_subscriber() {
         ask();
         answers.push(told);
     }
-    assert_eq!(answers[0], answers[1], "what a colleague is told depends on the subscribers of others");
+    assert_eq!(answers[0], answers[1], "answers to a colleague depend on the subscribers of others");
     let text = answers[0].join("; ");
     assert!(!text.contains("member"), "{text}");
-    // By name it has its own: listed, registered, moved, removed. The member's is refused.
+    // By name it uses its own: listed, registered, moved, removed. The member's is refused.
     let kinds = answers[0].iter().map(|text| text.starts_with("PermissionDenied")).collect::<Vec<_>>();
     let once = [false, false, false, true, false, true];
     assert_eq!(kinds, [once, once].concat(), "{text}");
@@ -139,7 +141,7 @@ fn only_its_owner_and_an_unrestricted_identity_use_a_subscriber() {
     world.session("ada").create_products(vec![request(serde_json::json!({"partNumber": "x"}))]).unwrap();
     let now = member.position();
     assert!(now > from);
-    // Its owner lists, finds, and moves it, and that of nobody stays where it is.
+    // The owner lists, finds and moves it; the position of nobody's subscriber does not change.
     assert_eq!(member.subscribers().unwrap(), [owned(&world.store, Some("member"))]);
     assert_eq!(member.register_subscriber("theirs").unwrap(), from);
     member.advance_subscriber("theirs", now).unwrap();
@@ -147,7 +149,8 @@ fn only_its_owner_and_an_unrestricted_identity_use_a_subscriber() {
     assert!(owned(&world.store, None).position < now);
     let refused = member.advance_subscriber(&owned(&world.store, None), now).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::PermissionDenied, "{refused}");
-    // An unrestricted identity means that of nobody by the name, until it owns one, and reaches the member's as it is listed.
+    // By name an unrestricted identity means nobody's subscriber until it owns one. It reaches the
+    // member's as listed.
     let ada = world.session("ada");
     ada.advance_subscriber("theirs", now).unwrap();
     assert_eq!(owned(&world.store, None).position, now);
@@ -158,7 +161,7 @@ fn only_its_owner_and_an_unrestricted_identity_use_a_subscriber() {
     assert_eq!(ada.subscribers().unwrap(), [owned(&world.store, None)]);
     ada.remove_subscriber("theirs").unwrap();
     assert_eq!(ada.subscribers().unwrap(), []);
-    // And the owner removes its own.
+    // The owner removes its own.
     member.register_subscriber("theirs").unwrap();
     member.remove_subscriber("theirs").unwrap();
     assert_eq!(world.store.subscribers().unwrap(), []);
@@ -180,12 +183,13 @@ fn a_restricted_owner_reads_what_the_policy_shows_it_from_its_position_on() {
     let mut seen = Vec::new();
     while let Some(event) = changes.poll().unwrap() {
         seen.push((event.workspace, event.name));
-        // As a reader that is cut off after each event, and goes on from where it stored that it was.
+        // A reader that is interrupted after each event, and continues from the position that it
+        // stored.
         member.advance_subscriber("theirs", changes.position()).unwrap();
         changes = member.changes(member.register_subscriber("theirs").unwrap());
     }
     assert_eq!(seen, vec![("open".to_owned(), "Plain".to_owned()); 2]);
-    // It is past what it was not shown.
+    // The position passes events that it was not shown.
     member.advance_subscriber("theirs", changes.position()).unwrap();
     assert!(owned(&world.store, Some("member")).position >= Position(from.0 + 5));
 }
@@ -202,7 +206,7 @@ fn a_policy_can_grant_the_feed_to_a_reader_of_everything() {
     }
     let reader = attempts(&store.session(Identity::user("reader")), &theirs);
     assert_eq!((&reader[0], &reader[1..]), (&Ok("theirs of ; ".to_owned()), &denied()[1..]));
-    // Who does not see everything has its own, and nothing of nobody's.
+    // A user who does not see everything has its own subscribers, and cannot use nobody's.
     let half = attempts(&store.session(Identity::user("half")), &theirs);
     let is_ok: Vec<bool> = half.iter().map(Result::is_ok).collect();
     assert_eq!(is_ok, [true, true, true, false, true, false], "{half:?}");

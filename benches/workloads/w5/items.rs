@@ -1,4 +1,4 @@
-//! The work items: their making, and the naive answers that the store's are compared with.
+//! The work items: how they are made, and naive answers to compare with those of the store.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -32,7 +32,7 @@ pub const QUERIES: [&str; 7] = [
     "q6_property_count",
 ];
 
-/// When the item `number` is made.
+/// Returns the time at which the item `number` is made.
 pub fn moment(number: usize) -> DateTime<Utc> {
     millis(1_700_000_000_000 + number as i64 * 1_000)
 }
@@ -46,19 +46,19 @@ fn pick(column: u64, number: u64) -> &'static str {
     vocabulary()[(hash(column, number) % WORDS) as usize].as_str()
 }
 
-/// What the Contains queries look for: letters 2 to 6 of the word 437.
+/// The text of the Contains queries: letters 2 to 6 of the word 437.
 fn needle() -> &'static str {
     &vocabulary()[437][1..6]
 }
 
-/// What changes of an item after it was made.
+/// The members of an item that change after its creation.
 #[derive(Clone, Copy)]
 struct Changing {
     state: u8,
     updated_ms: i64,
 }
 
-/// All items, as far as they do not follow from their number.
+/// All items, without the members that follow from their number.
 pub struct Items {
     templates: Vec<String>,
     /// Ids are consecutive.
@@ -75,7 +75,7 @@ impl Items {
         self.first_id + number as u64
     }
 
-    /// The templates that the items name; they give nothing to them.
+    /// Creates the templates that the items name. Items take no members from them.
     pub fn create_templates(&mut self, store: &Store) -> Res<()> {
         let template = |number| CreateWorkItemTemplateRequest {
             name: Some(format!("Template {number}")),
@@ -114,7 +114,7 @@ impl Items {
             r#type: Some(TYPES[(hash(14, i) % 4) as usize].to_owned()),
             state: Some(STATES[first_state(i)].to_owned()),
             description: Some((50..62).map(|column| pick(column, i)).collect::<Vec<_>>().join(" ")),
-            // Half of the parents are items, as a quarter of the items has one.
+            // A quarter of the items has a parent.
             parent_id: hash(28, i).is_multiple_of(4).then(|| (1_000_000 + hash(29, i) % (i + 1)).to_string()),
             template_id: Some(self.templates[(hash(27, i) % TEMPLATES as u64) as usize].clone()),
             assigned_to: Some(user(18)),
@@ -132,7 +132,7 @@ impl Items {
         }
     }
 
-    /// Remembers what the store made of a batch.
+    /// Records what the store returned for a batch.
     pub fn created(&mut self, batch: &[WorkItem]) {
         for item in batch {
             let number = self.changing.len();
@@ -146,14 +146,14 @@ impl Items {
         }
     }
 
-    /// Remembers a batch of updates.
+    /// Records a batch of updates.
     pub fn updated(&mut self, numbers: &[usize], batch: usize, at: DateTime<Utc>) {
         for &number in numbers {
             self.changing[number] = Changing { state: ((number + batch) % 5) as u8, updated_ms: at.timestamp_millis() };
         }
     }
 
-    /// The request of a query.
+    /// Returns the request of a query.
     pub fn query(&self, name: &str) -> QueryWorkItemsRequest {
         let contains = || format!("name.Contains(\"{}\")", needle());
         match name {
@@ -180,7 +180,7 @@ impl Items {
         }
     }
 
-    /// Asks the store; the number of matches, or of records on the page.
+    /// Runs a query. Returns the number of matches, or of records on the page.
     pub fn ask(&self, session: &Session, name: &str) -> Res<u64> {
         let page = session.query_work_items(self.query(name))?;
         Ok(match page.total_count {
@@ -238,7 +238,7 @@ fn name(i: u64) -> String {
     format!("{verb} {} {} #{:05}", pick(11, i), pick(12, i), hash(13, i) % 100_000)
 }
 
-/// Whether the name has the needle: only its two words can.
+/// Returns whether the name contains the needle; only its two words can.
 fn words_have_needle(i: u64) -> bool {
     static HAVE: OnceLock<Vec<bool>> = OnceLock::new();
     let have = HAVE.get_or_init(|| vocabulary().iter().map(|word| word.contains(needle())).collect());

@@ -1,4 +1,4 @@
-//! Eight readers beside four writers: what readers wait, with and without writers.
+//! Eight readers and four writers: how long readers wait, with and without writers.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::common::{Res, Scale, hash};
 
 const READERS: u64 = 8;
 const WRITERS: u64 = 4;
-/// Items of a part number, which writers move together between two revisions.
+/// Items of one part number, which a writer moves together between two revisions.
 const GROUP: usize = 20;
 
 /// Runs both phases.
@@ -43,7 +43,7 @@ pub fn run(scale: &Scale, store: &Store, memory: &mut Memory) -> Res<()> {
     Ok(())
 }
 
-/// The groups that are written: items of a part number of their own, all of one name.
+/// Returns the groups that are written: items with a part number of their own, all of one name.
 fn groups(store: &Store) -> Res<Vec<(String, Vec<String>)>> {
     let session = store.session(Identity::user("bench"));
     (0..WRITERS)
@@ -104,7 +104,8 @@ fn phase(store: &Store, groups: &[(String, Vec<String>)], writers: u64, time: Du
                         let one = session.get_work_item(&ids[(turn % GROUP as u64) as usize].as_str().into())?;
                         seconds.push(began.elapsed().as_secs_f64());
                         assert_eq!(page.work_items.len(), GROUP);
-                        // A commit writes all of a group, so a page with two revisions would have seen half of one.
+                        // A commit writes a whole group, so a page with two revisions would show a
+                        // part of a commit.
                         assert!(page.work_items.iter().all(|item| item.name == page.work_items[0].name));
                         assert!(one.part_number.as_deref() == Some(part));
                     }
