@@ -25,9 +25,6 @@ const LEVELS: &[&[&str]] = &[
     &["fuzz"],
 ];
 
-/// Rooms whose tests may import a room above, and why.
-const TESTS_ABOVE: &[(&str, &str, &str)] = &[("services", "store", "an operation is tested in a store that is open")];
-
 /// The one file that may use the operating system's files.
 const FILE_DOOR: &str = "src/disk/real.rs";
 
@@ -230,11 +227,11 @@ impl Sources {
             });
             problems.collect::<BTreeSet<String>>()
         };
-        let mut upward = sources(&self.files, &|path, code| upward_imports(path, code, &root, &[]));
+        let mut upward = sources(&self.files, &|path, code| upward_imports(path, code, &root));
         upward.extend(sources(&self.with_tests, &|path, code| match module_path(path).first() {
             // A module of tests at the root belongs to no room.
             Some(room) if level(room).is_none() => Vec::new(),
-            _ => upward_imports(path, code, &root, TESTS_ABOVE),
+            _ => upward_imports(path, code, &root),
         }));
         problems.extend(upward);
         problems.extend(sources(&self.files, &banned_words));
@@ -450,7 +447,7 @@ fn resolve(path: &str, file: &str, root: &Root) -> Option<String> {
 }
 
 /// Imports of a room that is not below, but for the pairs of rooms in `but`.
-fn upward_imports(file: &str, code: &str, root: &Root, but: &[(&str, &str, &str)]) -> Vec<(usize, String)> {
+fn upward_imports(file: &str, code: &str, root: &Root) -> Vec<(usize, String)> {
     let Some(room) = module_path(file).first().cloned() else { return Vec::new() };
     let Some(own) = level(&room) else {
         return vec![(1, format!("the room {room:?} has no level; give it one in tests/tidy.rs"))];
@@ -465,8 +462,7 @@ fn upward_imports(file: &str, code: &str, root: &Root, but: &[(&str, &str, &str)
         .filter_map(|(line, path)| {
             let target = resolve(&path, file, root)?;
             let target_level = level(&target)?;
-            let is_excused = but.iter().any(|(from, to, _)| *from == room && *to == target);
-            (target != room && target_level >= own && !is_excused)
+            (target != room && target_level >= own)
                 .then(|| (line, format!("{room} must not import {target} ({path}); imports point down")))
         })
         .collect();
@@ -586,12 +582,6 @@ mod rules_refuse {
         assert!(found("use crate::{Error, lab::Runner};")[0].contains("must not import session"));
         assert!(found("use crate::*;")[0].contains("must not import store"));
         assert_eq!(found("use super::*;\nuse crate::error::Error;"), [""; 0]);
-        // The library of a room whose tests are excused is not.
-        let (room, above, _) = TESTS_ABOVE[0];
-        let import = format!("use crate::{above}::X;");
-        let path = format!("src/{room}/mod.rs");
-        allowed(&path, &format!("#[cfg(test)]\nmod tests {{ {import} }}"));
-        refused(&path, &import, "imports point down");
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Tests of single rules of the language. The corpus of `tests/corpus/filters` runs over plain rows
-//! in [`corpus`], and through the services in `services::corpus_tests`.
+//! in [`corpus`], and through the services in `store::service_tests::corpus`.
 
 mod bounds;
 mod conditions;

@@ -32,7 +32,7 @@ pub(super) fn check_within(member: &str, len: usize, most: usize) -> Result<()> 
 ///
 /// # Errors
 /// As [`check`].
-pub(super) fn distinct<T: Copy + PartialEq>(member: &str, list: &[T]) -> Result<Vec<T>> {
+pub(crate) fn distinct<T: Copy + PartialEq>(member: &str, list: &[T]) -> Result<Vec<T>> {
     check(member, list.len())?;
     let mut distinct = Vec::new();
     for entry in list {

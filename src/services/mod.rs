@@ -2,14 +2,14 @@
 
 mod assets;
 pub(crate) mod batch;
-mod content;
-mod declare;
+pub(crate) mod content;
+pub(crate) mod declare;
 mod feeds;
 mod files;
 mod lab;
-mod lists;
+pub(crate) mod lists;
 mod pages;
-mod products;
+pub(crate) mod products;
 mod search;
 mod specifications;
 mod tables;
@@ -34,13 +34,3 @@ pub use tables::{PagedTableRows, Rows, SegmentFile, TablePlan, TableRows, TableS
 pub use test_plans::TestPlanService;
 pub use work_items::WorkItemService;
 pub(crate) use work_items::recover_intents;
-
-#[cfg(test)]
-mod corpus_tests;
-#[cfg(all(test, feature = "search"))]
-mod count_tests;
-#[cfg(test)]
-mod recipe_tests;
-#[cfg(test)]
-#[path = "../../tests/common/test_store.rs"]
-mod test_store;

@@ -33,6 +33,8 @@ mod salvage_tests;
 #[cfg(test)]
 mod scrub_tests;
 #[cfg(test)]
+mod service_tests;
+#[cfg(test)]
 mod session_tests;
 #[cfg(test)]
 mod space_tests;

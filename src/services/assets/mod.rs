@@ -1,8 +1,6 @@
 //! Assets: identity, location, linked files, calibration as seen at the moment of reading, utilization.
 
 mod history;
-#[cfg(test)]
-mod history_tests;
 mod lookup;
 mod query;
 mod store;

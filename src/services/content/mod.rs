@@ -4,9 +4,6 @@
 //! hands its content to [`forget`] in the same turn; which blobs are named stands in [`Space::Blobs`], written with the
 //! record, so that what nobody names is found by names alone: by [`sweep`] at open, by [`remove_abandoned`] in between.
 
-#[cfg(test)]
-mod tests;
-
 use std::collections::HashSet;
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -194,7 +191,7 @@ fn new_id<A: Access>(access: &A) -> Result<u64> {
 }
 
 /// Opens content for reading, in the state that `view` shows.
-pub(in crate::services) fn open(view: &View<'_>, content: &StoredContent) -> Result<ContentReader> {
+pub(crate) fn open(view: &View<'_>, content: &StoredContent) -> Result<ContentReader> {
     let context = view.context();
     match content.parts.as_slice() {
         [part] if content.small => {

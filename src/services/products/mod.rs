@@ -1,8 +1,5 @@
 //! Products: part numbers that are unique in the whole store, found, merged and listed by value.
 
-#[cfg(test)]
-mod value_tests;
-
 use std::collections::BTreeSet;
 
 use crate::error::{Error, Result};
@@ -367,7 +364,7 @@ fn all_values(view: &View<'_>, field: ProductField, starts_with: &str) -> Result
 }
 
 /// The values of all visible products, read from the index of the field: one seek for each distinct value.
-fn all_values_counted(
+pub(crate) fn all_values_counted(
     view: &View<'_>,
     field: ProductField,
     starts_with: &str,

@@ -1,13 +1,9 @@
 //! The table service.
 
 mod append;
-#[cfg(test)]
-mod files_tests;
 mod import;
 mod metadata;
 mod read;
-#[cfg(test)]
-mod row_count_tests;
 mod rows;
 mod segments;
 

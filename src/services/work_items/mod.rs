@@ -1,8 +1,6 @@
 //! The work item service.
 
-mod execute;
-#[cfg(test)]
-mod intent_tests;
+pub(crate) mod execute;
 mod records;
 mod requests;
 mod templates;

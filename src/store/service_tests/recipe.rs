@@ -1,8 +1,8 @@
 //! The recipe of docs/architecture.md, "Adding a resource type", compiled as it stands and tried.
 
-#[path = "../../docs/recipe/fixture.rs"]
+#[path = "../../../docs/recipe/fixture.rs"]
 mod fixture;
-#[path = "../../docs/recipe/fixtures.rs"]
+#[path = "../../../docs/recipe/fixtures.rs"]
 mod fixtures;
 
 use fixture::{
@@ -10,10 +10,10 @@ use fixture::{
 };
 use fixtures::FixtureService;
 
+use super::test_store::TestStore;
 use crate::model::Registered;
 #[cfg(feature = "search")]
 use crate::search::{SearchRequest, SearchService as _};
-use crate::services::test_store::TestStore;
 use crate::session::{Identity, Session};
 use crate::value::{Action, Service};
 use crate::{AccessPolicy, Visibility};
@@ -64,7 +64,7 @@ fn store() -> TestStore {
 
 #[test]
 fn a_resource_takes_two_files_of_together_at_most_150_lines() {
-    let files = [include_str!("../../docs/recipe/fixture.rs"), include_str!("../../docs/recipe/fixtures.rs")];
+    let files = [include_str!("../../../docs/recipe/fixture.rs"), include_str!("../../../docs/recipe/fixtures.rs")];
     let lines: usize = files.iter().map(|file| file.lines().count()).sum();
     assert!(lines <= 150, "{lines} lines");
 }

@@ -3,9 +3,9 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
+use super::test_store::TestStore;
 use crate::model::Utilization;
 use crate::services::AssetService;
-use crate::services::test_store::TestStore;
 use crate::session::{Access, Session, What};
 
 fn create(session: &Session, count: usize) -> Vec<String> {

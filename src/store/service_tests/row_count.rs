@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use crate::disk::MemoryDisk;
 use crate::error::ErrorKind;
 use crate::records::{Source, Space};
-use crate::services::tables::TableService;
 use crate::session::{Access, Identity, Session};
 use crate::store::Store;
+use crate::tables::TableService;
 use crate::value::wire::from_json;
 
 fn create(session: &Session, columns: &[Value]) -> String {

@@ -8,9 +8,9 @@ use arrow::array::{Int64Array, RecordBatch};
 use crate::disk::{CountingDisk, Disk as _};
 use crate::model::tables::data::{ColumnType, DataType, ScanRequest, column};
 use crate::model::tables::table::CreateTableRequest;
-use crate::services::tables::TableService;
 use crate::session::tables as session_tables;
 use crate::store::{Store, VerifyLevel};
+use crate::tables::TableService;
 use crate::value::Control;
 use crate::{Error, ErrorKind, Identity, Result, Session};
 

@@ -1,7 +1,8 @@
 //! The cost of listing the values of a field.
 
-use super::*;
-use crate::services::test_store::TestStore;
+use super::test_store::TestStore;
+use crate::products::{CreateProductRequest, ProductField, ProductService as _, QueryProductValuesRequest};
+use crate::services::products::all_values_counted;
 use crate::session::Access;
 
 #[test]

@@ -1,12 +1,13 @@
 //! A process that ends while the runner works: the stored intent becomes an event at the next opening.
 
-use super::*;
+use super::test_store::TestStore;
 use crate::model::lab::execution_event::{EventType, ExecutionEventDetail};
 use crate::model::lab::state::State;
 use crate::records::{Space, envelope};
-use crate::services::test_store::TestStore;
+use crate::services::work_items::execute;
 use crate::session::Access;
 use crate::value::Clock;
+use crate::work_items::{CreateWorkItemRequest, WorkItemService as _};
 
 #[test]
 fn an_intent_without_a_result_becomes_an_event_with_an_error_when_the_store_is_opened() {
