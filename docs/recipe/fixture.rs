@@ -9,14 +9,13 @@ use crate::{error::ApiError, model::resource::Resource};
 
 id_type!(
     /// Id of a fixture: a decimal number as text.
-    FixtureId,
-    IdForm::Decimal
+    FixtureId, IdForm::Decimal
 );
 
 /// A fixture; members that a projection drops are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 203, name = "fixture", service = "fixtures", id(Decimal), title(name))]
-#[fields(id(equality), name, slot_count, updated_at, updated_within(within(updated_at)), properties, workspace)]
+#[fields(id(equality), name, slot_count, updated_at, properties, workspace)]
 #[index(1, name)]
 #[index(2, updated_at)]
 #[text(name = 2.0, properties = 1.0)]
@@ -24,8 +23,8 @@ id_type!(
 #[projection(FixtureField(id, name, slot_count, updated_at, properties, workspace))]
 #[request(CreateFixtureRequest = "A fixture to create.")]
 #[request(CreateFixtureRequest(name = "Name; required.", slot_count, properties, workspace))]
-#[request(UpdateFixtureRequest = "A change of a fixture; members that are absent stay as they are.")]
-#[request(UpdateFixtureRequest(id(String, "The fixture; required."), name, slot_count, properties, workspace))]
+#[request(UpdateFixtureRequest = "A change; members that are absent stay as they are.")]
+#[request(UpdateFixtureRequest(id(String, "Required."), name, slot_count, properties, workspace))]
 pub struct Fixture {
     /// Id in the store.
     pub id: Option<FixtureId>,

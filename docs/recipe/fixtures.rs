@@ -1,10 +1,9 @@
 //! The fixture service.
 
-use super::fixture::{CreateFixtureRequest, Fixture, Fixtures, QueryFixturesRequest, UpdateFixtureRequest};
-use crate::error::{Error, Result};
-use crate::model::Resource as _;
+use super::fixture::*;
 use crate::services::{batch, batch::Umbrella, declare::service, lists};
 use crate::session::{Access, Draft, Handle, OrderTerm, Query, What};
+use crate::{error::Error, error::Result, model::Resource as _};
 
 service! {
 /// Creates, queries, updates and deletes fixtures. Each item of a batch succeeds or fails alone.
@@ -38,22 +37,25 @@ impl FixtureService for Handle<'_, '_> {
     }
 
     fn query_fixtures(&self, query: QueryFixturesRequest) -> Result<Fixtures> {
-        let projection = lists::distinct("projection", query.projection.as_deref().unwrap_or_default())?;
+        let projection = lists::distinct("projection", &query.projection.unwrap_or_default())?;
+        let path = query.order_by.unwrap_or_default().path();
         let plan = Query {
             filter: query.filter.as_deref(),
-            order: vec![OrderTerm { path: query.order_by.unwrap_or_default().path(), descending: false }],
+            order: vec![OrderTerm { path, descending: false }],
             take: query.take.unwrap_or(1000),
             continuation_token: query.continuation_token.as_deref(),
             ..Query::default()
         };
         let page = self.read(|view| view.query::<Fixture>(&plan))?;
         let fixtures = page.items.into_iter().map(|fixture| fixture.project(&projection)).collect();
-        Ok(Fixtures { fixtures, continuation_token: page.continuation_token, ..Fixtures::default() })
+        let continuation_token = page.continuation_token;
+        Ok(Fixtures { fixtures, continuation_token, ..Fixtures::default() })
     }
 
     fn update_fixtures(&self, fixtures: Vec<UpdateFixtureRequest>) -> Result<Fixtures> {
         each(self, fixtures, |draft, mut request: UpdateFixtureRequest| {
-            let mut fixture = draft.get::<Fixture>(&request.id)?.ok_or_else(|| not_found(&request.id))?;
+            let missing = || Error::not_found(Fixture::KIND.name, &request.id);
+            let mut fixture = draft.get::<Fixture>(&request.id)?.ok_or_else(missing)?;
             request.apply_to(&mut fixture);
             fixture.updated_at = fixture.updated_at.max(Some(draft.now()));
             draft.put(&fixture, What::Updated)?;
@@ -62,12 +64,10 @@ impl FixtureService for Handle<'_, '_> {
     }
 
     fn delete_fixtures(&self, ids: Vec<String>) -> Result<Fixtures> {
-        each(self, batch::distinct(ids), |draft, id| draft.delete::<Fixture>(&id)?.ok_or_else(|| not_found(&id)))
+        each(self, batch::distinct(ids), |draft, id| {
+            draft.delete::<Fixture>(&id)?.ok_or_else(|| Error::not_found(Fixture::KIND.name, &id))
+        })
     }
-}
-
-fn not_found(id: &str) -> Error {
-    Error::not_found(Fixture::KIND.name, id)
 }
 
 fn each<I: Clone + Send + 'static>(
