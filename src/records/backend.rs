@@ -1,7 +1,11 @@
-//! redb on a file of our disk, so that every byte of a store goes through one door.
+//! redb's storage backend over a `DiskFile`, so that every access to the record file goes through
+//! the disk trait.
 //!
-//! What must hold: the lock calls reach the file, or redb would run without its guard against a second opener; and
-//! the lock is given back in `close`, because a live read transaction keeps the backend itself alive.
+//! What must hold:
+//! - The lock calls reach the file. Otherwise redb would run without its guard against a second
+//!   opener.
+//! - `close` releases the lock. A live read transaction keeps the backend alive, so dropping the
+//!   backend comes too late.
 
 #[cfg(test)]
 mod crash_tests;
@@ -19,19 +23,20 @@ use super::medium::Medium;
 pub(crate) struct DiskBackend(Arc<Medium>);
 
 impl DiskBackend {
-    /// Takes the file over; nobody else may write it.
+    /// Takes over the file; no other code may write to it.
     pub(super) fn new(medium: Arc<Medium>) -> Self {
         Self(medium)
     }
 
-    /// A backend of its own over a file.
+    /// A backend over a file, with a medium of its own.
     #[cfg(test)]
     pub(crate) fn over(file: Box<dyn crate::disk::DiskFile>) -> Self {
         Self(Arc::new(Medium::new(file)))
     }
 }
 
-/// Only the whole file can be locked, which redb accepts for its default mode of one exclusive writer.
+/// Whether the range is the whole file, the only range that can be locked. redb locks it in its
+/// default mode of one exclusive writer.
 fn is_whole(start: Bound<u64>, end: Bound<u64>) -> bool {
     matches!(start, Bound::Unbounded | Bound::Included(0)) && end == Bound::Unbounded
 }

@@ -1,15 +1,19 @@
-//! A look at redb's own bookkeeping before redb reads it.
+//! Verifies redb's own bookkeeping pages before redb reads them.
 //!
-//! redb trusts the pages of a file that was closed cleanly. A wrong bit in those where it keeps its free pages makes it
-//! panic inside a commit, and panic again while that unwinds, which ends the process. So they are read here first: the
-//! tree that names redb's system tables, and the tree of each. Every page is compared with the XXH3-128 that its parent
-//! holds, as redb's own repair does. The trees of the records are not walked: the cost is that of the bookkeeping, a few
-//! pages, one more for each commit whose old pages still wait to be used again, and some bits for each page of the file.
+//! redb trusts the pages of a file that was closed cleanly. A wrong bit in the pages that store
+//! which pages are free makes redb panic inside a commit, and panic again while that unwinds, which
+//! aborts the process. So these pages are verified here first: the tree that names redb's system
+//! tables, and the tree of each system table. Every page is compared with the XXH3-128 checksum in
+//! its parent, as redb's own repair does. The trees of the records are not walked. The cost is a
+//! few pages, plus one page for each commit whose freed pages are not reusable yet, plus some bits
+//! for each page of the file.
 //!
-//! What must hold: no file that redb would rightly open is refused. Only the commit slot that redb will take is
-//! followed, and only where redb will not verify the file itself: after a commit of two phases, which the one of a
-//! clean close is. Otherwise redb verifies all pages, and may go back to the commit before. A header that is damaged
-//! or of another version is left to redb, which checks it itself.
+//! What must hold: no file that redb would rightly open is refused. So:
+//! - Only the commit slot that redb will use is followed.
+//! - It is followed only where redb will not verify the file itself: after a two-phase commit, such
+//!   as the one of a clean close. Otherwise redb verifies all pages and may go back to the commit
+//!   before; a check here would refuse a file that redb can repair.
+//! - A header that is damaged or of another version is left to redb, which checks it.
 
 #[cfg(test)]
 mod tests;
@@ -25,27 +29,27 @@ use super::pages::{
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
 
-/// What the tree is called that names the system tables.
+/// The name, in error texts, of the tree that lists the system tables.
 const SYSTEM: &str = "its system tables";
 
-/// The system table that holds which pages are free, in a file that was closed cleanly or whose
-/// last commit has put it there.
+/// The system table that stores which pages are free. It is current in a file that was closed
+/// cleanly, and after a commit that stored it.
 const ALLOCATOR: &str = "allocator_state";
-/// The first byte of the keys in it whose value tells of a region.
+/// The first byte of those keys in the table whose value describes a region.
 const REGION: u8 = 3;
 
-/// Compares the checksums of redb's bookkeeping, where redb itself would not. Returns the bytes of
-/// the free pages, `None` where the file does not tell.
+/// Verifies redb's bookkeeping pages where redb itself would not. Returns the bytes of the free
+/// pages; `None` if the file does not store them.
 ///
 /// # Errors
-/// `Corrupt` when a page is not what its parent says; the disk's errors.
+/// `Corrupt` if a page does not match the checksum in its parent; errors of the disk.
 pub(super) fn check(file: &dyn DiskFile) -> Result<Option<u64>> {
     let mut told = None;
     walk(file, &|_| true, &mut |_, _| (), &mut |leaf| add_pages(leaf, &mut told))?;
     told.map(|told| bytes_within(file, told)).transpose()
 }
 
-/// The bytes of the free pages after a commit that told them; `None` when the last one did not.
+/// Returns the bytes of the free pages as the last commit stored them; `None` if it did not.
 ///
 /// # Errors
 /// As [`check`].
@@ -55,14 +59,14 @@ pub(super) fn free_bytes(file: &dyn DiskFile) -> Result<Option<u64>> {
     told.map(|told| bytes_within(file, told)).transpose()
 }
 
-/// What the allocator's table tells.
+/// Numbers of pages, as the allocator's table stores them.
 #[derive(Clone, Copy, Default)]
 struct Pages {
     free: u64,
     all: u64,
 }
 
-/// Adds the pages of the regions that a leaf of the allocator's table tells of.
+/// Adds the pages of those regions that a leaf of the allocator's table describes.
 fn add_pages(leaf: &Node<'_>, told: &mut Option<Pages>) {
     for (key, value) in (0..leaf.count()).filter_map(|n| leaf.entry(n)) {
         if key.first() == Some(&REGION) {
@@ -73,16 +77,20 @@ fn add_pages(leaf: &Node<'_>, told: &mut Option<Pages>) {
     }
 }
 
-/// Bytes of the free pages that lie in the file. redb stores which pages are free before it cuts free
-/// ones off the end of the file, and those are the disk's.
+/// Bytes of the free pages that are inside the file. redb stores which pages are free before it
+/// truncates free pages at the end of the file, so the stored count includes pages that the file no
+/// longer has.
 fn bytes_within(file: &dyn DiskFile, told: Pages) -> Result<u64> {
     let len = file.len().map_err(|error| Error::io("reading the length of records.redb", error))?;
     let cut_off = told.all.saturating_sub(len / PAGE_BYTES);
     Ok(told.free.saturating_sub(cut_off).saturating_mul(PAGE_BYTES))
 }
 
-/// The free pages of a region: for each order a tree of bits, whose last level has a bit for each
-/// block of 2^order pages, set when it is not free as a whole.
+/// Counts the free pages of a region.
+///
+/// redb's buddy allocator stores one bitmap for each order. A bitmap is a tree whose last level has
+/// one bit for each block of 2^order pages. The bit is unset if the block is free. A free page
+/// belongs to a free block of exactly one order, so the counts of the orders can be added.
 fn free_pages(region: &[u8]) -> Option<u64> {
     let orders = u32::from(*region.first()?) + 1;
     let mut start = 8 + 4 * orders as usize;
@@ -100,7 +108,7 @@ fn free_pages(region: &[u8]) -> Option<u64> {
         let unset: u64 = (0..blocks.div_ceil(64))
             .map(|word| {
                 let word_at = usize::try_from(4 + 8 * word).ok();
-                // A word that is not there counts as set.
+                // A missing word counts as set: no page is reported free that may be in use.
                 let bits = word_at.and_then(|at| le(bits, at)).map_or(u64::MAX, u64::from_le_bytes);
                 let in_use = (blocks - 64 * word).min(64);
                 let beyond = if in_use < 64 { u64::MAX << in_use } else { 0 };
@@ -113,9 +121,11 @@ fn free_pages(region: &[u8]) -> Option<u64> {
     Some(free)
 }
 
-/// The system tables, each page of which was shown to `visit` with its place if the table is
-/// wanted. `allocator` sees the leaves of the table that holds the free pages. `None` where redb
-/// looks itself.
+/// Verifies the system tables and returns them; `None` where redb checks the file itself.
+///
+/// `visit` is called with the range of each verified page of the tables that `is_wanted` accepts,
+/// and of the tree that lists the tables. `allocator` is called with the leaves of the allocator's
+/// table.
 fn walk(
     file: &dyn DiskFile,
     is_wanted: &dyn Fn(&str) -> bool,
@@ -145,7 +155,8 @@ fn walk(
     Ok(Some(tables))
 }
 
-/// Where pages lie, and the tree of the system tables; `None` where redb refuses the file or verifies it.
+/// Returns the layout of the regions and the root of the tree that lists the system tables; `None`
+/// where redb refuses the file or verifies it itself.
 fn header_of(header: &[u8]) -> Option<(Regions, Option<Child>)> {
     let god = *header.get(MAGIC.len())?;
     let (page, region_header, region_data) = (le_u32(header, 12)?, le_u32(header, 16)?, le_u32(header, 20)?);
@@ -163,19 +174,20 @@ fn header_of(header: &[u8]) -> Option<(Regions, Option<Child>)> {
     Some((Regions { bytes: header_bytes + region_data * PAGE_BYTES, header_bytes }, root))
 }
 
-/// The walk over the trees of one file.
+/// A walk over the trees of one file.
 struct Walk<'a> {
     file: &'a dyn DiskFile,
     regions: Regions,
     len: u64,
-    /// Bytes that may still be read. No page is in two places, so more than the file has is a circle or a web.
+    /// Bytes that may still be read, at first the length of the file. Every page has one parent, so
+    /// a walk that reads more than the file has follows a cycle, or pages with several parents.
     left: u64,
     page: Vec<u8>,
     visit: &'a mut dyn FnMut(&str, Range<u64>),
 }
 
 impl Walk<'_> {
-    /// Compares all pages of a tree; `leaf` sees each leaf.
+    /// Verifies all pages of a tree, and calls `leaf` with each leaf.
     fn tree(&mut self, table: &Table, leaf: &mut dyn FnMut(&Node<'_>)) -> Result<()> {
         let mut waiting: Vec<Child> = table.root.into_iter().collect();
         while let Some(child) = waiting.pop() {
@@ -190,9 +202,10 @@ impl Walk<'_> {
                 return Err(damaged(format!("page {:#x} is not in the file", child.number)));
             };
             let len = place.end - place.start;
-            // Larger than anything that redb 4.4 keeps: not understood, so not refused.
+            // Larger than any page that redb 4.4 writes for these tables. It is skipped and not
+            // refused, since a later redb may write it.
             let Some(bytes) = usize::try_from(len).ok().filter(|_| len <= PAGE_BYTES_MAX) else { continue };
-            self.left = self.left.checked_sub(len).ok_or_else(|| damaged("pages that lead in circles".to_owned()))?;
+            self.left = self.left.checked_sub(len).ok_or_else(|| damaged("its pages form a cycle".to_owned()))?;
             self.page.resize(bytes, 0);
             self.file
                 .read_exact_at(&mut self.page, place.start)

@@ -1,4 +1,4 @@
-//! One change of one key: a value that can be stored, and applied twice without harm.
+//! A change of a key. It can be stored, and applied twice with the same result.
 
 use super::Space;
 use super::entries::SortedEntries;
@@ -22,12 +22,13 @@ pub(crate) enum Change {
         /// The key.
         key: Vec<u8>,
     },
-    /// Sets and removes keys of the index space, by somebody who knows whether they are there: nothing is read.
+    /// Sets and removes keys of the index space. The caller states which keys exist, so nothing is
+    /// read.
     Entries(SortedEntries),
 }
 
 impl Change {
-    /// The bytes that the change brings, for the bounds of a commit.
+    /// The bytes of the change, for the size limit of a commit.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Put { key, value, .. } => key.len() + value.len(),

@@ -4,20 +4,21 @@ use super::error::from_redb;
 use super::runs::Merged;
 use crate::error::Result;
 
-/// A cursor over a key range; `next` takes from the front. A cursor over the index space keeps the direction that it was
-/// first moved in.
+/// A cursor over a key range; `next` reads from the front. A cursor over the index space keeps the
+/// direction of its first read.
 pub(crate) struct Cursor<'a>(pub(super) Inner<'a>);
 
 pub(super) enum Inner<'a> {
     /// A range of a tree.
     Tree(Part<'a>),
-    /// Two ranges, one behind the other.
+    /// Two ranges, one after the other.
     Trees(Box<[Part<'a>; 2]>),
     /// A range of the sorted runs.
     Runs(Merged<'a>),
 }
 
-/// A range of one table, whose keys have `prefix_len` bytes before those of the space.
+/// A range of one table. Each key in the table has a prefix of `prefix_len` bytes that the key of
+/// the space does not have.
 pub(super) struct Part<'a> {
     pub(super) range: redb::Range<'a, &'static [u8], &'static [u8]>,
     pub(super) prefix_len: usize,
@@ -33,7 +34,8 @@ impl Part<'_> {
         Ok(count)
     }
 
-    /// What `f` makes of the next entry; gives `f` back at the end.
+    /// Calls `f` with the next entry and returns its result; returns `f` back at the end of the
+    /// range.
     pub(super) fn visit<T, F: FnOnce(&[u8], &[u8]) -> T>(
         &mut self,
         back: bool,
@@ -54,7 +56,7 @@ impl Cursor<'_> {
         self.visit(false, |key, value| (key.to_vec(), value.to_vec()))
     }
 
-    /// What `f` makes of the next entry, without copying it.
+    /// Calls `f` with the next entry, without copying the entry, and returns its result.
     pub(crate) fn visit<T>(&mut self, back: bool, f: impl FnOnce(&[u8], &[u8]) -> T) -> Result<Option<T>> {
         match &mut self.0 {
             Inner::Tree(part) => Ok(part.visit(back, f)?.ok()),

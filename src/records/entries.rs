@@ -1,20 +1,20 @@
-//! Changes of index entries, gathered in one piece of memory.
+//! Changes of index entries, collected in a few large buffers.
 //!
-//! A batch of a thousand records changes some fifteen thousand entries of forty bytes; a tree of them, with an allocation
-//! each, cost as much as writing them. Changes of one index lie in one bucket, in the order in which they came, and are
-//! sorted when somebody asks or when all are taken.
+//! A batch of a thousand records changes some fifteen thousand entries of forty bytes. A `BTreeMap`
+//! of them, with one allocation each, cost as much as writing them. So the changes of one index are
+//! appended to one bucket, and sorted when they are looked up or when all are taken.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// What happened to a key over several changes.
+/// The net effect of all changes of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EntryChange<'e> {
     /// The key.
     pub(crate) key: &'e [u8],
-    /// Whether it was there before the changes.
+    /// Whether the key existed before the changes.
     pub(crate) before: bool,
-    /// Its value after them; `None` when it is gone.
+    /// The value after the changes; `None` if the key was removed.
     pub(crate) after: Option<&'e [u8]>,
 }
 
@@ -39,12 +39,13 @@ impl Item {
     }
 }
 
-/// Changes in the order in which they came; the first ones may be sorted already.
+/// Changes in the order in which they were made. The first `sorted` ones are in the order of their
+/// keys.
 #[derive(Clone, Debug, Default)]
 struct Bucket {
     bytes: Vec<u8>,
     items: Vec<Item>,
-    /// This many items are sorted, each key once.
+    /// The first `sorted` items are sorted by key, each key once.
     sorted: usize,
 }
 
@@ -58,7 +59,11 @@ impl Bucket {
         self.items.push(Item { start, key_len, value_len: value.len() as u32, before, after: after.is_some() });
     }
 
-    /// Sorts the items; of several changes of a key the first tells what was before, and the last what is now.
+    /// Sorts the items and merges the changes of each key: `before` is that of the first change,
+    /// the value that of the last one.
+    ///
+    /// The sort must be stable: it keeps the changes of a key in the order in which they were made.
+    /// Otherwise an older value could win.
     fn sort(&mut self) {
         if self.sorted == self.items.len() {
             return;
@@ -75,9 +80,15 @@ impl Bucket {
         self.sorted = self.items.len();
     }
 
-    /// What became of the keys that start with `prefix`, into `into`.
+    /// Inserts into `into` the changed keys that start with `prefix`, and whether each exists now.
+    ///
+    /// Searches the sorted items by bisection and the unsorted ones one by one. When there are many
+    /// unsorted items, it sorts first: lookups between single changes then stay cheap, and a sort
+    /// happens only after the items have grown by a fixed part. The unsorted items are inserted
+    /// last, because they are newer.
     fn collect(&mut self, prefix: &[u8], into: &mut BTreeMap<Vec<u8>, bool>) {
-        /// Unsorted items that are looked through one by one, beside this part of the sorted ones.
+        /// Number of unsorted items that are always searched one by one. In addition, one for each
+        /// `PART` sorted items.
         const FEW: usize = 32;
         const PART: usize = 64;
         if self.items.len() - self.sorted > FEW + self.sorted / PART {
@@ -94,28 +105,28 @@ impl Bucket {
     }
 }
 
-/// Changes of index entries, with those of one index together.
+/// Changes of index entries, in one bucket for each index.
 #[derive(Debug, Default)]
 pub(crate) struct Entries {
-    /// By the first two bytes of the keys: kind and index.
+    /// Keyed by the first two bytes of the keys: kind and index.
     buckets: RefCell<BTreeMap<[u8; 2], Bucket>>,
     changes: usize,
 }
 
 impl Entries {
-    /// Changes a key; `before` tells whether it is there.
+    /// Records a change of a key; `before` says whether the key exists now.
     pub(crate) fn change_key(&mut self, key: &[u8], before: bool, after: Option<&[u8]>) {
         let head = key.first_chunk::<2>().copied().unwrap_or_default();
         self.changes += 1;
         self.buckets.get_mut().entry(head).or_default().push(key, before, after);
     }
 
-    /// How often a key was changed.
+    /// Number of recorded changes; several changes of one key count each.
     pub(crate) fn changes(&self) -> usize {
         self.changes
     }
 
-    /// The changed keys that start with `prefix`, and whether they are there now.
+    /// The changed keys that start with `prefix`, and whether each exists now.
     pub(crate) fn with_prefix(&self, prefix: &[u8]) -> BTreeMap<Vec<u8>, bool> {
         let mut found = BTreeMap::new();
         let mut buckets = self.buckets.borrow_mut();
@@ -145,7 +156,7 @@ impl Entries {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SortedEntries {
     buckets: Vec<Bucket>,
-    /// The number of changes before each bucket.
+    /// For each bucket, the number of changes in the buckets before it.
     starts: Vec<usize>,
     len: usize,
 }
@@ -156,14 +167,14 @@ impl SortedEntries {
         self.len
     }
 
-    /// The change at a place.
+    /// The change at a position.
     pub(super) fn get(&self, at: usize) -> Option<EntryChange<'_>> {
         let number = self.starts.partition_point(|start| *start <= at).checked_sub(1)?;
         let (bucket, start) = (self.buckets.get(number)?, self.starts.get(number)?);
         bucket.items.get(at - start).map(|item| item.change(&bucket.bytes))
     }
 
-    /// The place of the first change that is not before `key`.
+    /// The position of the first change whose key is not less than `key`.
     pub(super) fn place_of(&self, key: &[u8]) -> usize {
         for (bucket, start) in self.buckets.iter().zip(&self.starts) {
             if bucket.items.last().is_some_and(|last| last.key(&bucket.bytes) >= key) {
@@ -173,12 +184,12 @@ impl SortedEntries {
         self.len
     }
 
-    /// The changes in order.
+    /// The changes in the order of their keys.
     pub(super) fn iter(&self) -> impl Iterator<Item = EntryChange<'_>> {
         self.buckets.iter().flat_map(|bucket| bucket.items.iter().map(|item| item.change(&bucket.bytes)))
     }
 
-    /// These changes and then `later` ones.
+    /// Merges these changes with the `later` ones.
     pub(super) fn then(&self, later: &Self) -> Self {
         let mut both = Entries::default();
         for change in self.iter().chain(later.iter()) {

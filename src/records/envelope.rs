@@ -1,7 +1,8 @@
-//! The envelope of a stored record: format, kind, checksum over key and payload.
+//! The envelope of a stored record: format, kind, and a checksum over key and payload.
 //!
-//! redb verifies its own checksums only in repair, so a read that trusts nothing else would hand out flipped bits. The
-//! key is part of the checksum, so that a value that stands under another record's key is noticed as well.
+//! redb verifies its own checksums only in a repair, so a read without this check would return
+//! flipped bits. The checksum covers the key too, so a value under the key of another record is
+//! detected as well.
 
 use crate::error::{Error, Result};
 use crate::value::stored::{self, Format, Payload, Stored};
@@ -9,9 +10,9 @@ use crate::value::stored::{self, Format, Payload, Stored};
 const CURRENT: u8 = Format::CURRENT.number();
 const HEADER: usize = 6;
 
-/// Begins a row that was stored without an envelope in format 1. No such row began with it: they
-/// began with an integer of variable length, whose first byte is at most `fe`, or with the high byte
-/// of a sequence number.
+/// First byte of a row that has an envelope, in a space whose rows had none in format 1. No row of
+/// format 1 begins with it: they began with an integer of variable length, whose first byte is at
+/// most `fe`, or with the high byte of a sequence number.
 const MARK: u8 = 0xff;
 
 fn checksum(key: &[u8], format: u8, kind: u8, payload: &[u8]) -> u32 {
@@ -35,14 +36,14 @@ fn seal_in(format: u8, key: &[u8], kind: u8, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// [`seal`] as a build of the first format did.
+/// [`seal`] with the number of the first format.
 #[cfg(test)]
 pub(crate) fn seal_in_first_format(key: &[u8], kind: u8, payload: &[u8]) -> Vec<u8> {
     seal_in(Format::FIRST.number(), key, kind, payload)
 }
 
-/// The row of `value` under `key`, in a space whose rows had no envelope in format 1: a mark, and
-/// an envelope of kind 0.
+/// The row of `value` under `key`, in a space whose rows had no envelope in format 1: [`MARK`],
+/// then an envelope of kind 0.
 ///
 /// # Errors
 /// As [`stored::to_bytes`].
@@ -54,12 +55,12 @@ pub(crate) fn to_row<T: Stored>(key: &[u8], value: &T) -> Result<Vec<u8>> {
     Ok(row)
 }
 
-/// The envelope in a row that [`to_row`] made; `None` for a row that a build of format 1 stored.
+/// The envelope in a row that [`to_row`] made; `None` for a row of format 1.
 pub(crate) fn in_row(row: &[u8]) -> Option<&[u8]> {
     row.split_first().filter(|(mark, _)| **mark == MARK).map(|(_, sealed)| sealed)
 }
 
-/// The value of a row that [`to_row`] made, or that a build of format 1 stored without an envelope.
+/// The value of a row that [`to_row`] made, or of a row of format 1 without an envelope.
 ///
 /// # Errors
 /// As [`open`] and [`stored::read`].
@@ -68,11 +69,11 @@ pub(crate) fn from_row<T: Stored>(key: &[u8], row: &[u8]) -> Result<T> {
     stored::read(in_row(row).map_or(Ok(first), |sealed| open(key, 0, sealed))?)
 }
 
-/// Puts what `write` adds behind the bytes that it is given into an envelope, in one piece of memory that at first has
-/// room for a payload of `expected` bytes.
+/// Makes an envelope whose payload is what `write` appends to its buffer. The payload is written in
+/// place; the buffer at first has capacity for `expected` bytes of it.
 ///
 /// # Errors
-/// That of `write`.
+/// The error of `write`.
 pub(crate) fn seal_with(
     key: &[u8],
     kind: u8,
@@ -88,10 +89,10 @@ pub(crate) fn seal_with(
     Ok(bytes)
 }
 
-/// The payload of an envelope.
+/// Returns the payload of an envelope.
 ///
 /// # Errors
-/// `Corrupt` when format, kind or checksum are not those of a record under this key.
+/// `Corrupt` if format, kind or checksum do not match those of a record under this key.
 pub(crate) fn open<'a>(key: &[u8], kind: u8, bytes: &'a [u8]) -> Result<Payload<'a>> {
     let damaged = |what: &str| {
         Error::corrupt(format!(
@@ -104,9 +105,10 @@ pub(crate) fn open<'a>(key: &[u8], kind: u8, bytes: &'a [u8]) -> Result<Payload<
     if checksum(key, format, stored_kind, payload) != u32::from_le_bytes([a, b, c, d]) {
         return Err(damaged("does not match its checksum"));
     }
-    // A newer build would have raised the number in FORMAT first, and this one would not have come here.
+    // A newer build raises the number in the FORMAT file before it writes a new format, so this
+    // build would have refused the store.
     let Some(format) = Format::from_number(format) else {
-        return Err(damaged(&format!("has format {format}, which no build that wrote here has")));
+        return Err(damaged(&format!("has format {format}, which no build that wrote this store uses")));
     };
     if stored_kind != kind {
         return Err(damaged(&format!("is of kind {stored_kind}")));

@@ -15,7 +15,8 @@ impl RecordsError {
         use std::io::ErrorKind as Io;
         match &self.source {
             redb::Error::Corrupted(_) | redb::Error::RepairAborted => ErrorKind::Corrupt,
-            // Tables are made when the file is, all with one definition.
+            // All tables are created with the file and with one definition, so a mismatch is
+            // damage.
             redb::Error::TableDoesNotExist(_)
             | redb::Error::TableTypeMismatch { .. }
             | redb::Error::TableIsMultimap(_)
@@ -35,7 +36,7 @@ impl RecordsError {
     }
 }
 
-/// The public error for an error of redb; `attempt` says what was tried.
+/// Converts an error of redb into the public error; `attempt` says what was attempted.
 pub(super) fn from_redb(attempt: &str, error: impl Into<redb::Error>) -> Error {
     RecordsError { attempt: attempt.to_owned(), source: error.into() }.into_error()
 }

@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::value::{drop_guarded, guarded};
 
 pub(super) const NAME: &str = "records.redb";
-/// The name of a record file until it is whole. One that is found when a store is opened is a leftover.
+/// The name of a record file until it is complete. A file of this name at open is a leftover.
 pub(super) const NEW_NAME: &str = "records.redb.new";
 
 /// How the record file is kept.
@@ -23,29 +23,34 @@ pub(super) const NEW_NAME: &str = "records.redb.new";
 pub(crate) struct RecordFileOptions {
     /// Bytes of redb's page cache.
     pub(crate) cache_bytes: usize,
-    /// Two syncs a commit instead of one, for an open in constant time after a power cut.
+    /// Two syncs for each commit instead of one, so that an open after a power cut takes constant
+    /// time.
     pub(crate) quick_repair: bool,
 }
 
 /// The open record file.
 #[derive(Debug)]
 pub(crate) struct RecordFile {
-    /// There until it is dropped, or could not be opened again after a failure.
+    /// `None` after it was dropped, or if it could not be reopened after a failure.
     database: Option<Database>,
     pub(super) medium: Arc<Medium>,
     pub(super) free: Arc<FreeSpace>,
     pub(super) disk: SharedDisk,
-    /// The file that is open, whatever its name is now.
+    /// The identity of the open file, whatever its name is now.
     pub(super) id: FileId,
     pub(super) options: RecordFileOptions,
-    /// Why the file could not be opened again after a failure.
+    /// Why the file could not be reopened after a failure.
     lost: Option<Error>,
-    /// Whether redb knows of no commit that failed, although the medium has failed.
+    /// Whether the medium refuses writes although the open redb has seen no failed commit. Its
+    /// snapshots may then be read.
     pub(super) is_read_only: bool,
 }
 
 impl RecordFile {
-    /// Creates a record file that holds `first`.
+    /// Creates a record file with the rows `first`.
+    ///
+    /// The order is: the file is complete and durable under the temporary name, then it is renamed,
+    /// then the directory is synced. So the final name never leads to an incomplete file.
     pub(crate) fn create(disk: &SharedDisk, options: RecordFileOptions, first: &[Change]) -> Result<()> {
         let failed = |attempt: &str, error| Error::io(format!("creating the record file: cannot {attempt}"), error);
         Self::write_new(disk, options, |record_file, transaction| {
@@ -58,8 +63,8 @@ impl RecordFile {
     }
 
     /// Writes a record file under the temporary name, because redb creates a file in several steps.
-    /// `fill` puts the rows into it, in one transaction. When this returns, the file is durable and
-    /// closed, and redb has cut the free pages off its end.
+    /// `fill` writes the rows, in one transaction. On return, the file is durable and closed, and
+    /// redb has truncated the free pages at its end.
     pub(super) fn write_new(
         disk: &SharedDisk,
         options: RecordFileOptions,
@@ -69,7 +74,7 @@ impl RecordFile {
         Self::sweep(disk)?;
         let file = disk.open(NEW_NAME, Mode::CreateNew).map_err(|error| failed("create records.redb.new", error))?;
         let record_file = Self::over(disk, Medium::new(file), options)?;
-        // Nobody reads beside it, so it ends with the first failure.
+        // Nothing else reads the file during the creation, so the first failure can end it.
         record_file.medium.set_strict(true);
         let medium = record_file.medium.clone();
         let transaction = record_file.begin()?;
@@ -79,23 +84,24 @@ impl RecordFile {
         let finished = fill(&record_file, &transaction)?;
         transaction.commit(finished)?;
         drop(record_file);
-        // redb does not tell when closing failed.
+        // redb does not report a failure while it closes.
         medium.check()
     }
 
-    /// Removes what an interrupted creation or rewrite left.
+    /// Removes the file that an interrupted creation or rewrite left behind.
     ///
     /// # Errors
-    /// `Io` when it cannot be looked for or removed.
+    /// `Io` if the file cannot be looked up or removed.
     pub(crate) fn sweep(disk: &SharedDisk) -> Result<()> {
-        let failed = |error| Error::io("removing records.redb.new, which an interrupted call left", error);
+        let failed = |error| Error::io("removing records.redb.new, a leftover of an interrupted call", error);
         if disk.exists(NEW_NAME).map_err(failed)? {
             disk.remove_file(NEW_NAME).map_err(failed)?;
         }
         Ok(())
     }
 
-    /// Whether there is a record file with more rows than [`Self::create`] was given.
+    /// Whether a record file exists with more rows than [`Self::create`] writes for `first`
+    /// changes.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -103,18 +109,18 @@ impl RecordFile {
         if !disk.exists(NAME).map_err(|error| Error::io("looking for records.redb", error))? {
             return Ok(false);
         }
-        // Open until the rows are counted: a snapshot reads nothing of a closed file.
+        // The file stays open until the rows are counted: a snapshot cannot read a closed file.
         let record_file = Self::open(disk, options)?;
         let snapshot = record_file.snapshot(0)?;
         let rows = Space::ALL.iter().try_fold(0, |rows, space| Ok::<_, Error>(rows + snapshot.len(*space)?))?;
-        // The sums of what it was given are a row as well.
+        // [`Self::create`] also writes one row with the sums.
         Ok(rows > first as u64 + 1)
     }
 
     /// Opens the record file, repairing it after an unclean stop.
     ///
     /// # Errors
-    /// `Corrupt` when the file is missing, is no redb file, or is damaged where redb keeps its free pages.
+    /// `Corrupt` if the file is missing, is not a redb file, or has damaged bookkeeping pages.
     pub(crate) fn open(disk: &SharedDisk, options: RecordFileOptions) -> Result<Self> {
         let file = disk.open(NAME, Mode::ReadWrite).map_err(|error| {
             if error.kind() == std::io::ErrorKind::NotFound {
@@ -130,19 +136,20 @@ impl RecordFile {
         Self::open_file(disk, file, options)
     }
 
-    /// Opens the record file that `file` is, whatever its name.
+    /// Opens `file` as the record file, whatever its name.
     pub(super) fn open_file(disk: &SharedDisk, file: Box<dyn DiskFile>, options: RecordFileOptions) -> Result<Self> {
-        // Before redb sees them: damage there would end the process in a later commit.
+        // Before redb reads these pages: damage there would abort the process in a later commit.
         let free_bytes = bookkeeping::check(&*file)?;
         let medium = Medium::new(file);
         let record_file = Self::over(disk, medium, options)?;
-        // redb has written since then, if anything.
+        // `written_bytes` is passed as 0, so that whatever redb wrote during the open counts
+        // against the free space.
         record_file.free.set(&record_file.medium, free_bytes, 0);
         Ok(record_file)
     }
 
     fn over(disk: &SharedDisk, medium: Medium, options: RecordFileOptions) -> Result<Self> {
-        let id = medium.file().file_id().map_err(|error| Error::io("looking at records.redb", error))?;
+        let id = medium.file().file_id().map_err(|error| Error::io("reading the identity of records.redb", error))?;
         let medium = Arc::new(medium);
         let database = open_database(medium.clone(), options)?;
         let record_file = Self {
@@ -155,35 +162,35 @@ impl RecordFile {
             lost: None,
             is_read_only: false,
         };
-        // redb writes when it opens a file, and was told of no failure.
+        // redb may have written while it opened the file, and the medium reports no failure to it.
         record_file.medium.check()?;
         Ok(record_file)
     }
 
-    /// Whether the name of the record file still leads to the file that is open, in the directory that was opened: what
-    /// is written to any other file is lost when the store is closed.
+    /// Checks that the name of the record file, in the directory that was opened, still leads to
+    /// the open file. Commits to any other file would be lost when the store is closed.
     ///
     /// # Errors
-    /// `Latched` when it does not; `Io` when that cannot be found out.
+    /// `Latched` if it does not; `Io` if that cannot be determined.
     pub(crate) fn check_name(&self, disk: &SharedDisk) -> Result<()> {
         let lost = |what: &str| {
             Error::new(
                 ErrorKind::Latched,
                 format!(
-                    "{what}, so nothing more is written; put the files of the store back, or back the open store up, then \
-                     close it and open it again"
+                    "{what}, so no further write is accepted; move the files of the store back, or back up the open \
+                     store, then close and reopen it"
                 ),
             )
         };
         match disk.file_id(NAME) {
             Ok(id) if id == self.id => Ok(()),
-            Ok(_) => Err(lost("another file was put in the place of records.redb while the store was open")),
+            Ok(_) => Err(lost("records.redb was replaced by another file while the store was open")),
             Err(error) => match error.kind() {
                 std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
                     Err(lost("records.redb was moved or removed while the store was open"))
                 }
                 std::io::ErrorKind::StaleNetworkFileHandle => Err(lost(&error.to_string()).with_source(error)),
-                _ => Err(Error::io("looking whether records.redb is in its place", error)),
+                _ => Err(Error::io("checking that records.redb is in its place", error)),
             },
         }
     }
@@ -192,11 +199,11 @@ impl RecordFile {
         self.database.as_ref().ok_or_else(|| self.closed())
     }
 
-    /// The state of the last commit.
+    /// A snapshot of the last commit.
     ///
     /// # Errors
-    /// Those of the medium after a failed write: redb takes the commit for done, so what it shows
-    /// may never have reached the disk.
+    /// The failure of the medium after a failed write. redb believes that the failed commit
+    /// succeeded, so its newest state may never have reached the disk.
     pub(crate) fn snapshot(&self, sequence: u64) -> Result<Snapshot> {
         if !self.is_read_only {
             self.medium.check()?;
@@ -205,7 +212,7 @@ impl RecordFile {
         Ok(Snapshot::new(transaction, sequence))
     }
 
-    /// Begins a write transaction; waits while another is open.
+    /// Begins a write transaction; waits while another one is open.
     ///
     /// # Errors
     /// `Latched` after a failed write.
@@ -220,27 +227,29 @@ impl RecordFile {
         Ok(WriteTransaction::new(transaction, &self.medium, &self.free))
     }
 
-    /// Bytes that commits can write without taking more of the disk. Of pages that were freed
-    /// lately it tells only after [`Self::count_free_bytes`].
+    /// Bytes that commits can write without growing the file on the disk. Pages that were freed
+    /// recently are included only after [`Self::count_free_bytes`].
     pub(crate) fn free_bytes(&self) -> u64 {
         self.free.bytes(&self.medium)
     }
 
-    /// Whether so much has changed that [`Self::count_free_bytes`] may tell of more.
+    /// Whether so much was written or removed that [`Self::count_free_bytes`] may find more.
     pub(crate) fn is_free_space_stale(&self) -> bool {
         self.free.is_stale(&self.medium)
     }
 
-    /// Counts the free pages again, by a commit that changes nothing: it makes the pages usable
-    /// that nobody reads any more, and stores which are free. Needs the turn to write, and
-    /// `free_bytes` that the disk has left.
+    /// Counts the free pages again, by an empty commit: it makes those pages reusable that no
+    /// reader needs any more, and stores which pages are free. The caller must hold the turn to
+    /// write. `free_bytes` are free on the disk.
     ///
     /// # Errors
     /// As [`Self::begin`] and [`WriteTransaction::commit`].
     pub(crate) fn count_free_bytes(&self, free_bytes: u64) -> Result<()> {
-        // Nothing was begun: whoever needs room is refused.
+        // No transaction has begun, so nothing failed. The count stays as it was, and a write that
+        // needs space is refused.
         let Ok(len) = self.medium.file().len() else { return Ok(()) };
-        // A commit that finds no room would latch, and what is free within may be too scattered for a region's state.
+        // A commit that runs out of space would latch the store. The free pages inside the file may
+        // be too scattered for the state of a region, so they do not count here.
         if free_bytes < FreeSpace::count_bytes(len) {
             return Ok(());
         }
@@ -249,7 +258,7 @@ impl RecordFile {
         Ok(())
     }
 
-    /// Refuses once a write has failed.
+    /// Returns an error after a failed write.
     ///
     /// # Errors
     /// `Latched`.
@@ -260,7 +269,7 @@ impl RecordFile {
         })
     }
 
-    /// Runs `f` in a write transaction of its own and commits it.
+    /// Runs `f` in a write transaction and commits it.
     pub(crate) fn write<T>(&self, f: impl FnOnce(&mut Turn<'_>) -> Result<T>) -> Result<T> {
         let transaction = self.begin()?;
         let (value, finished) = {
@@ -271,25 +280,25 @@ impl RecordFile {
         Ok(value)
     }
 
-    /// Gives unused pages back to the file system; needs that nothing reads.
+    /// Returns unused pages to the file system; requires that no snapshot is open.
     pub(crate) fn compact(&mut self) -> Result<bool> {
         self.alone("compact", |database| database.compact())
     }
 
-    /// Reads every page from the medium and compares its checksum; false when the bookkeeping had to be mended. Needs that
-    /// nothing reads.
+    /// Reads every page from the medium and compares its checksum. Returns false if redb had to
+    /// repair its bookkeeping. Requires that no snapshot is open.
     ///
     /// # Errors
-    /// `Corrupt` when a page is damaged.
+    /// `Corrupt` if a page is damaged.
     pub(crate) fn check_pages(&mut self) -> Result<bool> {
         self.alone("verify its pages", |database| database.check_integrity())
     }
 
-    /// Works on the whole file while nobody reads.
+    /// Runs `f` on the whole file while no snapshot is open.
     ///
-    /// A failure of the disk ends the work, and redb then reads nothing that it does not have in
-    /// its cache. So the file is opened again: as after a kill, and only for reading when a write
-    /// has failed.
+    /// The medium is strict meanwhile: a failure of the disk is reported to redb and ends `f`.
+    /// After that, redb reads only what is in its cache. So the file is reopened in the state on
+    /// the disk, as after a kill; read-only if a write has failed.
     fn alone<E>(&mut self, attempt: &str, f: impl FnOnce(&mut Database) -> std::result::Result<bool, E>) -> Result<bool>
     where
         redb::Error: From<E>,
@@ -301,7 +310,7 @@ impl RecordFile {
         let outcome = guarded(attempt, || f(database).map_err(|error| from_redb(attempt, redb::Error::from(error))));
         self.medium.set_strict(false);
         let outcome = outcome.and_then(|done| self.medium.check().map(|()| done));
-        // Counted again where it matters.
+        // Unknown after `f`; it is counted again when the space matters.
         self.free = Arc::default();
         let is_fault = |error: &Error| matches!(error.kind(), ErrorKind::Io | ErrorKind::NoSpace | ErrorKind::Latched);
         if outcome.as_ref().is_err_and(is_fault) {
@@ -310,7 +319,7 @@ impl RecordFile {
         outcome
     }
 
-    /// Why there is nothing to read.
+    /// The error of a read while the file is closed.
     fn closed(&self) -> Error {
         self.lost.clone().unwrap_or_else(|| Error::conflict("the record file is closed"))
     }
@@ -318,7 +327,7 @@ impl RecordFile {
     fn open_again(&mut self) -> Result<()> {
         self.close();
         self.check_name(&self.disk)?;
-        let failed = |error| Error::io("opening records.redb again", error);
+        let failed = |error| Error::io("reopening records.redb", error);
         let file = self.disk.open(NAME, Mode::ReadWrite).map_err(failed)?;
         let medium = match self.medium.check() {
             Ok(()) => Medium::new(file),
@@ -331,7 +340,8 @@ impl RecordFile {
         Ok(())
     }
 
-    /// redb writes when it is closed, and may panic on damaged pages as anywhere else. All that was acknowledged is safe.
+    /// Closes the file. redb writes while it closes, and may panic on damaged pages there too;
+    /// `drop_guarded` catches that. No acknowledged commit depends on these writes.
     fn close(&mut self) {
         self.medium.refuse_after_failure();
         let _ = drop_guarded("closing the record file", self.database.take());
@@ -351,6 +361,7 @@ fn open_database(medium: Arc<Medium>, options: RecordFileOptions) -> Result<Data
             .create_with_backend(DiskBackend::new(medium))
             .map_err(|error| from_redb("open", error))
     };
-    // redb may panic on damaged pages: a damaged store is an error of ours and never the end of the host.
+    // redb may panic on damaged pages. `guarded` turns that into an error, so it never ends the
+    // host process.
     guarded("opening records.redb, which is damaged; restore a backup", open)
 }

@@ -1,24 +1,23 @@
-//! The bytes of the record file that can be written without taking more of the disk.
+//! An estimate of the bytes of the record file that can be written without growing it on the disk.
 //!
-//! A page that a commit frees is used again only after later commits, and not while a reader may
-//! need it. redb tells which pages are free only where it stores that: when it is closed, and in a
-//! commit that is asked for it. So there is a figure of the last time, from which everything that
-//! was written since is taken off. It may be too small, and is never too great: each page that a
-//! commit takes is written.
+//! A page that a commit frees is reused only after later commits, and only when no reader needs it.
+//! redb stores which pages are free only when it is closed, and in a commit that requests it. So
+//! the estimate is the last stored count minus all bytes written since. It may be too small, but it
+//! is never too large: a commit writes every page that it takes. A limit that is too large would
+//! let a commit run out of space, which latches the store.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::bookkeeping;
 use super::medium::Medium;
 
-/// One in so many bytes of the file the figure leaves out, since large values need pages that
-/// follow each other; and so many have to be written or removed before counting again is worth its
-/// commit.
+/// This fraction of the file is left out of the estimate, because large values need contiguous
+/// pages. The same fraction must be written or removed before a new count is worth its commit.
 const PART: u64 = 32;
-/// The least that has to be written or removed.
+/// The least number of bytes that must be written or removed before a new count.
 const CHANGED_BYTES: u64 = 256 * 1024;
 
-/// A running figure of the free bytes.
+/// The running estimate.
 #[derive(Debug, Default)]
 pub(super) struct FreeSpace {
     counted: Mutex<Counted>,
@@ -26,18 +25,18 @@ pub(super) struct FreeSpace {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
-    /// Whether they were ever counted.
+    /// Whether the free pages were ever counted.
     is_known: bool,
     free_bytes: u64,
-    /// Length of the file then.
+    /// Length of the file at the count.
     len: u64,
-    /// Bytes of the file then that never were written and take no room.
+    /// Bytes of the file at the count that were never written and take no space on the disk.
     holes: u64,
-    /// Bytes of the pages that were in use then.
+    /// Bytes of the pages in use at the count.
     used_bytes: u64,
-    /// What had been written then.
+    /// `Medium::written_bytes` at the count.
     written_bytes: u64,
-    /// Bytes of values removed or replaced since.
+    /// Bytes of values removed or replaced since the count.
     removed_bytes: u64,
 }
 
@@ -46,55 +45,59 @@ impl FreeSpace {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes that can be written without taking more of the disk.
+    /// Bytes that can be written without growing the file on the disk.
     pub(super) fn bytes(&self, medium: &Medium) -> u64 {
         let counted = *self.counted();
         let written = medium.written_bytes() - counted.written_bytes;
-        // What redb has cut off since then is the disk's again.
+        // redb truncated these pages since the count: they are free on the disk, not in the file.
         let cut = counted.len.saturating_sub(medium.known_len());
         counted.free_bytes.saturating_sub(written.saturating_add(cut))
     }
 
-    /// Bytes of the disk that the file takes, and those of the pages that were in use when they were
-    /// last counted; `None` when they never were.
+    /// Bytes that the file takes on the disk, and bytes of the pages in use at the last count;
+    /// `None` if there was none.
     pub(super) fn taken_and_used(&self, medium: &Medium) -> Option<(u64, u64)> {
         let counted = *self.counted();
-        // What redb has added since is not counted, and mostly not written yet.
+        // Pages that redb added since the count are ignored; most of them are not written yet.
         let taken = medium.known_len().min(counted.len).saturating_sub(counted.holes);
         counted.is_known.then_some((taken, counted.used_bytes))
     }
 
-    /// Tells that a commit removed or replaced values of so many bytes.
+    /// Records that a commit removed or replaced values of `bytes` bytes.
     pub(super) fn removed(&self, bytes: u64) {
         let mut counted = self.counted();
         counted.removed_bytes = counted.removed_bytes.saturating_add(bytes);
     }
 
-    /// Whether so much has changed that counting again may tell more.
+    /// Whether so much was written or removed that a new count may find more.
     pub(super) fn is_stale(&self, medium: &Medium) -> bool {
         let counted = *self.counted();
         let changed = (medium.written_bytes() - counted.written_bytes).saturating_add(counted.removed_bytes);
         !counted.is_known || changed >= CHANGED_BYTES.max(counted.len / PART)
     }
 
-    /// About what a commit writes that stores which pages are free.
+    /// Approximate bytes of a commit that stores which pages are free.
     pub(super) fn count_bytes(len: u64) -> u64 {
-        // Two bits for each page, in pages that are not full, and the way to them.
+        // Two bits for each page of the file, in pages that are not full, and the branch pages
+        // above them.
         256 * 1024 + len / (8 * 1024)
     }
 
-    /// Counts the free bytes, after a commit that stored them. What cannot be read counts as none.
+    /// Counts the free bytes after a commit that stored them. If they cannot be read, the count is
+    /// zero.
     pub(super) fn count(&self, medium: &Medium) {
         let written_bytes = medium.written_bytes();
         let free = bookkeeping::free_bytes(medium.file()).ok().flatten();
         self.set(medium, Some(free.unwrap_or(0)), written_bytes);
     }
 
-    /// Takes over what was read of a file.
+    /// Sets the estimate from a count: `free_bytes` were free when `written_bytes` had been
+    /// written.
     pub(super) fn set(&self, medium: &Medium, free_bytes: Option<u64>, written_bytes: u64) {
         let file = medium.file();
         let len = file.len().unwrap_or(0);
-        // Pages that were never written may be holes, and take room of the disk when they are.
+        // Free pages that were never written may be holes. Writing them takes space on the disk, so
+        // they are not counted.
         let holes = len.saturating_sub(file.allocated_bytes().unwrap_or(0));
         let free = free_bytes.unwrap_or(0).saturating_sub(holes).saturating_sub(len / PART);
         *self.counted() = Counted {
@@ -118,7 +121,8 @@ mod tests {
     use crate::disk::sim::SimDisk;
     use crate::records::{Change, RecordFile, RecordFileOptions, Space};
 
-    /// A commit cuts free pages off the end of the file: these are the disk's again, and not the file's.
+    /// Free pages that redb truncates at the end of the file belong to the disk and are not
+    /// counted.
     #[test]
     fn pages_that_were_cut_off_are_not_free() {
         let disk: SharedDisk = Arc::new(SimDisk::new(1));

@@ -1,16 +1,16 @@
-//! The keys of records and of index entries: the one place that knows their layout.
+//! The keys of records and of index entries: the only module that knows their layout.
 //!
 //! | Space | Key |
 //! |---|---|
 //! | `Records`, `RecordState` | code of the kind (1 byte), key of the record |
 //! | `Index` | code of the kind, number of the index (1 byte), entry, key of the record |
 //!
-//! All keys of the records of a kind have one length, so the end of an index key is known although
-//! entries have any length.
+//! All record keys of a kind have the same length. So the record key at the end of an index key can
+//! be split off, although entries have any length.
 
 use crate::value::id::{Kind, RecordKey};
 
-/// The key of a record in the spaces of records, kept on the stack.
+/// The key of a record in the record spaces, without an allocation.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     bytes: [u8; 17],
@@ -18,7 +18,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Where the record with this key stands.
+    /// The key of this record.
     pub(crate) fn of(kind: Kind, key: RecordKey) -> Self {
         let (mut bytes, key) = ([0; 17], key.as_bytes());
         for (to, from) in bytes.iter_mut().zip(std::iter::once(&kind.code).chain(key)) {
@@ -33,28 +33,29 @@ impl Place {
     }
 }
 
-/// The key of a record in the spaces of records.
+/// The key of a record in the record spaces.
 pub(crate) fn record_key(kind: Kind, key: RecordKey) -> Vec<u8> {
     Place::of(kind, key).bytes().to_vec()
 }
 
-/// The key of a record, from its key in the spaces of records; `None` for bytes that are none.
+/// Splits a key of the record spaces into the record's key; `None` if `bytes` is not a key of this
+/// kind.
 pub(crate) fn split_record_key(kind: Kind, bytes: &[u8]) -> Option<RecordKey> {
     let (_, key) = bytes.split_first().filter(|(code, _)| **code == kind.code)?;
     RecordKey::from_bytes(kind.id, key)
 }
 
-/// What the keys of all entries of an index begin with.
+/// The first bytes of the keys of all entries of an index.
 pub(crate) fn index_head(kind_code: u8, index: u8) -> [u8; 2] {
     [kind_code, index]
 }
 
-/// Kind and index of a key of an index entry, as [`index_head`] puts them.
+/// The kind and the index of an index entry's key, as [`index_head`] writes them.
 pub(crate) fn index_head_of(bytes: &[u8]) -> [u8; 2] {
     bytes.first_chunk::<2>().copied().unwrap_or_default()
 }
 
-/// What the keys of the entries of an index begin with whose entries begin with `prefix`.
+/// The first bytes of the keys of those entries of an index that begin with `prefix`.
 pub(crate) fn index_prefix(kind: Kind, index: u8, prefix: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(2 + prefix.len() + 16);
     bytes.extend_from_slice(&index_head(kind.code, index));
@@ -62,12 +63,12 @@ pub(crate) fn index_prefix(kind: Kind, index: u8, prefix: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The key of an entry of the record that stands at `record_key`.
+/// The key of an index entry of the record with the key `record_key`.
 pub(crate) fn index_key(kind_code: u8, index: u8, entry: &[u8], record_key: &[u8]) -> Vec<u8> {
     [&index_head(kind_code, index), entry, record_key.get(1..).unwrap_or_default()].concat()
 }
 
-/// Entry and record key of the key of an index entry.
+/// Splits the key of an index entry into the entry and the record's key.
 pub(crate) fn split_index_key(kind: Kind, bytes: &[u8]) -> Option<(&[u8], RecordKey)> {
     let entry_end = bytes.len().checked_sub(kind.id.key_len())?;
     let entry = bytes.get(2..entry_end)?;
@@ -91,7 +92,7 @@ mod tests {
         assert_eq!(index_head_of(&full), index_head(kind.code, 3));
         assert!(full.starts_with(&index_prefix(kind, 3, b"ent")));
         assert_eq!(split_index_key(kind, &full), Some((b"entry".as_slice(), key)));
-        // Bytes that are no such keys.
+        // Bytes that are not keys of this kind.
         for len in 0..record.len() {
             assert_eq!(split_record_key(kind, &record[..len]), None);
         }

@@ -1,18 +1,20 @@
 //! The file below redb, and what redb sees of it after a write failed.
 //!
-//! redb answers no read that is not in its cache once its backend has answered an error. So after
-//! the first failed write, growth or sync no error is answered any more: what redb writes then is
-//! kept in memory, nothing of it reaches the file, and what redb reads is what it wrote. So the
-//! file stays as the failure left it, as after a power cut, and the pages of the snapshot that was
-//! published before are still read from it: redb never writes to a page that a live snapshot needs.
+//! Once its backend has returned an error, redb serves only reads that are in its cache. So after
+//! the first failed write, growth or sync, the medium returns no more errors to redb. Later writes
+//! of redb stay in memory and do not reach the file, and reads return what redb wrote. The file
+//! stays as the failure left it, as after a power cut. The pages of the snapshot that was published
+//! before are still read from it: redb never writes to a page that a live snapshot needs.
 //!
-//! What must hold: whoever commits asks [`Medium::check`] after the commit, since redb takes it for
-//! done; no transaction begins after a failure, so that what is kept is bounded by what one
-//! transaction writes; and no snapshot is taken after it, since it would show the failed commit.
+//! What must hold:
+//! - The code that commits calls [`Medium::check`] after the commit, because redb believes that it
+//!   succeeded. Otherwise a lost commit would be acknowledged.
+//! - No transaction begins after a failure. This bounds the memory by what one transaction writes.
+//! - No snapshot is taken after a failure, because it would show the failed commit.
 //!
-//! A failed sync may take what was written before it: the kernel may drop the pages and read old
-//! ones back. redb reads some of its own pages at the end of a commit. So what was written since
-//! the last sync is held as well, up to a bound.
+//! A failed sync may lose earlier writes: the kernel may drop the dirty pages, and later reads
+//! return the old bytes. redb reads some of its own pages at the end of a commit. So the writes
+//! since the last sync are kept in memory as well, up to a bound.
 
 #[cfg(test)]
 mod tests;
@@ -25,12 +27,12 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crate::disk::DiskFile;
 use crate::error::{Error, Result};
 
-/// Bytes of writes since the last sync that are held. After a failed sync of more, redb is answered
-/// an error, and only what is in its cache can still be read.
+/// Limit of the writes since the last sync that are kept. If a sync of more than that fails, redb
+/// gets an error, and only what is in its cache can still be read.
 const UNSYNCED_BYTES: usize = 32 * 1024 * 1024;
 /// Capacity that the buffer of these writes keeps between commits.
 const UNSYNCED_BYTES_KEPT: usize = 1024 * 1024;
-/// The unit in which writes are kept after a failure: redb's page.
+/// The unit in which writes are kept after a failure; equals redb's page size.
 const PAGE_BYTES: usize = 4096;
 
 type Page = Box<[u8; PAGE_BYTES]>;
@@ -39,49 +41,50 @@ type Page = Box<[u8; PAGE_BYTES]>;
 #[derive(Debug)]
 pub(super) struct Medium {
     file: Box<dyn DiskFile>,
-    /// Whether `state` has a failure; it never goes away.
+    /// Whether `state` has a failure. Never reset.
     has_failed: AtomicBool,
-    /// Bytes that redb wrote. It writes each page that a commit takes.
+    /// Bytes that redb wrote. redb writes every page that a commit takes.
     written_bytes: AtomicU64,
     state: RwLock<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// The file's length when it was last asked or set.
+    /// The file's length when it was last read or set.
     len: u64,
     unsynced: Unsynced,
-    /// Answers errors to redb after a failure, as a plain file would.
+    /// Return errors to redb after a failure, as a plain file would.
     is_strict: bool,
     failure: Option<Failure>,
 }
 
-/// What was written since the last sync.
+/// The writes since the last sync.
 #[derive(Debug, Default)]
 struct Unsynced {
-    /// Offsets in the file, and the end of each write in `bytes`.
+    /// For each write, its offset in the file and its end in `bytes`.
     places: Vec<(u64, usize)>,
     bytes: Vec<u8>,
-    /// Whether there was more than is held.
+    /// Whether there were more writes than are kept.
     is_partial: bool,
 }
 
 #[derive(Debug)]
 struct Failure {
     cause: Error,
-    /// What redb wrote after the failure, and what the failure may have taken.
+    /// Pages that redb wrote after the failure, and pages that the failure may have lost.
     pages: BTreeMap<u64, Page>,
-    /// Whether redb is answered errors: what it needs may be gone, or nobody reads any more.
+    /// Whether redb gets errors: because a page that it needs may be lost, or because nothing reads
+    /// the file any more.
     is_refusing: bool,
 }
 
-/// What a failure takes from the file, beside the write that failed.
+/// What a failure loses, in addition to the operation that failed.
 #[derive(Clone, Copy, PartialEq)]
 enum Loss {
     None,
-    /// The file does not get this length.
+    /// The file did not get this length.
     Length(u64),
-    /// What was written since the last sync may be gone.
+    /// The writes since the last sync may be lost.
     Unsynced,
 }
 
@@ -90,7 +93,8 @@ impl Medium {
         Self { file, has_failed: AtomicBool::new(false), written_bytes: AtomicU64::new(0), state: RwLock::default() }
     }
 
-    /// A file that is only read: writes of redb stay in memory from the start. `cause` is why.
+    /// A file that is only read: redb's writes stay in memory from the start. `cause` is the
+    /// reason.
     pub(super) fn read_only(file: Box<dyn DiskFile>, cause: Error) -> io::Result<Self> {
         let len = file.len()?;
         let failure = Failure { cause, pages: BTreeMap::new(), is_refusing: false };
@@ -99,7 +103,8 @@ impl Medium {
         Ok(Self { file, has_failed: AtomicBool::new(true), written_bytes: AtomicU64::new(0), state })
     }
 
-    // Poison only tells that another thread panicked; each update below is complete or not begun.
+    // A poisoned lock only means that another thread panicked: no update below can be left
+    // incomplete.
     fn state(&self) -> RwLockReadGuard<'_, State> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -112,7 +117,7 @@ impl Medium {
         self.has_failed.load(Ordering::Acquire)
     }
 
-    /// Refuses once a write, a growth or a sync has failed.
+    /// Returns an error once a write, a growth or a sync has failed.
     ///
     /// # Errors
     /// The first failure.
@@ -123,21 +128,22 @@ impl Medium {
         self.state().failure.as_ref().map_or(Ok(()), |failure| Err(failure.cause.clone()))
     }
 
-    /// Whether redb is answered errors after a failure. For work that goes on for long whatever the
-    /// disk does, and that nobody reads beside.
+    /// Sets whether redb gets errors after a failure. For long work that must end with the first
+    /// failure, and during which nothing else reads the file.
     pub(super) fn set_strict(&self, is_strict: bool) {
         self.state_mut().is_strict = is_strict;
     }
 
-    /// After a failure, answers errors to redb from now on, so that closing it does nothing more.
+    /// If there was a failure, returns errors to redb from now on, so that closing it does no more
+    /// work.
     pub(super) fn refuse_after_failure(&self) {
         if let Some(failure) = &mut self.state_mut().failure {
             failure.is_refusing = true;
         }
     }
 
-    /// Lets nothing reach the file any more, as after a failure; `cause` is why. What redb writes stays in
-    /// memory, or is refused when `is_refusing`.
+    /// Keeps all later writes from the file, as a failure would; `cause` is the reason. redb's
+    /// writes stay in memory, or get an error if `is_refusing`.
     pub(super) fn stop_writing(&self, cause: Error, is_refusing: bool) {
         let mut state = self.state_mut();
         state.len = self.file.len().unwrap_or(state.len);
@@ -150,12 +156,12 @@ impl Medium {
         &*self.file
     }
 
-    /// Bytes that redb wrote so far.
+    /// Bytes that redb has written so far.
     pub(super) fn written_bytes(&self) -> u64 {
         self.written_bytes.load(Ordering::Relaxed)
     }
 
-    /// The file's length when redb last asked for it or set it.
+    /// The file's length when redb last read or set it.
     pub(super) fn known_len(&self) -> u64 {
         self.state().len
     }
@@ -196,7 +202,8 @@ impl Medium {
                     let mut state = self.state_mut();
                     self.written_bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
                     state.unsynced.push(offset, data);
-                    // Another write may have failed meanwhile.
+                    // If another operation has failed meanwhile, this write is kept in memory too:
+                    // that failure may have lost it.
                     return state.keep(&*self.file, offset, data);
                 }
                 Err(error) => self.fail("write", error, Loss::None)?,
@@ -227,7 +234,8 @@ impl Medium {
         if self.has_failed() {
             return self.state().refuse();
         }
-        // What others write meanwhile this sync may not cover.
+        // The sync may not cover writes that other threads make while it runs. So only the writes
+        // before it are dropped from `unsynced` afterwards.
         let (covered, written_bytes) = {
             let state = self.state();
             (state.unsynced.places.len(), self.written_bytes())
@@ -243,7 +251,10 @@ impl Medium {
         }
     }
 
-    /// Remembers the first failure. The answer is redb's: an error where it cannot go on.
+    /// Records the first failure. Returns an error only if redb must not continue.
+    ///
+    /// The pages that the failure may have lost are kept before `has_failed` is set. Otherwise a
+    /// read between the two could return the old bytes.
     fn fail(&self, attempt: &str, error: io::Error, loss: Loss) -> io::Result<()> {
         let mut state = self.state_mut();
         state.len = match loss {
@@ -273,7 +284,7 @@ impl Medium {
 }
 
 impl State {
-    /// Answers what redb is answered when it cannot go on after a failure.
+    /// Returns the error that redb gets if it must not continue after a failure.
     fn refuse(&self) -> io::Result<()> {
         match &self.failure {
             Some(failure) if failure.is_refusing => Err(io::Error::other(failure.cause.clone())),
@@ -281,7 +292,7 @@ impl State {
         }
     }
 
-    /// Keeps what redb writes after a failure.
+    /// Keeps in memory what redb writes after a failure; does nothing if there was none.
     fn keep(&mut self, file: &dyn DiskFile, offset: u64, data: &[u8]) -> io::Result<()> {
         let Some(failure) = &mut self.failure else { return Ok(()) };
         let mut rest = data;
@@ -289,7 +300,8 @@ impl State {
             let (part, after) = rest.split_at_checked(within.len()).unwrap_or_default();
             let page = failure.pages.entry(number).or_insert_with(|| {
                 let mut page = Box::new([0; PAGE_BYTES]);
-                // Only the header is less than a page, and nobody reads more of its page.
+                // Only redb's header is shorter than a page, and redb reads nothing else of its
+                // page. So if the page cannot be read, the rest may be zero.
                 if part.len() < PAGE_BYTES && file.read_exact_at(&mut *page, number * PAGE_BYTES as u64).is_err() {
                     page.fill(0);
                 }
@@ -327,8 +339,8 @@ impl Unsynced {
         })
     }
 
-    /// Forgets the first `count` writes, which are durable; `is_all` when there were no others,
-    /// held or not.
+    /// Drops the first `count` writes, which are durable. `is_all` says that there were no others,
+    /// kept or not.
     fn synced(&mut self, count: usize, is_all: bool) {
         let end = count.checked_sub(1).and_then(|last| self.places.get(last)).map_or(0, |(_, end)| *end);
         self.places.drain(..count.min(self.places.len()));
@@ -339,13 +351,14 @@ impl Unsynced {
     }
 }
 
-/// The pages that a range of the file is in: number, and the part of the page.
+/// The pages of a range of the file: the number of each page, and the part of the page that is in
+/// the range.
 fn pages_of(offset: u64, len: usize) -> impl Iterator<Item = (u64, std::ops::Range<usize>)> {
     let end = offset.saturating_add(len as u64);
     let page_bytes = PAGE_BYTES as u64;
     (offset / page_bytes..end.div_ceil(page_bytes)).map(move |number| {
         let first = number * page_bytes;
-        // Both are less than a page, or its end.
+        // `from` is less than the page size, and `to` at most the page size.
         let from = offset.saturating_sub(first) as usize;
         let to = (end - first).min(page_bytes) as usize;
         (number, from..to)

@@ -1,8 +1,10 @@
-//! The record file: redb behind one door. The only truth of the store; every other file is named in it.
+//! The record file: all access to redb. It is the source of truth of the store; every other file is
+//! named in it.
 //!
-//! Keys and values are bytes here. What must hold: a change set is applied whole in one redb transaction, applying it
-//! twice does no harm, and every value of [`Space::Records`] stands in a checksummed envelope that names its key.
-//! Which keys exist and what they mean is the business of the rooms above; the byte layout is in `docs/format.md`.
+//! Keys and values are bytes here. What must hold: a change set is applied as a whole in one redb
+//! transaction; applying it twice has the same result as once; and every value of
+//! [`Space::Records`] is in a checksummed envelope whose checksum covers its key. Which keys exist
+//! and what they mean is defined by the modules above. `docs/format.md` describes the bytes.
 
 pub(crate) mod backend;
 mod bookkeeping;
@@ -41,7 +43,7 @@ pub(crate) use turn::Turn;
 
 use crate::error::Result;
 
-/// What can be read by key and by range: a snapshot, or a turn with its own writes.
+/// A state that can be read by key and by range: a snapshot, or a turn with its own writes.
 #[derive(Clone, Copy)]
 pub(crate) enum Source<'a> {
     /// The state of one commit.
@@ -59,7 +61,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// What `f` makes of the value of a key, which it sees where it lies.
+    /// Calls `f` with the value of a key, without copying the value, and returns its result.
     pub(crate) fn read<T>(self, space: Space, key: &[u8], f: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
         match self {
             Self::Snapshot(snapshot) => snapshot.read(space, key, f),
@@ -67,7 +69,8 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// A cursor over the keys from `from` (included) to `to` (excluded; `None` means the end of the space).
+    /// A cursor over the keys from `from` (included) to `to` (excluded; `None` means the end of the
+    /// space).
     pub(crate) fn cursor(self, space: Space, from: &[u8], to: Option<&[u8]>) -> Result<Cursor<'a>> {
         match self {
             Self::Snapshot(snapshot) => snapshot.cursor(space, from, to),
@@ -75,8 +78,8 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The number of keys of the index space from `from` (included) to `to` (excluded), mostly without reading
-    /// them. An answer of at most `most` is exact; a greater one may be too great.
+    /// The number of keys of the index space from `from` (included) to `to` (excluded), mostly
+    /// without reading them. A result of at most `most` is exact; a larger one may be too large.
     pub(crate) fn count_entries(self, from: &[u8], to: &[u8], most: u64) -> Result<u64> {
         match self {
             Self::Snapshot(snapshot) => snapshot.count_entries(from, to, most),

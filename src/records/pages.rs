@@ -1,38 +1,38 @@
-//! The pages of redb 4.4's file format, version 3: where they lie, and what stands in them.
+//! The pages of redb 4.4's file format, version 3: their places and their layout.
 //!
-//! What must hold: nothing here trusts a byte. Every offset is counted in 64 bits, which the
-//! numbers of a page cannot exceed, and read through bounds; what does not fit is `None`.
+//! What must hold: no byte of a page is trusted. Offsets are computed in 64 bits, which the numbers
+//! in a page cannot overflow, and every read is bounds-checked. What does not fit is `None`.
 
 use std::ops::Range;
 
 pub(super) const MAGIC: &[u8] = b"redb\x1A\x0A\xA9\x0D\x0A";
 pub(super) const FORMAT_VERSION: u8 = 3;
 pub(super) const PAGE_BYTES: u64 = 4096;
-/// The state of the free pages of a region is the largest value that redb keeps, below one
-/// mebibyte.
+/// The largest value that redb writes for itself is the state of the free pages of a region, which
+/// is less than one mebibyte.
 pub(super) const PAGE_BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// Flags of the byte behind the magic number.
+/// Flags of the byte after the magic number.
 pub(super) const PRIMARY_IS_SLOT_1: u8 = 1;
 pub(super) const TWO_PHASES: u8 = 4;
-/// Two slots follow the first 64 bytes of the file; the last bytes of a slot are its checksum.
+/// Two slots follow the first 64 bytes of the file. The last bytes of a slot are its checksum.
 pub(super) const SLOTS_AT: usize = 64;
 pub(super) const SLOT_BYTES: usize = 128;
 pub(super) const SLOT_SUMMED_BYTES: usize = SLOT_BYTES - 16;
 pub(super) const HEADER_BYTES: usize = SLOTS_AT + 2 * SLOT_BYTES;
 pub(super) const LEAF: u8 = 1;
 pub(super) const BRANCH: u8 = 2;
-/// A table with one value for each key; redb keeps no other kind for itself.
+/// A table with one value for each key. redb uses no other kind for its own tables.
 pub(super) const NORMAL_TABLE: u8 = 3;
 
-/// How the file is parted; all regions are of one size, but for the last.
+/// How the file is divided into regions. All regions have one size, except the last.
 pub(super) struct Regions {
     pub(super) bytes: u64,
     pub(super) header_bytes: u64,
 }
 
 impl Regions {
-    /// The place of a page, whose number holds its index, its region and the binary logarithm of
-    /// its size in pages.
+    /// The place of a page. A page number consists of the index in its region, the region, and the
+    /// binary logarithm of the size in pages.
     pub(super) fn place(&self, number: u64) -> Option<Range<u64>> {
         const TWENTY_BITS: u64 = 0xF_FFFF;
         let order = number >> 59;
@@ -44,7 +44,7 @@ impl Regions {
     }
 }
 
-/// A page and its checksum, as its parent has them.
+/// The number and the checksum of a page, as its parent stores them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Child {
     pub(super) number: u64,
@@ -52,20 +52,20 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// The root of a tree, as slots and definitions of tables have it.
+    /// The root of a tree, as commit slots and table definitions store it.
     pub(super) fn root(bytes: &[u8], at: usize) -> Option<Self> {
         Some(Self { number: le(bytes, at).map(u64::from_le_bytes)?, sum: le_u128(bytes, at + 8)? })
     }
 }
 
-/// The lengths of keys and values that have one length; with others the page says where each ends.
+/// The lengths of keys and values of fixed length. For others, the page stores where each ends.
 #[derive(Clone, Copy)]
 pub(super) struct Widths {
     pub(super) key: Option<u64>,
     pub(super) value: Option<u64>,
 }
 
-/// A table, as the tree that names it defines it.
+/// A table, as the tree that lists the tables defines it.
 pub(super) struct Table {
     pub(super) name: String,
     pub(super) root: Option<Child>,
@@ -73,7 +73,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Of its definition; `None` where that is not one of redb 4.4 with one value for each key.
+    /// Parses a table definition; `None` if it is not one of redb 4.4 with one value for each key.
     pub(super) fn new(name: &[u8], definition: &[u8]) -> Option<Self> {
         let width = |at: usize| match definition.get(at)? {
             0 => Some(None),
@@ -88,8 +88,8 @@ impl Table {
     }
 }
 
-/// The bytes of a page. All offsets are counted in 64 bits, which the numbers of a page cannot
-/// exceed.
+/// The bytes of a page. All offsets are computed in 64 bits, which the numbers in a page cannot
+/// overflow.
 pub(super) struct Node<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) widths: Widths,
@@ -100,13 +100,13 @@ impl<'a> Node<'a> {
         self.bytes.first().copied()
     }
 
-    /// Of the pairs of a leaf, of the keys of a branch.
+    /// The number of pairs of a leaf, or of keys of a branch.
     pub(super) fn count(&self) -> u64 {
         le(self.bytes, 2).map_or(0, |count| u64::from(u16::from_le_bytes(count)))
     }
 
-    /// What the checksum is of: all up to the end of the last value, or of the last key. Not what
-    /// lies behind.
+    /// The bytes that the checksum covers: everything up to the end of the last value or the last
+    /// key, but not the unused bytes after it.
     pub(super) fn summed(&self) -> Option<&'a [u8]> {
         let last = self.count().checked_sub(1)?;
         let end = match self.kind()? {
@@ -117,12 +117,13 @@ impl<'a> Node<'a> {
         self.bytes.get(..usize::try_from(end).ok()?)
     }
 
-    /// An offset in the list of offsets that begins here.
+    /// The `n`-th offset of the list of offsets that begins at `list`.
     pub(super) fn offset(&self, list: u64, n: u64) -> Option<u64> {
         le_u32(self.bytes, usize::try_from(list + 4 * n).ok()?)
     }
 
-    /// Where the list of the ends of values begins in a leaf, behind that of keys if there is one.
+    /// The start of the list of value ends in a leaf. It follows the list of key ends, if there is
+    /// one.
     pub(super) fn value_ends(&self) -> u64 {
         4 + self.widths.key.map_or(4 * self.count(), |_| 0)
     }
@@ -145,7 +146,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The end of a key of a branch: behind the checksums and numbers of its children.
+    /// The end of a key of a branch. The keys follow the checksums and the numbers of the children.
     pub(super) fn separator_end(&self, n: u64) -> Option<u64> {
         let lists_end = 8 + 24 * (self.count() + 1);
         match self.widths.key {
@@ -183,7 +184,7 @@ impl<'a> Node<'a> {
         Some((self.part(key_start, self.key_end(n)?)?, self.part(value_start, self.value_end(n)?)?))
     }
 
-    /// A key of a branch: at or after all keys of the child before it, and before those of the
+    /// A key of a branch: not less than the keys of the child before it, and less than those of the
     /// child after it.
     pub(super) fn separator(&self, n: u64) -> Option<&'a [u8]> {
         if n >= self.count() {
@@ -200,7 +201,7 @@ impl<'a> Node<'a> {
         self.bytes.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
     }
 
-    /// The tables that a leaf of a tree of tables defines.
+    /// The tables that a leaf of the tree of tables defines.
     pub(super) fn tables(&self) -> Vec<Table> {
         let entries = (0..self.count()).filter_map(|n| self.entry(n));
         entries.filter_map(|(name, definition)| Table::new(name, definition)).collect()

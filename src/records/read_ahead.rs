@@ -1,7 +1,8 @@
-//! Reading records of a long plan into the page cache before the plan asks for them.
+//! Reads the records of a long plan into the page cache before the plan needs them.
 //!
-//! A batch changes records that lie far apart, so each one is a page that has to be read. The keys are known at the start:
-//! a second thread reads them in the state that the turn began from, while the plan works on the first ones.
+//! A batch changes records that are far apart in the tree, so each one takes a page read. The keys
+//! are known at the start: a second thread reads them in the snapshot that the turn began from,
+//! while the plan works on the first ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,14 +10,15 @@ use std::thread::JoinHandle;
 
 use super::{Snapshot, Space};
 
-/// Reading under way; it ends when this is dropped.
+/// A read-ahead in progress; dropping it ends it.
 pub(super) struct ReadAhead {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl ReadAhead {
-    /// Reads the keys of a space. What cannot be read is met again by whoever needs it.
+    /// Starts to read these keys of a space. Errors are ignored: the plan meets the same error when
+    /// it reads the key.
     pub(super) fn begin(base: &Arc<Snapshot>, space: Space, keys: Vec<Vec<u8>>) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let (base, is_over) = (Arc::clone(base), Arc::clone(&stop));
@@ -33,7 +35,7 @@ impl ReadAhead {
 }
 
 impl Drop for ReadAhead {
-    /// The thread holds the snapshot, so it ends with the turn.
+    /// Waits for the thread: it holds the snapshot, which must not outlive the turn.
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {

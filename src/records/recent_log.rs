@@ -1,28 +1,36 @@
-//! The newest rows of the change log, which stand beside the small spaces that each commit changes.
+//! The newest rows of the change log, which are stored in the table of the small spaces.
 //!
-//! A small commit would write a page of the log, and the way to it, for a hundred bytes. So its row goes to the page that
-//! it writes anyway, and what has gathered there moves to the log together. What must hold: a row stands in one of the
-//! two places, and the newest rows are newer than all rows of the log.
+//! A small commit would write a leaf of the log, and the branches above it, for a hundred bytes. So
+//! its row goes into a page that the commit writes anyway, and the collected rows move to the log
+//! together.
+//!
+//! What must hold: each row is in exactly one of the two places, and the newest rows have higher
+//! keys than all rows of the log. A cursor reads the log first and then the newest rows, so
+//! otherwise it would return a row twice or out of order.
 
 use super::Space;
 use super::space::RECENT_LOG;
 use super::write_tables::WriteTables;
 use crate::error::Result;
 
-/// Bytes that the newest rows may take, so that they fit a page with their neighbours.
+/// Limit of the bytes of the newest rows, so that they fit into a page with their neighbours.
 const BYTES: usize = 2_048;
 
-/// What a turn knows of the newest rows.
+/// What a turn knows about the newest rows.
 #[derive(Debug, Default)]
 pub(super) struct RecentLog {
-    /// Their bytes, once they were counted.
+    /// Their bytes; `None` until they are counted.
     bytes: Option<usize>,
-    /// Whether rows of this turn go to the log itself: they moved there.
+    /// Whether the newest rows moved to the log in this turn. The turn's further rows then go to
+    /// the log directly.
     is_full: bool,
 }
 
 impl RecentLog {
     /// Adds the row of a commit.
+    ///
+    /// When the rows exceed the limit, all of them move to the log and the new row is added there.
+    /// A row that stayed behind would be older than rows of the log.
     pub(super) fn put(&mut self, tables: &mut WriteTables<'_>, key: &[u8], value: &[u8]) -> Result<()> {
         if !self.is_full {
             let bytes = match self.bytes {
@@ -89,7 +97,7 @@ mod tests {
         let mut model = BTreeMap::new();
         let mut moved = 0;
         for number in 0..300u64 {
-            // Commits of one row, of several, and now and then one that is large.
+            // Commits of one row, of several rows, and sometimes of one large row.
             let group = if number % 7 == 0 { 1 + number % 40 } else { 1 };
             let len = if number % 50 == 17 { 5_000 } else { 60 + number % 90 };
             file.write(|turn| {
@@ -99,7 +107,7 @@ mod tests {
                     model.insert(key.clone(), value.clone());
                     turn.apply([Change::Put { space: Space::Log, key, value }])?;
                 }
-                // The oldest rows are dropped, wherever they stand.
+                // The oldest rows are deleted, in whichever place they are.
                 while number % 60 == 59 && model.len() > 3 {
                     let (key, _) = model.pop_first().unwrap();
                     turn.apply([Change::Delete { space: Space::Log, key }])?;

@@ -1,13 +1,13 @@
-//! A fresh record file with the rows of the last commit, put into the place of the one that is
-//! open.
+//! Replaces the open record file by a new file with the rows of the last commit.
 //!
-//! What must hold: the fresh file is whole, durable and compared with what the commits wrote before
-//! it gets the name, so a power cut leaves the one file or the other. Nobody writes meanwhile, and
-//! nobody reads the old file when it is closed. Every row is copied as it is, that of the sums and
-//! the sorted runs included, so nothing above sees a difference.
+//! What must hold: the new file is complete, durable and compared with the sums of the commits
+//! before it gets the name. So a power cut leaves either the old file or the new one. No
+//! transaction writes during the rewrite, and no snapshot reads the old file when it is closed.
+//! Every row is copied unchanged, including the row of the sums and the sorted runs, so the modules
+//! above see no difference.
 //!
-//! The old file is closed before the rename, because Windows does not replace a file that is open.
-//! Nothing is written to it any more: it stays as a kill would leave it, and has the last commit.
+//! The old file is closed before the rename, because Windows does not replace an open file. Nothing
+//! is written to it any more: it stays as a kill would leave it, with the last commit.
 
 use redb::ReadableTableMetadata;
 
@@ -19,26 +19,26 @@ use crate::disk::Mode;
 use crate::error::{Error, Result};
 use crate::value::{Control, limits};
 
-/// Page cache for writing the fresh file, beside that of the open one.
+/// Page cache for writing the new file, in addition to that of the open one.
 const CACHE_BYTES: usize = 16 * 1024 * 1024;
-/// Rows that are copied between two looks at the control.
+/// Number of rows that are copied between two checks of the control.
 const STEP_ROWS: u64 = 256;
 
-/// What came of putting a fresh file into the place of the open one.
+/// The result of replacing the open file.
 pub(crate) struct Replaced {
-    /// The state of the last commit, in the file that is open now.
+    /// A snapshot of the last commit, in the file that is open now.
     pub(crate) snapshot: Snapshot,
-    /// Whether the fresh file is the one. When it is not, the old file is in use again; or it is
-    /// not known which file the name leads to after a power cut, and nothing is written any more.
+    /// Whether the new file replaced the old one. If not, the old file is in use again; or it is
+    /// unknown which file has the name after a power cut, and no further write is accepted.
     pub(crate) outcome: Result<()>,
 }
 
 impl RecordFile {
-    /// Whether nine sixteenths of what the file takes of the disk are free, by the last count, and
-    /// what is in use is at most `used_bytes_max`: the bytes in use then.
+    /// Returns the bytes in use at the last count if a rewrite is due: at least nine sixteenths of
+    /// what the file takes on the disk are free, and at most `used_bytes_max` are in use.
     ///
-    /// Not half: redb doubles a file that is full, so half of it is free right after it grew, and
-    /// each rewrite would make it grow again.
+    /// The limit is more than half because redb doubles a file that is full. Half of the file is
+    /// then free right after it grew, and each rewrite would make it grow again.
     pub(crate) fn bytes_to_rewrite(&self, used_bytes_max: u64) -> Option<u64> {
         let (taken, used) = self.free.taken_and_used(&self.medium)?;
         let is_due = taken >= limits::RECORD_REWRITE_BYTES_MIN && used <= taken / 16 * 7 && used <= used_bytes_max;
@@ -50,27 +50,32 @@ impl RecordFile {
         self.medium.known_len()
     }
 
-    /// Writes the rows of `snapshot`, the state of the last commit, into a fresh file under the
-    /// temporary name, and opens it. The open file is only read.
+    /// Writes the rows of `snapshot`, which is the state of the last commit, into a new file under
+    /// the temporary name, and opens that file. The open file is only read.
     ///
     /// # Errors
-    /// `Corrupt` when the rows are not what the commits wrote; `NoSpace`, `Io`; what `control`
-    /// says. The fresh file is removed then.
+    /// `Corrupt` if the rows are not those that the commits wrote; `NoSpace`, `Io`; the errors of
+    /// `control`. The new file is then removed.
     pub(crate) fn rewrite(&self, snapshot: &Snapshot, control: &Control) -> Result<Self> {
         let options = RecordFileOptions { cache_bytes: self.options.cache_bytes.min(CACHE_BYTES), ..self.options };
         let write = || {
             Self::write_new(&self.disk, options, |_, transaction| {
-                // Before the first row: nobody reads here what the old file keeps from him.
+                // Before the first row is written: a user without access to the old file must not
+                // be able to read the rows in the new one.
                 let allowed = self.disk.copy_access(NAME, NEW_NAME);
-                allowed.map_err(|error| Error::io("giving records.redb.new the rights of records.redb", error))?;
+                allowed.map_err(|error| {
+                    Error::io("copying the access rights of records.redb to records.redb.new", error)
+                })?;
                 copy(snapshot, transaction, control)
             })?;
-            // Not with `ReadWrite`, which on Windows keeps the file from being renamed.
+            // Not `ReadWrite`: on Windows, a file that is open in that mode cannot be renamed.
             let file = self.disk.open(NEW_NAME, Mode::OpenOrCreate);
             let file = file.map_err(|error| Error::io("opening records.redb.new", error))?;
             let mut fresh = Self::open_file(&self.disk, file, self.options)?;
             if !fresh.check_pages()? {
-                return Err(Error::corrupt("records.redb.new is not what was written; the open file is kept"));
+                return Err(Error::corrupt(
+                    "records.redb.new differs from what was written to it; the open file stays in use",
+                ));
             }
             fresh.free.count(&fresh.medium);
             Ok(fresh)
@@ -78,19 +83,19 @@ impl RecordFile {
         write().inspect_err(|_| self.discard_new())
     }
 
-    /// Removes the fresh file. One that stays is removed by the next rewrite or opening.
+    /// Removes the new file. If that fails, the next rewrite or open removes it.
     pub(crate) fn discard_new(&self) {
         let _ = Self::sweep(&self.disk);
     }
 
-    /// Puts `fresh`, which [`Self::rewrite`] wrote, into the place of this file. Needs that nobody
-    /// reads or writes, and that the name was looked at.
+    /// Replaces this file by `fresh`, which [`Self::rewrite`] wrote. Requires that nothing reads or
+    /// writes, and that [`Self::check_name`] succeeded.
     ///
     /// # Errors
-    /// Those of reading `fresh`. Nothing has happened then.
+    /// The errors of reading `fresh`. Nothing was changed then.
     pub(crate) fn replace(&mut self, fresh: Self, sequence: u64) -> Result<Replaced> {
         let snapshot = fresh.snapshot(sequence)?;
-        // What could not be read is told while the old file is there.
+        // Reports an unreadable table while the old file is still open.
         snapshot.open_all()?;
         let old = std::mem::replace(self, fresh);
         let old_id = old.id;
@@ -101,10 +106,10 @@ impl RecordFile {
         let Err(error) = renamed else {
             let outcome = self.disk.sync_dir("").map_err(|error| failed("sync the store directory", error));
             match &outcome {
-                // On Windows the identity may come with the name.
+                // On Windows, the identity of a file may depend on its name.
                 Ok(()) => self.id = self.medium.file().file_id().unwrap_or(self.id),
-                // The old file may have the name again after a power cut, without what would be
-                // written now.
+                // After a power cut, the old file may have the name again. Later writes to the new
+                // file would then be lost, so there must be none.
                 Err(error) => self.stop_writing(error),
             }
             return Ok(Replaced { snapshot, outcome });
@@ -125,7 +130,7 @@ impl RecordFile {
                 Ok(Replaced { snapshot: old_snapshot, outcome: Err(error) })
             }
             _ => {
-                // Reads go on: the fresh file has the state of the last commit, whatever its name
+                // Reads continue: the new file has the state of the last commit, whatever its name
                 // is.
                 self.id = if is_old_there { old_id } else { self.id };
                 self.stop_writing(&error);
@@ -134,12 +139,12 @@ impl RecordFile {
         }
     }
 
-    /// Leaves the file as it is, whatever redb writes when it is closed.
+    /// Keeps the file as it is, whatever redb writes while it closes.
     fn abandon(&self) {
         self.medium.stop_writing(Error::conflict("the record file is closed"), true);
     }
 
-    /// From now on the file is only read.
+    /// From now on, the file is only read.
     fn stop_writing(&mut self, cause: &Error) {
         self.medium.stop_writing(cause.clone(), false);
         self.is_read_only = true;
@@ -165,7 +170,7 @@ fn copy(snapshot: &Snapshot, transaction: &WriteTransaction, control: &Control) 
             }
             target.insert(key.value(), value.value()).map_err(failed)?;
         }
-        // The indexes have no sum; the number of their rows is that of the commit.
+        // The index space has no sum; its table is checked by the number of rows.
         if target.len().map_err(failed)? != snapshot.table_len(table)? {
             return Err(differs(table.name()));
         }
@@ -178,6 +183,6 @@ fn copy(snapshot: &Snapshot, transaction: &WriteTransaction, control: &Control) 
 
 fn differs(what: &str) -> Error {
     Error::corrupt(format!(
-        "records.redb is not rewritten, since {what} does not hold what the commits wrote; `verify` tells what is damaged"
+        "cannot rewrite records.redb: {what} differs from what the commits wrote; call `verify` to find the damage"
     ))
 }

@@ -1,4 +1,4 @@
-//! The state of one commit, for reading.
+//! A read-only view of one commit.
 
 use std::sync::OnceLock;
 
@@ -13,11 +13,13 @@ use crate::error::{Error, Result};
 
 pub(super) type ReadTable = redb::ReadOnlyTable<&'static [u8], &'static [u8]>;
 
-/// The state of one commit; cheap to make and to share, readable while later commits happen.
+/// A read-only view of one commit. It is cheap to create and to share, and stays readable during
+/// later commits.
 ///
-/// A table is opened when it is first read: most snapshots of a busy store are replaced before anybody reads them.
+/// A table is opened when it is first read: most snapshots of a busy store are replaced before they
+/// are read.
 pub(crate) struct Snapshot {
-    /// None in a snapshot of nothing.
+    /// `None` in the empty snapshot.
     transaction: Option<ReadTransaction>,
     tables: [OnceLock<ReadTable>; Table::COUNT],
     runs: OnceLock<Manifest>,
@@ -25,7 +27,7 @@ pub(crate) struct Snapshot {
     pub(crate) sequence: u64,
 }
 
-/// A range of keys of a place.
+/// Opens a range of keys of a place.
 macro_rules! range {
     ($table:expr, $place:expr, $from:expr, $to:expr) => {{
         let place: Place = $place;
@@ -46,13 +48,15 @@ impl Snapshot {
         Self { transaction: Some(transaction), tables: Default::default(), runs: OnceLock::new(), sequence }
     }
 
-    /// A snapshot of nothing, which holds no page: what is published while the file is compacted.
+    /// A snapshot without rows, which keeps no page of the file in use. It is published while the
+    /// file is compacted.
     pub(crate) fn empty(sequence: u64) -> Self {
         Self { transaction: None, tables: Default::default(), runs: OnceLock::new(), sequence }
     }
 
     pub(super) fn table(&self, table: Table) -> Result<&ReadTable> {
-        let missing = || Error::corrupt(format!("records.redb: there is no table {}", table.name()));
+        let missing =
+            || Error::corrupt(format!("records.redb has no table {}; restore the store from a backup", table.name()));
         let place = self.tables.get(table.position()).ok_or_else(missing)?;
         if let Some(open) = place.get() {
             return Ok(open);
@@ -67,13 +71,13 @@ impl Snapshot {
     /// Opens every table and reads the list of runs.
     ///
     /// # Errors
-    /// `Corrupt` when one is not there or is damaged.
+    /// `Corrupt` if a table or the list is missing or damaged.
     pub(crate) fn open_all(&self) -> Result<()> {
         Table::ALL.into_iter().try_for_each(|table| self.table(table).map(|_| ()))?;
         self.runs().map(|_| ())
     }
 
-    /// Which runs there are.
+    /// The list of runs.
     pub(super) fn runs(&self) -> Result<&Manifest> {
         if let Some(runs) = self.runs.get() {
             return Ok(runs);
@@ -86,7 +90,7 @@ impl Snapshot {
         self.read(space, key, <[u8]>::to_vec)
     }
 
-    /// What `f` makes of the value of a key, which it sees where it lies.
+    /// Calls `f` with the value of a key, without copying the value, and returns its result.
     pub(super) fn read<T>(&self, space: Space, key: &[u8], f: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
         if space == Space::Index {
             return self.cursor(space, key, Some(&[key, &[0]].concat()))?.visit(false, |_, value| f(value));
@@ -103,7 +107,7 @@ impl Snapshot {
         value.map_err(|error| from_redb("read a value", error))
     }
 
-    /// Reads what the way to a key needs.
+    /// Reads the pages on the path to a key into the cache.
     pub(super) fn touch(&self, space: Space, key: &[u8]) -> Result<()> {
         let place = space.place();
         let found = self.table(place.table)?.get(place.key(key).as_ref());
@@ -132,7 +136,8 @@ impl Snapshot {
         runs::count(Rows::Snapshot(self.table(Table::Index)?), None, &self.runs()?.ids(), from..to, most)
     }
 
-    /// The first row of the index space that a walk meets and that its key does not lead to.
+    /// Finds the first row of the index space that a scan returns and a lookup of its key does not
+    /// find. Such a row means a damaged branch page.
     pub(crate) fn lost_index_row(&self) -> Result<Option<Vec<u8>>> {
         let failed = |error: redb::StorageError| from_redb("read the indexes", error);
         let table = self.table(Table::Index)?;
@@ -145,7 +150,7 @@ impl Snapshot {
         Ok(None)
     }
 
-    /// The sums of all collections; `None` when their row is missing or damaged.
+    /// The sums of all collections; `None` if their row is missing or damaged.
     pub(crate) fn sums(&self) -> Result<Option<Sums>> {
         Ok(self.get(Space::Meta, SUMS_KEY)?.and_then(|row| Sums::read(&row)))
     }

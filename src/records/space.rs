@@ -1,8 +1,8 @@
-//! The key spaces of the record file, and the redb tables that they lie in. The order of the spaces is on disk: new ones
-//! come last.
+//! The key spaces of the record file, and the redb tables that contain them. The order of the
+//! spaces is stored on disk: new ones must be added at the end.
 //!
-//! Each redb table that a commit changes costs it a page and the way to it, so the small spaces that most commits change
-//! share one: a commit writes one page for all of them.
+//! Each redb table that a commit changes costs it a leaf and the branches above it. So the small
+//! spaces that most commits change share one table: a commit writes one page for all of them.
 
 use std::borrow::Cow;
 
@@ -18,11 +18,12 @@ pub(crate) enum Space {
     Index,
     /// The change log: sequence number -> what one commit changed.
     Log,
-    /// Facts of the store as a whole, by name.
+    /// Facts about the store as a whole, by name.
     Meta,
     /// Durable counters, by name.
     Counters,
-    /// What derived state depends on: positions of subscribers, checkpoint of the text index, by name.
+    /// What derived state depends on: positions of subscribers, checkpoint of the text index; by
+    /// name.
     Positions,
     /// State of a table that changes with every append: table key.
     TableState,
@@ -32,11 +33,11 @@ pub(crate) enum Space {
     Segments,
     /// Contents of small files: blob number.
     SmallBlobs,
-    /// The blobs that a record or a chunk names: blob number -> length of the content.
+    /// The blobs that a record or a chunk references: blob number -> length of the content.
     Blobs,
     /// Chunks of upload sessions: session key, chunk number.
     UploadChunks,
-    /// Files on disk that no record names any more: path.
+    /// Files on disk that no record references any more: path.
     PendingDelete,
     /// Intents of calls to the host that have no result yet: number of the intent.
     Intents,
@@ -64,7 +65,7 @@ impl Space {
         Self::RecordState,
     ];
 
-    /// Its name, for messages.
+    /// The name of the space, for messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Meta => "meta",
@@ -75,7 +76,7 @@ impl Space {
         }
     }
 
-    /// The number of the space on disk; it is never given to another.
+    /// The number of the space on disk. It is never reused for another space.
     pub(super) fn number(self) -> u8 {
         self as u8
     }
@@ -85,7 +86,7 @@ impl Space {
         Self::ALL.into_iter().find(|space| space.number() == number)
     }
 
-    /// Where the space lies.
+    /// Where the keys of the space are stored.
     pub(super) fn place(self) -> Place {
         let (table, prefix) = match self {
             Self::Records => (Table::Records, None),
@@ -108,7 +109,7 @@ impl Space {
     }
 }
 
-/// The space of a key of a table, and the key as it is in the space.
+/// Maps a key of a table to its space and to the key in that space.
 pub(super) fn space_of(table: Table, key: &[u8]) -> Option<(Space, &[u8])> {
     let places = Space::ALL.into_iter().map(|space| (space, space.place())).chain([(Space::Log, RECENT_LOG)]);
     for (space, place) in places.filter(|(_, place)| place.table == table) {
@@ -163,7 +164,7 @@ impl Table {
         TableDefinition::new(self.name())
     }
 
-    /// Its name in the file.
+    /// The name of the table in the file.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Records => "records",
@@ -186,18 +187,18 @@ impl Table {
     }
 }
 
-/// Where keys lie: a table, and the byte before each of them there.
+/// Where keys are stored: a table, and a byte that precedes each key there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) table: Table,
     prefix: Option<u8>,
 }
 
-/// The newest rows of the change log; see `recent_log`.
+/// Place of the newest rows of the change log; see `recent_log`.
 pub(super) const RECENT_LOG: Place = Place { table: Table::State, prefix: Some(1) };
 
 impl Place {
-    /// A key as it stands in the table.
+    /// A key as it is stored in the table.
     pub(super) fn key(self, key: &[u8]) -> Cow<'_, [u8]> {
         match self.prefix {
             None => Cow::Borrowed(key),
@@ -205,7 +206,7 @@ impl Place {
         }
     }
 
-    /// The end of a range as it stands in the table.
+    /// The end of a range, as a key of the table.
     pub(super) fn end(self, to: Option<&[u8]>) -> Option<Cow<'_, [u8]>> {
         match (self.prefix, to) {
             (Some(prefix), None) => Some(Cow::Owned(vec![prefix + 1])),
@@ -213,7 +214,7 @@ impl Place {
         }
     }
 
-    /// The bytes that stand before each key in the table.
+    /// Number of bytes that precede each key in the table.
     pub(super) fn prefix_len(self) -> usize {
         usize::from(self.prefix.is_some())
     }

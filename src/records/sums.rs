@@ -1,11 +1,15 @@
-//! What each collection of the record file holds, in two numbers: its entries, and the sum of their hashes.
+//! Two numbers for each collection of the record file: the count of its entries, and the sum of
+//! their hashes.
 //!
-//! A commit changes the sums in its own transaction by what it adds and takes away. So whoever walks a snapshot can tell,
-//! beside writers, that an entry is missing, was added, or was changed by something else than a commit. All sums are one row
-//! of [`Space::Meta`], in the page of a row that each commit writes anyway.
+//! A commit updates the sums in its own transaction, by the entries that it adds and removes. So a
+//! scan of a snapshot can detect, while others write, that an entry is missing, was added, or was
+//! changed other than by a commit. All sums are one row of [`Space::Meta`], in a page that each
+//! commit writes anyway.
 //!
-//! What must hold: every change of a space other than the index goes through [`Turn::apply`](super::Turn::apply), where it is
-//! counted. The index has no sum: its entries follow from the records, and are compared with them.
+//! What must hold: every change of a space other than the index goes through
+//! [`Turn::apply`](super::Turn::apply), which updates the sums. A change that bypasses it would
+//! look like damage. The index has no sum: its entries follow from the records, and are compared
+//! with them.
 
 use std::collections::BTreeMap;
 
@@ -13,20 +17,20 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128_with_seed};
 
 use super::{Space, envelope};
 
-/// The key of the row of the sums.
+/// The key of the row with the sums.
 pub(crate) const KEY: &[u8] = b"sums";
 
-/// Entries that are summed together: a space, or the part of it that belongs to one kind.
+/// A set of entries with one sum: a space, or the part of it that belongs to one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Collection {
     /// The space.
     pub(crate) space: Space,
-    /// The code of the kind where keys begin with one, else 0.
+    /// The code of the kind, if the keys of the space begin with one; else 0.
     pub(crate) kind: u8,
 }
 
 impl Collection {
-    /// The collection of a key; `None` for what has no sum.
+    /// The collection of a key; `None` for keys without a sum.
     pub(crate) fn of(space: Space, key: &[u8]) -> Option<Self> {
         let kind = match space {
             Space::Index => return None,
@@ -38,10 +42,11 @@ impl Collection {
     }
 }
 
-/// Entries in any order: equal sums mean equal entries.
+/// The sum of a set of entries, independent of their order. Equal sums mean equal sets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sum {
-    /// How many there are. Of a difference of two sums it may be below zero, as a two's complement.
+    /// The count of the entries. In a difference of two sums it may be negative, as a two's
+    /// complement.
     pub(crate) entries: u64,
     hashes: u128,
 }
@@ -57,7 +62,7 @@ impl Sum {
         self.hashes = self.hashes.wrapping_add(hash(key, value));
     }
 
-    /// Takes an entry away.
+    /// Removes an entry.
     fn take(&mut self, key: &[u8], value: &[u8]) {
         self.entries = self.entries.wrapping_sub(1);
         self.hashes = self.hashes.wrapping_sub(hash(key, value));
@@ -69,7 +74,7 @@ impl Sum {
     }
 }
 
-/// The sums of all collections that hold something, or what a transaction changes of them.
+/// The sums of all nonempty collections, or the changes of them by a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sums(BTreeMap<Collection, Sum>);
 
@@ -77,7 +82,7 @@ pub(crate) struct Sums(BTreeMap<Collection, Sum>);
 const ITEM: usize = 26;
 
 impl Sums {
-    /// Notes that the value of a key was replaced.
+    /// Records that the value of a key was replaced.
     pub(super) fn replace(&mut self, space: Space, key: &[u8], old: Option<&[u8]>, new: Option<&[u8]>) {
         let Some(collection) = Collection::of(space, key) else { return };
         let sum = self.0.entry(collection).or_default();
@@ -89,12 +94,12 @@ impl Sums {
         }
     }
 
-    /// Whether nothing is held, or nothing was changed.
+    /// Whether all sums are zero: nothing is stored, or nothing was changed.
     pub(super) fn is_empty(&self) -> bool {
         self.0.values().all(|sum| *sum == Sum::default())
     }
 
-    /// Adds what a transaction changed.
+    /// Adds the changes of a transaction.
     pub(super) fn join(&mut self, changes: &Self) {
         for (collection, sum) in &changes.0 {
             self.0.entry(*collection).or_default().join(*sum);
@@ -111,7 +116,7 @@ impl Sums {
         self.0.keys().copied()
     }
 
-    /// The sums as their row.
+    /// Encodes the sums as their row.
     pub(super) fn to_row(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.0.len() * ITEM);
         for (collection, sum) in self.0.iter().filter(|(_, sum)| **sum != Sum::default()) {
@@ -122,7 +127,7 @@ impl Sums {
         envelope::seal(KEY, 0, &out)
     }
 
-    /// Reads the row of the sums; `None` when it is damaged.
+    /// Decodes the row of the sums; `None` if it is damaged.
     pub(super) fn read(row: &[u8]) -> Option<Self> {
         let payload = envelope::open(KEY, 0, row).ok()?.bytes;
         let (items, rest) = payload.as_chunks::<ITEM>();

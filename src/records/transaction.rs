@@ -11,24 +11,24 @@ use crate::value::drop_guarded;
 
 pub(super) type WriteTable<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
 
-/// An open write transaction, whose writes stay in memory once one of them has failed. Dropped
-/// without a commit, it is aborted.
+/// An open write transaction. After one of its writes failed, its further writes stay in memory. It
+/// is aborted if it is dropped without a commit.
 ///
-/// redb may panic on damaged pages while it aborts, also while another panic of it unwinds. Neither
-/// goes further.
+/// redb may panic on damaged pages while it aborts, even while an earlier panic unwinds. Both
+/// panics are caught.
 pub(crate) struct WriteTransaction {
-    /// There until it is committed or dropped.
+    /// `None` after it was committed or dropped.
     transaction: Option<redb::WriteTransaction>,
     medium: Arc<Medium>,
     free: Arc<FreeSpace>,
 }
 
-/// Proof that everything that was changed is in its transaction.
+/// Proof that every change is in the transaction; required for the commit.
 #[derive(Debug)]
 pub(crate) struct Finished(());
 
 impl Finished {
-    /// The caller keeps no change that is not in the transaction.
+    /// Made by a caller that keeps no change outside the transaction.
     pub(super) fn nothing_left() -> Self {
         Self(())
     }
@@ -44,7 +44,7 @@ impl WriteTransaction {
         opened.map_err(|error| from_redb("open a table for writing", error))
     }
 
-    /// Refuses once a write has failed, of which redb is told nothing.
+    /// Returns an error after a failed write. redb itself does not know about the failure.
     pub(super) fn check(&self) -> Result<()> {
         self.medium.check()
     }
@@ -57,12 +57,13 @@ impl WriteTransaction {
     /// Makes the transaction durable.
     ///
     /// # Errors
-    /// What failed. Whether the commit is there is then only known after a reopen.
+    /// The failure. Whether the commit is on the disk is then known only after a reopen.
     pub(crate) fn commit(mut self, _finished: Finished) -> Result<()> {
         self.medium.check()?;
         let written = self.transaction.take().ok_or_else(ended)?;
         written.commit().map_err(|error| from_redb("commit", error))?;
-        // redb was told of no failure.
+        // The medium does not report failures to redb, so a successful commit of redb proves
+        // nothing.
         self.medium.check()
     }
 }

@@ -1,4 +1,4 @@
-//! One open write transaction with its own view of the indexes and of the log.
+//! An open write transaction with its own view of the indexes and of the log.
 //!
 //! Rows are read and written through [`WriteTables`]. Changes of the index space stay in memory and
 //! become a run when the turn is finished.
@@ -19,25 +19,25 @@ use crate::error::Result;
 /// The tables of one open write transaction: reads see what the turn wrote.
 pub(crate) struct Turn<'t> {
     tables: WriteTables<'t>,
-    /// The runs, once the turn changed them.
+    /// The list of runs; `None` until the turn changes it.
     runs: Option<Manifest>,
     /// Changes of the index space, which become a run when the turn is finished.
     entries: Memory,
-    /// Merging of runs that goes on in another thread.
+    /// Merging of runs in another thread.
     ahead: RefCell<Option<Ahead>>,
-    /// Records that are read into the cache by other threads.
+    /// Reads of records into the cache by other threads.
     reading: RefCell<Vec<ReadAhead>>,
     log: RecentLog,
 }
 
-/// Changes of index entries from which on runs are merged in another thread meanwhile.
+/// Number of changes of index entries from which on runs are merged in another thread.
 const MANY_ENTRIES: usize = 2_048;
 
-/// Keys from which on they are read by another thread.
+/// Number of keys from which on they are read by another thread.
 const MANY_READS: usize = 100;
 
 impl<'t> Turn<'t> {
-    /// A turn that writes in `transaction` and begins from `base`, the state of the last commit.
+    /// Begins a turn that writes in `transaction`, from `base`, the state of the last commit.
     pub(crate) fn open(transaction: &'t WriteTransaction, base: Arc<Snapshot>) -> Self {
         Self {
             tables: WriteTables::new(transaction, base),
@@ -49,7 +49,7 @@ impl<'t> Turn<'t> {
         }
     }
 
-    /// The rows of the indexes and the runs in them.
+    /// The table of the runs, and the ids of the runs.
     fn runs(&self) -> Result<(Rows<'_>, Vec<u64>)> {
         let rows = match self.tables.written(Table::Index) {
             Some(table) => Rows::Turn(table),
@@ -66,7 +66,7 @@ impl<'t> Turn<'t> {
         self.read(space, key, <[u8]>::to_vec)
     }
 
-    /// What `f` makes of the value of a key, which it sees where it lies.
+    /// Calls `f` with the value of a key, without copying the value, and returns its result.
     pub(super) fn read<T>(&self, space: Space, key: &[u8], f: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
         if space == Space::Index {
             return self.cursor(space, key, Some(&[key, &[0]].concat()))?.visit(false, |_, value| f(value));
@@ -108,11 +108,12 @@ impl<'t> Turn<'t> {
     pub(crate) fn apply(&mut self, changes: impl IntoIterator<Item = Change>) -> Result<()> {
         let mut single = Entries::default();
         for change in changes {
-            // After a failure redb's writes go nowhere but into memory.
+            // After a failure, redb's writes only reach the memory.
             self.tables.transaction.check()?;
             match change {
                 Change::Entries(entries) => self.add_entries(entries),
-                // Whoever copies a store sets each key of the index space once.
+                // Only a caller that copies a store does this, and it sets each key of the index
+                // space once, so the key does not exist yet.
                 Change::Put { space: Space::Index, key, value } => single.change_key(&key, false, Some(&value)),
                 Change::Delete { space: Space::Index, key } => single.change_key(&key, true, None),
                 Change::Put { space: Space::Log, key, value } => {
@@ -131,23 +132,29 @@ impl<'t> Turn<'t> {
         Ok(())
     }
 
-    /// Tells that these keys of a space will be read: when they are many, they are read into the cache meanwhile.
+    /// Announces reads of these keys of a space. If they are many, another thread reads them into
+    /// the cache.
     pub(crate) fn expect_reads(&self, space: Space, keys: Vec<Vec<u8>>) {
         if keys.len() >= MANY_READS {
             self.reading.borrow_mut().push(ReadAhead::begin(&self.tables.base, space, keys));
         }
     }
 
-    /// Tells that so many changes of index entries will be applied: when they are many, runs are merged meanwhile.
+    /// Announces this many changes of index entries. If they are many, another thread merges runs
+    /// meanwhile.
     pub(crate) fn expect_entries(&self, entries: usize) {
         let mut ahead = self.ahead.borrow_mut();
-        // What cannot be read now is found again when the turn is finished.
+        // An error here is ignored: the same error occurs again when the turn is finished.
         if entries >= MANY_ENTRIES && ahead.is_none() && self.runs.is_none() {
             *ahead = Ahead::begin(&self.tables.base).ok();
         }
     }
 
-    /// Adds a set of changes; sets of like length become one, so that there are few.
+    /// Adds a set of changes.
+    ///
+    /// Each set keeps at least twice as many changes as the next newer one; otherwise the two are
+    /// merged. So the number of sets, which every read merges, grows with the logarithm of the
+    /// changes, and each change is merged only that often.
     fn add_entries(&mut self, mut newest: SortedEntries) {
         if newest.len() == 0 {
             return;
@@ -163,7 +170,7 @@ impl<'t> Turn<'t> {
         self.entries.push(newest);
     }
 
-    /// The runs, to be changed.
+    /// Takes the list of runs, to change it.
     fn take_runs(&mut self) -> Result<Manifest> {
         match self.runs.take() {
             Some(runs) => Ok(runs),
@@ -171,7 +178,10 @@ impl<'t> Turn<'t> {
         }
     }
 
-    /// Puts what the turn keeps in memory into the transaction, which may then be committed.
+    /// Writes what the turn keeps in memory into the transaction, which may then be committed.
+    ///
+    /// The tables are closed last: redb takes the changes of a table into the transaction when the
+    /// table is dropped.
     pub(crate) fn finish(mut self) -> Result<Finished> {
         self.tables.transaction.check()?;
         let entries = std::mem::take(&mut self.entries);
@@ -184,7 +194,7 @@ impl<'t> Turn<'t> {
         Ok(Finished::nothing_left())
     }
 
-    /// Goes on merging the runs of the index space, a bounded part of it; whether there is more to do.
+    /// Continues the merging of runs by a bounded amount; returns whether there is more to do.
     pub(crate) fn settle_indexes(&mut self, entries: u64) -> Result<bool> {
         let mut runs = self.take_runs()?;
         let is_more = runs::settle(self.tables.table_mut(Table::Index)?, &mut runs, Work(entries))?;

@@ -1,8 +1,8 @@
 //! The tables of an open write transaction.
 //!
-//! A table is opened when it is first written; until then it is read in the snapshot that the
-//! transaction began from, which is the state of the last commit. What must hold: nobody else
-//! writes between that snapshot and the commit.
+//! A table is opened when it is first written. Until then it is read from the snapshot that the
+//! transaction began from, which is the state of the last commit. What must hold: no other
+//! transaction commits between that snapshot and this commit. Otherwise reads would mix two states.
 
 use std::sync::Arc;
 
@@ -23,19 +23,20 @@ pub(super) struct WriteTables<'t> {
     tables: [Option<WriteTable<'t>>; Table::COUNT],
     /// The state that the transaction began from.
     pub(super) base: Arc<Snapshot>,
-    /// What changes in the sums; [`Self::finish`] writes it.
+    /// The changes of the sums; [`Self::finish`] writes them.
     sums: Sums,
     /// Bytes of values that were removed or replaced.
     removed_bytes: u64,
 }
 
-/// A table for writing.
+/// Opens a table for writing, once.
 fn to_write<'s, 't>(
     transaction: &'t WriteTransaction,
     tables: &'s mut [Option<WriteTable<'t>>; Table::COUNT],
     table: Table,
 ) -> Result<&'s mut WriteTable<'t>> {
-    let missing = || Error::corrupt(format!("no table {}", table.name()));
+    let missing =
+        || Error::corrupt(format!("records.redb has no table {}; restore the store from a backup", table.name()));
     let place = tables.get_mut(table.position()).ok_or_else(missing)?;
     if place.is_none() {
         *place = Some(transaction.open_table(table)?);
@@ -48,7 +49,7 @@ impl<'t> WriteTables<'t> {
         Self { transaction, tables: Default::default(), base, sums: Sums::default(), removed_bytes: 0 }
     }
 
-    /// The table if it was written.
+    /// The table, if it was opened for writing.
     pub(super) fn written(&self, table: Table) -> Option<&WriteTable<'t>> {
         self.tables.get(table.position()).and_then(Option::as_ref)
     }
@@ -58,8 +59,8 @@ impl<'t> WriteTables<'t> {
         to_write(self.transaction, &mut self.tables, table)
     }
 
-    /// What `f` makes of the value of a key of a space, which it sees where it lies. Not for the
-    /// index and the log, whose entries stand in several places.
+    /// Calls `f` with the value of a key, without copying the value, and returns its result. Not
+    /// for the index and the log, whose entries are in several places.
     pub(super) fn read<T>(&self, space: Space, key: &[u8], f: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
         let place = space.place();
         let Some(table) = self.written(place.table) else { return self.base.read(space, key, f) };
@@ -83,7 +84,7 @@ impl<'t> WriteTables<'t> {
         }
     }
 
-    /// Sets a key, which counts in the sums of `space`.
+    /// Sets a key, and updates the sums of `space`.
     pub(super) fn insert(&mut self, space: Space, place: Place, key: &[u8], value: &[u8]) -> Result<()> {
         let table = to_write(self.transaction, &mut self.tables, place.table)?;
         let old = table.insert(place.key(key).as_ref(), value);
@@ -94,7 +95,7 @@ impl<'t> WriteTables<'t> {
         Ok(())
     }
 
-    /// Removes a key, which counts in the sums of `space`; whether it was there.
+    /// Removes a key, and updates the sums of `space`; returns whether the key existed.
     pub(super) fn remove(&mut self, space: Space, place: Place, key: &[u8]) -> Result<bool> {
         let table = to_write(self.transaction, &mut self.tables, place.table)?;
         let old = table.remove(place.key(key).as_ref());
@@ -105,7 +106,8 @@ impl<'t> WriteTables<'t> {
         Ok(old.is_some())
     }
 
-    /// Writes the sums and closes the tables: a table that is not closed is missing in the commit.
+    /// Writes the sums and closes the tables. The changes of a table that is not closed would be
+    /// missing from the commit.
     pub(super) fn finish(&mut self) -> Result<()> {
         self.write_sums()?;
         self.close()?;
@@ -113,22 +115,22 @@ impl<'t> WriteTables<'t> {
         Ok(())
     }
 
-    /// Closes the tables: when one is dropped, redb takes what was changed in it into the
-    /// transaction.
+    /// Closes the tables. When a table is dropped, redb takes its changes into the transaction.
     ///
-    /// Each has a guard of its own. redb panics here when it panicked before with a lock held, and
-    /// the second of two panics that unwind together would end the process.
+    /// Each table is dropped under a guard of its own. redb panics here if it panicked before with
+    /// a lock held, and a second panic during the unwinding of the first one would abort the
+    /// process.
     fn close(&mut self) -> Result<()> {
         let mut closed = Ok(());
         for table in &mut self.tables {
-            // The others are closed as well when one cannot be.
+            // The other tables are closed even if one cannot be.
             closed = closed.and(drop_guarded("closing a table", table.take()));
         }
         closed
     }
 
-    /// Adds what changed to the row of the sums. A row that is damaged stays as it is, for
-    /// verification to report.
+    /// Adds the changes to the row of the sums. A damaged row stays as it is, so that verification
+    /// reports it.
     fn write_sums(&mut self) -> Result<()> {
         if self.sums.is_empty() {
             return Ok(());

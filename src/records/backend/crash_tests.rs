@@ -1,4 +1,4 @@
-//! redb alone on the simulator: what it promises is what every room above it builds on.
+//! redb alone on the simulated disk: tests the guarantees that the rest of the crate relies on.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -22,7 +22,7 @@ fn open_medium(disk: &SimDisk) -> Result<(Database, Arc<Medium>), redb::Database
     Ok((database, medium))
 }
 
-/// Key `n` holds a value of commit `n`; key 1000 holds the newest commit.
+/// Writes a value of commit `n` under the key `n`, and the number of the newest commit under 1000.
 fn commit(database: &Database, number: u64) -> Result<(), redb::Error> {
     let write = database.begin_write()?;
     {
@@ -38,7 +38,7 @@ fn commit(database: &Database, number: u64) -> Result<(), redb::Error> {
     Ok(())
 }
 
-/// The commit that the image stands at; panics when it is no commit's state.
+/// Returns the commit whose state the image has; panics if it is not the state of any commit.
 fn standing(disk: &SimDisk) -> u64 {
     let database = open(disk).unwrap();
     let read = database.begin_read().unwrap();
@@ -56,11 +56,13 @@ fn standing(disk: &SimDisk) -> u64 {
     newest
 }
 
-/// Runs the commits on a disk with these faults; gives the disk and, for each ack, the operations before it.
+/// Runs the commits on a disk with these faults. Returns the disk and, for each acknowledged
+/// commit, the number of operations before it.
 fn run(fault: Option<(Pick, Fault)>) -> (SimDisk, Vec<u64>) {
     let disk = SimDisk::new(1);
     write_new_file(&disk, "r", b"").unwrap();
-    // redb creates its file in steps; a store creates it under another name, so crashes begin after this.
+    // redb creates its file in several steps. A store creates it under a temporary name, so crash
+    // images are taken only after the creation.
     drop(open(&disk).unwrap());
     let disk = disk.survivors(0, Survival::All);
     if let Some((pick, fault)) = fault {
@@ -77,7 +79,8 @@ fn run(fault: Option<(Pick, Fault)>) -> (SimDisk, Vec<u64>) {
     (disk, acks)
 }
 
-/// Checks images at every change; gives their number, or the first one that broke a promise.
+/// Checks the crash images at every change. Returns their number, or the first one that broke a
+/// guarantee.
 fn check(disk: &SimDisk, acks: &[u64], draws: u64) -> Result<u64, String> {
     let mut images = 0;
     let mut random = Random::new(42);
@@ -130,7 +133,7 @@ fn a_failed_sync_stops_all_later_commits_and_keeps_the_acknowledged_ones() {
         let (database, medium) = open_medium(&disk).unwrap();
         disk.inject(Pick::kind(OpKind::Sync).nth(nth).once(), Fault::DropDirty);
         let mut acked = 0;
-        // redb sees no failure and goes on; whoever commits asks the medium.
+        // redb sees no failure and continues. The code that commits must call `Medium::check`.
         for number in 1..=COMMITS {
             commit(&database, number).unwrap();
             if medium.check().is_ok() {

@@ -9,7 +9,8 @@ use crate::records::{Change, RecordFile, RecordFileOptions, Space};
 
 const OPTIONS: RecordFileOptions = RecordFileOptions { cache_bytes: 1 << 20, quick_repair: false };
 const NAME: &str = "records.redb";
-/// The tables that redb 4.4 keeps for itself; the store makes no savepoints, which have the others.
+/// The system tables of redb 4.4. Other ones exist only with savepoints, which the store does not
+/// use.
 const TABLES: [&str; 6] = [
     "allocator_state",
     "data_pages_unreachable",
@@ -23,7 +24,8 @@ fn put(number: u64) -> Change {
     Change::Put { space: Space::Log, key: number.to_be_bytes().to_vec(), value: vec![7; 300] }
 }
 
-/// A cleanly closed file, and its bytes. A reader that outlives it keeps the pages of so many commits waiting.
+/// The bytes of a cleanly closed file. A reader that is open until the end keeps the freed pages of
+/// that many commits from being reused.
 fn closed(commits: u64, quick_repair: bool) -> Vec<u8> {
     let disk: SharedDisk = Arc::new(MemoryDisk::new());
     let options = RecordFileOptions { quick_repair, ..OPTIONS };
@@ -45,7 +47,7 @@ fn disk(bytes: &[u8]) -> SharedDisk {
     Arc::new(disk)
 }
 
-/// The names of the system tables, and every page with its table and what is summed of it.
+/// The names of the system tables, and for every page its table and the range under its checksum.
 type Seen = (Vec<String>, Vec<(String, Range<u64>)>);
 
 fn look(bytes: &[u8]) -> Result<Option<Seen>> {
@@ -55,13 +57,14 @@ fn look(bytes: &[u8]) -> Result<Option<Seen>> {
     Ok(tables.map(|tables| (tables.into_iter().map(|table| table.name).collect(), pages)))
 }
 
-/// What an opening says, and a commit and a close after it.
+/// Opens the file, commits and closes it; returns the first error.
 fn open(bytes: &[u8]) -> Result<()> {
     let file = RecordFile::open(&disk(bytes), OPTIONS)?;
     file.write(|turn| turn.apply([put(1)]))
 }
 
-/// Holds the reader to redb 4.4's format: whatever redb names for itself is found, in small files and larger.
+/// Ties the reader to redb 4.4's format: it finds every table that redb creates for itself, in
+/// small files and in larger ones.
 #[test]
 fn every_system_table_of_a_fresh_file_is_walked() {
     for (commits, quick_repair) in [(0, false), (3, true), (40, false)] {
@@ -84,7 +87,7 @@ fn every_system_table_of_a_fresh_file_is_walked() {
 fn a_wrong_bit_in_any_page_of_the_walk_is_refused_when_it_is_opened() {
     let bytes = closed(40, false);
     let (_, pages) = look(&bytes).unwrap().unwrap();
-    // One disk for all: what is refused is not written to.
+    // All flips use one disk: a file that is refused is not written to.
     let disk = disk(&bytes);
     let file = disk.open(NAME, Mode::ReadWrite).unwrap();
     let mut random = Random::new(7);
@@ -112,13 +115,14 @@ fn a_wrong_bit_in_any_page_of_the_walk_is_refused_when_it_is_opened() {
     RecordFile::open(&disk, OPTIONS).unwrap().write(|turn| turn.apply([put(1)])).unwrap();
 }
 
-/// A bit of the header may lead to a refusal, to another slot, or to nothing; never to the end of the process.
+/// A flipped bit in the header may lead to an error, to the other slot, or to no difference. It
+/// must never abort the process.
 #[test]
 fn a_wrong_bit_in_the_header_is_answered_by_redb_or_by_the_walk() {
     let bytes = closed(3, false);
     let (mut opened, mut refused) = (0, 0);
     for at in 0..HEADER_BYTES {
-        // All bits of the flags, one of each other byte.
+        // All bits of the flags byte, and one bit of each other byte.
         for bit in if at == MAGIC.len() { 0..8 } else { at % 8..at % 8 + 1 } {
             let mut damaged = bytes.clone();
             damaged[at] ^= 1 << bit;
@@ -152,21 +156,23 @@ fn what_redb_verifies_or_refuses_itself_is_left_to_it() {
     assert!(changed(&|bytes| bytes[0] = b'R'));
     assert!(changed(&|bytes| bytes[13] = 0));
     assert!(changed(&|bytes| bytes.truncate(100)));
-    // Another version, in a slot that is otherwise sound, and a slot that is not.
+    // Another format version, in a slot that is otherwise sound; then a slot with a wrong checksum.
     assert!(changed(&|bytes| {
         bytes[slot] = FORMAT_VERSION + 1;
         let sum = xxh3_128(&bytes[slot..slot + SLOT_SUMMED_BYTES]).to_le_bytes();
         bytes[slot + SLOT_SUMMED_BYTES..slot + SLOT_BYTES].copy_from_slice(&sum);
     }));
     assert!(changed(&|bytes| bytes[slot + SLOT_BYTES - 1] ^= 1));
-    // A file whose owner was killed after a commit of two phases is looked at: redb takes that slot, and no other.
+    // A file whose process was killed after a two-phase commit is verified: redb uses that slot and
+    // no other.
     assert!(!changed(&|bytes| {
         bytes[page + 1] ^= 1;
         bytes[MAGIC.len()] |= 2;
     }));
 }
 
-/// Pages whose checksums are right and which lead to one page over and over: 169 to the power of the pages.
+/// Pages with correct checksums whose children are all the same page: a walk without a bound would
+/// read 169 to the power of the depth.
 #[test]
 fn a_web_of_pages_ends_with_the_bytes_of_the_file() {
     let mut bytes = closed(0, false);
@@ -205,7 +211,7 @@ fn a_web_of_pages_ends_with_the_bytes_of_the_file() {
     assert!(error.to_string().contains("circles"), "{error}");
 }
 
-/// The free pages are those that redb counts itself.
+/// The count of free pages equals the one of redb.
 #[test]
 fn free_pages_are_counted_as_redb_counts_them() {
     for commits in [0, 3, 40, 400] {
@@ -216,7 +222,7 @@ fn free_pages_are_counted_as_redb_counts_them() {
         let backend = crate::records::backend::DiskBackend::over(file);
         let database = redb::Builder::new().create_with_backend(backend).unwrap();
         let stats = database.begin_write().unwrap().stats().unwrap();
-        // All of the file but its header and those of the regions.
+        // All pages of the file except its header and the headers of the regions.
         let pages = bytes.len() as u64 / PAGE_BYTES - stats.allocated_pages();
         println!("{commits} commits: {told} bytes are free of {}", bytes.len());
         let headers = pages * PAGE_BYTES - told;

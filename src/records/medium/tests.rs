@@ -1,5 +1,5 @@
-//! The n-th change that redb makes to its file fails, and everything that was committed before can
-//! still be read without a cache.
+//! The n-th change that redb makes to its file fails. Everything that was committed before can
+//! still be read, without a cache.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -22,7 +22,7 @@ fn put(rows: &mut Rows, key: u64, byte: u8, len: usize) -> Change {
     Change::Put { space: Space::Blobs, key, value }
 }
 
-/// The rows of a file that is there before anything fails.
+/// The rows of a file before anything fails.
 fn prepared(options: RecordFileOptions) -> (SimDisk, Rows) {
     let disk = SimDisk::new(1);
     let shared: SharedDisk = Arc::new(disk.clone());
@@ -33,7 +33,7 @@ fn prepared(options: RecordFileOptions) -> (SimDisk, Rows) {
     (disk.survivors(0, Survival::All), rows)
 }
 
-/// What commit `number` changes: rows all over the tree, and a value for which the file has to
+/// The changes of commit `number`: rows all over the tree, and a value for which the file must
 /// grow.
 fn changes(rows: &mut Rows, number: u8) -> Vec<Change> {
     let mut changes: Vec<_> = (0..8).map(|n| put(rows, n * 25 + u64::from(number), number, 200)).collect();
@@ -48,7 +48,7 @@ fn read(snapshot: &Snapshot) -> Result<Rows> {
     let mut cursor = Source::Snapshot(snapshot).cursor(Space::Blobs, &[], None)?;
     let mut rows = Rows::new();
     while let Some((key, value)) = cursor.next()? {
-        // By its key as well, on the way that a lookup takes.
+        // Reads each row by its key as well, as a lookup does.
         assert_eq!(Source::Snapshot(snapshot).get(Space::Blobs, &key)?.as_ref(), Some(&value));
         rows.insert(key, value);
     }
@@ -59,8 +59,8 @@ fn is_change(entry: &TraceEntry) -> bool {
     matches!(entry.kind, OpKind::Write | OpKind::SetLen | OpKind::Sync)
 }
 
-/// Commits until one fails; what was published before, and the rows with and without the failed
-/// commit.
+/// Commits until a commit fails. Returns what was published before, and the rows with and without
+/// the failed commit.
 fn run(file: &RecordFile, mut rows: Rows) -> (Snapshot, Rows, Option<(Error, Rows)>) {
     let mut published = file.snapshot(0).unwrap();
     for number in 1..=COMMITS {
@@ -104,7 +104,7 @@ fn reads_go_on(options: RecordFileOptions, one_in: usize) {
             let (published, rows, failed) = run(&file, rows.clone());
             let (error, unknown) = failed.unwrap_or_else(|| panic!("{place}: nothing failed"));
             assert!(matches!(error.kind(), ErrorKind::Io | ErrorKind::NoSpace), "{place}: {error}");
-            // Twice: the first reading may leave something in a cache.
+            // Reads twice: the first read may leave pages in a cache.
             for _ in 0..2 {
                 let seen = read(&published).unwrap_or_else(|error| panic!("{place}: a read was refused: {error}"));
                 assert_eq!(seen, rows, "{place}");
@@ -137,7 +137,7 @@ fn reads_without_a_cache_go_on_after_each_failed_change_of_two_phases() {
     reads_go_on(RecordFileOptions { quick_repair: true, ..OPTIONS }, 60);
 }
 
-/// A failed compaction leaves a file that is read, and not written.
+/// After a failed compaction, the file can be read but not written.
 #[test]
 fn reads_go_on_after_a_failed_compaction() {
     let (disk, rows) = prepared(OPTIONS);
@@ -182,8 +182,8 @@ fn reads_go_on_after_a_failed_compaction() {
     assert!(latched > 5 && writable > 0);
 }
 
-/// Of a commit that writes more than is held, a failed sync may take what redb needs: it is
-/// answered an error, as before, and no wrong page.
+/// If a commit writes more than is kept, a failed sync may lose pages that redb needs. redb then
+/// gets an error, and never a wrong page.
 #[test]
 fn a_failed_sync_of_more_than_is_held_is_an_error() {
     let disk = SimDisk::new(1);
@@ -205,14 +205,13 @@ fn a_failed_sync_of_more_than_is_held_is_an_error() {
     }
 }
 
-/// A file whose failed sync takes what was written since the one before it: reads give the old
-/// bytes.
+/// A file whose failed sync loses the writes since the sync before: reads return the old bytes.
 #[derive(Debug)]
 struct Forgetful {
     file: Box<dyn DiskFile>,
-    /// What stood where was written since the last sync.
+    /// The old bytes of the ranges written since the last sync.
     before: Mutex<Vec<(u64, Vec<u8>)>>,
-    /// Syncs until the one that fails.
+    /// Number of syncs that succeed before the one that fails.
     left: Arc<AtomicU64>,
 }
 
@@ -264,7 +263,7 @@ impl DiskFile for Forgetful {
     }
 }
 
-/// redb reads some of its own pages at the end of a commit, which a failed sync may have taken.
+/// redb reads some of its own pages at the end of a commit. A failed sync may have lost them.
 #[test]
 fn a_failed_sync_that_takes_what_was_written_harms_nobody() {
     use redb::{ReadableDatabase, ReadableTable, ReadableTableMetadata};

@@ -1,23 +1,32 @@
-//! One merge that goes on, by as much as a turn may do.
+//! Advances a merge of runs by a bounded number of entries.
 
 use super::block::Builder;
 use super::cursor::{Merged, Rows};
 use super::manifest::Merge;
 use crate::error::Result;
 
-/// How much merging one turn does at each level.
+/// How many entries of input one turn merges for each merge.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::records) struct Work(pub(in crate::records) u64);
 
-/// A merge that went on, and what it brought.
+/// A merge that was advanced, and the blocks that it made.
 pub(super) struct Advanced {
     pub(super) merge: Merge,
     pub(super) is_done: bool,
-    /// Not written yet.
+    /// Not written to the table yet.
     pub(super) blocks: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Goes on with a merge until `work` entries were read.
+/// Advances a merge until `work` entries of its inputs were read.
+///
+/// What must hold: `merge.position` is the last key whose entries were all read, from every input.
+/// `next_mark` reads all entries of a key at once, and `work` is checked only between two keys. The
+/// next call resumes after `position`; a key that was read only in part would lose its older
+/// entries. A void mark is dropped, because the key exists neither before nor after the merged
+/// runs.
+///
+/// The last block may be smaller than the others: every call finishes its block, so that the merged
+/// entries are in the same transaction as the position.
 pub(super) fn go_on(rows: Rows<'_>, mut merge: Merge, work: impl Fn() -> u64) -> Result<Advanced> {
     let mut blocks = Vec::new();
     let mut builder = Builder::default();

@@ -1,7 +1,8 @@
-//! Merging in a second thread, while the plans of a turn are run.
+//! Merges runs in a second thread while the plans of a turn run.
 //!
-//! Runs are changed by turns alone, and a turn changes them last. So what is to be merged stands in the snapshot that the
-//! turn began from, and can be read and put together from the first plan on; the turn writes it when it is finished.
+//! Only turns change runs, and a turn changes them at its end. So the inputs of the merges are in
+//! the snapshot that the turn began from, and can be merged from the first plan on. The turn writes
+//! the result when it is finished.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,18 +15,19 @@ use crate::error::{Error, Result};
 use crate::records::Snapshot;
 use crate::records::space::Table;
 
-/// Entries that a merge reads ahead at most, however long the plans take.
+/// Limit of the entries that a merge reads ahead, however long the plans take. It bounds the memory
+/// of the merged blocks.
 pub(super) const MOST: u64 = 65_536;
 
-/// Merging under way.
+/// A merge in progress.
 pub(in crate::records) struct Ahead {
     work: Arc<AtomicU64>,
-    /// Nothing where there is nothing to merge.
+    /// `None` if there is nothing to merge.
     thread: Option<JoinHandle<Result<Vec<Advanced>>>>,
 }
 
 impl Ahead {
-    /// Goes on with the merges of the snapshot that a turn began from.
+    /// Starts to advance the merges of the snapshot that a turn began from.
     pub(in crate::records) fn begin(base: &Arc<Snapshot>) -> Result<Self> {
         let work = Arc::new(AtomicU64::new(MOST));
         let merges = base.runs()?.merges.clone();
@@ -45,23 +47,23 @@ impl Ahead {
         Ok(Self { work, thread: Some(thread) })
     }
 
-    /// Ends each merge once it has read this much.
+    /// Ends each merge after it has read this many entries.
     pub(super) fn stop_at(&self, work: Work) {
         self.work.fetch_min(work.0, Ordering::Relaxed);
     }
 
-    /// What the merges brought; waits for them.
+    /// Waits for the merges and returns their results.
     pub(super) fn finish(mut self) -> Result<Vec<Advanced>> {
         match self.thread.take() {
             None => Ok(Vec::new()),
-            // redb panics on damaged pages.
+            // redb may panic on damaged pages.
             Some(thread) => thread.join().unwrap_or_else(|_| Err(damaged("a run"))),
         }
     }
 }
 
 impl Drop for Ahead {
-    /// The thread holds the snapshot, so it ends with the turn.
+    /// Waits for the thread: it holds the snapshot, which must not outlive the turn.
     fn drop(&mut self) {
         self.work.store(0, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {

@@ -1,22 +1,25 @@
-//! A block of a run: sorted entries with shared prefixes, in groups that can be read alone.
+//! A block of a run: sorted entries with shared prefixes, in groups that can be decoded
+//! independently.
 //!
-//! Layout in `docs/format.md`, "Sorted runs". Every byte of the row is under the block's checksum.
+//! `docs/format.md`, "Sorted runs", describes the layout. The block's checksum covers every byte of
+//! the row.
 
 use super::{Mark, damaged};
 use crate::error::Result;
 
-/// Bytes of a block with its key, so that a row fills a page of redb.
+/// Target size of a block with its key, so that a row fills a page of redb.
 const TARGET: usize = 3_900;
-/// Entries of a group; the first one has its whole key.
+/// Entries of a group. The first one stores its whole key; each other one stores the length of the
+/// prefix that it shares with the entry before, and the rest.
 const GROUP: usize = 16;
 const HEADER: usize = 16;
 
-/// Gathers sorted entries into blocks.
+/// Collects sorted entries into blocks.
 #[derive(Default)]
 pub(super) struct Builder {
     entries: Vec<u8>,
     values: Vec<u8>,
-    /// Values of this block and where they stand.
+    /// Hashes of the values of this block, and their offsets.
     known: Vec<(u64, u32)>,
     groups: Vec<u32>,
     last: Vec<u8>,
@@ -53,7 +56,11 @@ fn checksum(row_key: &[u8], body: &[u8]) -> u32 {
 }
 
 impl Builder {
-    /// Adds an entry behind all before; a block that is full is returned with its last entry.
+    /// Appends an entry, whose key is greater than all before. If the block is full, returns it,
+    /// without the entry, together with its last key.
+    ///
+    /// The first entry of a group shares no prefix. Otherwise a group could not be decoded without
+    /// the one before it, and `group_before` could not read the first keys of groups.
     pub(super) fn push(&mut self, key: &[u8], mark: Mark, value: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
         let size =
             HEADER + self.groups.len() * 4 + self.values.len() + self.entries.len() + 2 * key.len() + value.len();
@@ -77,7 +84,7 @@ impl Builder {
         full
     }
 
-    /// Where a value stands; each is written once.
+    /// Returns the offset of a value in the block; each distinct value is stored once.
     fn value(&mut self, value: &[u8]) -> u32 {
         let hash = xxhash_rust::xxh3::xxh3_64(value);
         if let Some((_, at)) = self.known.iter().find(|(known, at)| {
@@ -92,7 +99,8 @@ impl Builder {
         at
     }
 
-    /// The block of what was added since the last one, with its last entry. Its checksum is set by [`seal`].
+    /// Returns the block of the entries since the last one, together with its last key. [`seal`]
+    /// sets its checksum.
     pub(super) fn finish(&mut self) -> Option<(Vec<u8>, Vec<u8>)> {
         if self.count == 0 {
             return None;
@@ -115,7 +123,7 @@ impl Builder {
     }
 }
 
-/// Sets the checksum of a block for the row that it goes to.
+/// Sets the checksum of a block for the row that it is stored in.
 pub(super) fn seal(row_key: &[u8], block: &mut [u8]) {
     let sum = checksum(row_key, block.get(4..).unwrap_or_default());
     if let Some(place) = block.first_chunk_mut::<4>() {
@@ -128,7 +136,7 @@ fn value_at(values: &[u8], mut at: usize) -> Option<&[u8]> {
     values.get(at..at.checked_add(len)?)
 }
 
-/// One entry of a group that was read.
+/// An entry of the decoded group.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     start: usize,
@@ -137,7 +145,7 @@ struct Entry {
     value: usize,
 }
 
-/// A block that was read, standing at one of its entries.
+/// A block that was read, positioned at one of its entries.
 #[derive(Default)]
 pub(super) struct Block {
     bytes: Vec<u8>,
@@ -146,7 +154,7 @@ pub(super) struct Block {
     entries: usize,
     /// Whether every entry adds a key.
     only_adds: bool,
-    /// The keys of the group that was read last, one after the other.
+    /// The keys of the decoded group, one after the other.
     keys: Vec<u8>,
     group: Vec<Entry>,
     group_number: usize,
@@ -157,7 +165,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..)?.first_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes))
 }
 
-/// The number of keys that a block adds.
+/// The number of keys that a block adds, after a check of its checksum.
 pub(super) fn net(row_key: &[u8], bytes: &[u8]) -> Result<i64> {
     let stored = u32_at(bytes, 0).ok_or_else(|| damaged("a block"))?;
     if bytes.len() < HEADER || stored != checksum(row_key, bytes.get(4..).unwrap_or_default()) {
@@ -167,7 +175,7 @@ pub(super) fn net(row_key: &[u8], bytes: &[u8]) -> Result<i64> {
 }
 
 impl Block {
-    /// Reads another block, checking it; stands nowhere.
+    /// Reads another block and checks it. The position is undefined until a seek.
     pub(super) fn load(&mut self, row_key: &[u8], bytes: &[u8]) -> Result<()> {
         let net = net(row_key, bytes)?;
         self.bytes.clear();
@@ -218,7 +226,7 @@ impl Block {
         (!self.group.is_empty()).then_some(())
     }
 
-    /// The key that a group starts with.
+    /// The first key of a group, without decoding the group.
     fn first_key(&self, number: usize) -> Option<&[u8]> {
         let entries = self.bytes.get(self.entries..)?;
         let mut at = u32_at(&self.bytes, HEADER + number * 4)? as usize;
@@ -228,7 +236,7 @@ impl Block {
         entries.get(at..at.checked_add(len)?)
     }
 
-    /// The last group that starts before `key`, or the first one.
+    /// The last group whose first key is less than `key`, or the first group.
     fn group_before(&self, key: &[u8]) -> Result<usize> {
         let (mut low, mut high) = (0, self.groups);
         while low + 1 < high {
@@ -242,7 +250,8 @@ impl Block {
         Ok(low)
     }
 
-    /// Whether every entry adds a key, so that entries can be counted instead of marks.
+    /// Whether every entry adds a key. Then counting entries gives the number of keys, without
+    /// their marks.
     pub(super) fn only_adds(&self) -> bool {
         self.only_adds
     }
@@ -255,7 +264,8 @@ impl Block {
         Ok(number * GROUP + self.group.partition_point(is_before))
     }
 
-    /// Goes to the first entry, or the first one not before `from`; whether there is one.
+    /// Moves to the first entry that is not before `from`, or to the first entry; returns whether
+    /// there is one.
     pub(super) fn seek_forward(&mut self, from: Option<&[u8]>) -> Result<bool> {
         let Some(from) = from else {
             self.read_group(0)?;
@@ -272,7 +282,7 @@ impl Block {
         Ok(true)
     }
 
-    /// Goes to the last entry, or the last one before `to`; whether there is one.
+    /// Moves to the last entry before `to`, or to the last entry; returns whether there is one.
     pub(super) fn seek_back(&mut self, to: Option<&[u8]>) -> Result<bool> {
         let Some(to) = to else {
             self.read_group(self.groups.saturating_sub(1))?;
@@ -289,7 +299,7 @@ impl Block {
         Ok(true)
     }
 
-    /// Goes to the next entry; false at the end, where it stays.
+    /// Moves to the next entry; at the end, returns false and does not move.
     pub(super) fn forward(&mut self) -> Result<bool> {
         if self.at + 1 < self.group.len() {
             self.at += 1;
@@ -302,7 +312,7 @@ impl Block {
         Ok(true)
     }
 
-    /// Goes to the entry before; false at the start, where it stays.
+    /// Moves to the previous entry; at the start, returns false and does not move.
     pub(super) fn back(&mut self) -> Result<bool> {
         if self.at > 0 {
             self.at -= 1;
@@ -315,17 +325,17 @@ impl Block {
         Ok(true)
     }
 
-    /// The key that it stands at.
+    /// The key of the current entry.
     pub(super) fn key(&self) -> &[u8] {
         self.group.get(self.at).and_then(|entry| self.keys.get(entry.start..entry.end)).unwrap_or_default()
     }
 
-    /// Its mark.
+    /// The mark of the current entry.
     pub(super) fn mark(&self) -> Mark {
         self.group.get(self.at).map_or(Mark { before: false, after: false }, |entry| entry.mark)
     }
 
-    /// Its value; nothing where the key is gone.
+    /// The value of the current entry; empty if the key was removed.
     pub(super) fn value(&self) -> Result<&[u8]> {
         let Some(entry) = self.group.get(self.at).filter(|entry| entry.mark.after) else { return Ok(&[]) };
         let values = self.bytes.get(self.values..self.entries).unwrap_or_default();

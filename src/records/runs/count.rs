@@ -1,4 +1,4 @@
-//! Counting keys by the sums that blocks carry.
+//! Counts keys by the totals that blocks store.
 
 use std::ops::Range;
 
@@ -7,9 +7,17 @@ use super::{Memory, Rows, row_key, split_row_key};
 use crate::error::Result;
 use crate::records::error::from_redb;
 
-/// The number of keys from `from` (included) to `to` (excluded) over all of these runs and what is in memory.
+/// The number of keys from `from` (included) to `to` (excluded), over these runs and the changes in
+/// memory.
 ///
-/// Blocks that lie inside are not taken apart. Counting ends above `most`: the number is then too great or right.
+/// What must hold: the mark of an entry says whether the key existed before its run, so that the
+/// number of keys in a range is the sum of the net changes of all runs, and no run is compared with
+/// another. A row's key is the last entry of its block. So the first row at or after `from` may
+/// contain `from`, the first row whose key is at or after `to` contains the end, and all entries of
+/// the rows between them are in the range: of these, only the stored total is read.
+///
+/// Counting stops as soon as the sum is above `most`. The result may then be too large, because
+/// newer runs that remove keys were not counted.
 pub(in crate::records) fn count(
     table: Rows<'_>,
     memory: Option<&Memory>,
@@ -29,7 +37,7 @@ pub(in crate::records) fn count(
         }
     }
     let mut block = Block::default();
-    // The oldest run is the largest as a rule.
+    // The oldest run is usually the largest, so counting it first reaches `most` earlier.
     for &run in runs.iter().rev() {
         let mut is_first = true;
         for row in table.range(&row_key(run, from), &row_key(run + 1, &[]))? {

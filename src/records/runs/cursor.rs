@@ -1,4 +1,4 @@
-//! Reading the runs as one sorted sequence.
+//! Reads the runs as one sorted sequence.
 
 use std::cmp::Ordering;
 
@@ -12,10 +12,10 @@ use crate::records::error::from_redb;
 
 type Bytes = &'static [u8];
 
-/// Changes that no run holds yet: several sets, newest last.
+/// Changes that are in no run yet: several sets, newest last.
 pub(in crate::records) type Memory = Vec<SortedEntries>;
 
-/// The table of the runs, as a snapshot or a turn has it.
+/// The table of the runs, in a snapshot or in a turn.
 #[derive(Clone, Copy)]
 pub(in crate::records) enum Rows<'a> {
     Snapshot(&'a redb::ReadOnlyTable<Bytes, Bytes>),
@@ -33,29 +33,31 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// A run, standing at an entry.
+/// A run, positioned at an entry.
 struct Iter<'a> {
     table: Rows<'a>,
     run: u64,
-    /// The further rows; backwards they are opened when the first block is at its start, which most walks never reach.
+    /// The remaining rows. In a backward walk, they are opened only when the start of the first
+    /// block is reached, which most walks never do.
     rows: Option<redb::Range<'a, Bytes, Bytes>>,
-    /// Key of the row behind those that a walk backwards still has before it.
+    /// In a backward walk, the key of the row after the remaining ones.
     behind: Vec<u8>,
     block: Block,
 }
 
 impl<'a> Iter<'a> {
-    /// The run at its first entry from `from` on; `None` when there is none.
+    /// Positions the run at its first entry from `from` on; `None` if there is none.
     fn forward(table: Rows<'a>, run: u64, from: &[u8]) -> Result<Option<Self>> {
         let rows = Some(table.range(&row_key(run, from), &row_key(run + 1, &[]))?);
         let mut iter = Self { table, run, rows, behind: Vec::new(), block: Block::default() };
-        // The row has the block's last entry as its key, so the first row is the one.
+        // A row's key is the last entry of its block, so the first row at or after `from` has the
+        // entry.
         Ok((iter.load(false)? && iter.block.seek_forward(Some(from))?).then_some(iter))
     }
 
-    /// The run at its last entry before `to`.
+    /// Positions the run at its last entry before `to`; `None` if there is none.
     fn back(table: Rows<'a>, run: u64, to: &[u8]) -> Result<Option<Self>> {
-        // The block that `to` falls into is the last one to be read.
+        // The first row at or after `to` is the only one that has entries on both sides of `to`.
         let end = row_key(run + 1, &[]);
         let last = table.range(&row_key(run, to), &end)?.next();
         let mut iter = Self { table, run, rows: None, behind: end, block: Block::default() };
@@ -67,11 +69,11 @@ impl<'a> Iter<'a> {
                 return Ok(Some(iter));
             }
         }
-        // Every entry of the blocks before is before `to`.
+        // All entries of the earlier blocks are before `to`.
         Ok((iter.load(true)? && iter.block.seek_back(None)?).then_some(iter))
     }
 
-    /// Reads the next row from either end; whether there was one.
+    /// Reads the next row from either end; returns whether there was one.
     fn load(&mut self, back: bool) -> Result<bool> {
         let rows = match &mut self.rows {
             Some(rows) => rows,
@@ -96,9 +98,9 @@ impl<'a> Iter<'a> {
     }
 }
 
-/// One source of a merge: changes in memory, or a run.
+/// One input of a merge: changes in memory, or a run.
 enum Input<'a> {
-    /// A set, the place that it stands at, and where it ends: behind it, or before it backwards.
+    /// A set of changes, the current change, its position, and the last position of the walk.
     Memory(&'a SortedEntries, EntryChange<'a>, usize, usize),
     Run(Box<Iter<'a>>),
 }
@@ -144,25 +146,31 @@ impl<'a> Input<'a> {
 }
 
 /// The entries of several runs as one sequence, forwards or backwards.
+///
+/// What must hold: the number of an input is its age, 0 for the newest; `inputs` is sorted by
+/// [`order`], so that the next entry is at the end; an input at its end is removed. For equal keys
+/// the newer input is read first: its value counts, and the marks of the older ones only tell
+/// whether the key existed before. Any other order would return an old value or a removed key.
 pub(in crate::records) struct Merged<'a> {
     table: Rows<'a>,
     memory: Option<&'a Memory>,
-    /// Newest first.
+    /// Ids of the runs, newest first.
     runs: Vec<u64>,
     from: Vec<u8>,
     to: Option<Vec<u8>>,
-    /// The direction, once something was read.
+    /// The direction; `None` until something was read.
     back: Option<bool>,
-    /// Sources that are not at their end, the one that is next last.
+    /// Inputs that are not at their end, with their numbers; the next one is last.
     inputs: Vec<(usize, Input<'a>)>,
     key: Vec<u8>,
     value: Vec<u8>,
-    /// Entries of the sources that were read.
+    /// Number of entries of the inputs that were read.
     pub(super) consumed: u64,
 }
 
 impl<'a> Merged<'a> {
-    /// The entries from `from` (included) to `to` (excluded) of these runs, newest first, under what is in memory.
+    /// The entries from `from` (included) to `to` (excluded) of these runs, newest first, and of
+    /// the changes in memory, which are newer than all runs.
     pub(in crate::records) fn new(
         table: Rows<'a>,
         memory: Option<&'a Memory>,
@@ -198,7 +206,7 @@ impl<'a> Merged<'a> {
                 inputs.extend(set.get(first).map(|change| Input::Memory(set, change, first, end)));
             }
         }
-        // Keys never start with ff.
+        // No key starts with ff.
         let end = self.to.as_deref().unwrap_or(&[0xff]);
         for &run in &self.runs {
             let iter = if back { Iter::back(self.table, run, end) } else { Iter::forward(self.table, run, &self.from) };
@@ -209,7 +217,7 @@ impl<'a> Merged<'a> {
         Ok(())
     }
 
-    /// Moves the source that was next on, and puts it to its place.
+    /// Advances the input that was next, and restores the order of `inputs`.
     fn advance(&mut self, back: bool) -> Result<()> {
         self.consumed += 1;
         let Some((_, last)) = self.inputs.last_mut() else { return Ok(()) };
@@ -229,7 +237,7 @@ impl<'a> Merged<'a> {
         Ok(())
     }
 
-    /// Whether a key that comes next is still one of the range.
+    /// Whether the next key is still in the range.
     fn is_inside(&self, key: &[u8]) -> bool {
         match self.back {
             Some(true) => key >= self.from.as_slice(),
@@ -237,7 +245,11 @@ impl<'a> Merged<'a> {
         }
     }
 
-    /// Goes to the next key: its mark over all sources; key and value are kept. `None` at the end.
+    /// Moves to the next key and returns its mark over all inputs; `None` at the end. Key and value
+    /// are kept for [`Self::current`].
+    ///
+    /// All inputs with this key are advanced, from newest to oldest. Each older mark moves `before`
+    /// further into the past; value and `after` stay those of the newest.
     pub(super) fn next_mark(&mut self, back: bool) -> Result<Option<Mark>> {
         match self.back {
             None => self.open(back)?,
@@ -263,14 +275,14 @@ impl<'a> Merged<'a> {
         Ok(Some(mark))
     }
 
-    /// What stands behind the last key that was read.
+    /// The key and the value of the last call of [`Self::next_mark`].
     pub(super) fn current(&self) -> (&[u8], &[u8]) {
         (&self.key, &self.value)
     }
 
-    /// What `f` makes of the next entry that is there.
+    /// Calls `f` with the next entry whose key exists, and returns its result.
     pub(in crate::records) fn visit<T>(&mut self, back: bool, f: impl FnOnce(&[u8], &[u8]) -> T) -> Result<Option<T>> {
-        // A source that is alone has each key once, so its entries are seen where they lie.
+        // A single input has each key only once, so its entries need no merging and are not copied.
         while let (true, [(_, only)]) = (self.back.is_some(), self.inputs.as_slice()) {
             if !self.is_inside(only.key()) {
                 self.inputs.clear();
@@ -292,7 +304,8 @@ impl<'a> Merged<'a> {
     }
 }
 
-/// Which source is next: the smaller key, or the greater one backwards; of equal keys the newer source.
+/// Which input is next: the one with the smaller key, or with the greater one backwards; for equal
+/// keys, the newer input.
 fn order(one: &(usize, Input<'_>), other: &(usize, Input<'_>), back: bool) -> Ordering {
     let keys = one.1.key().cmp(other.1.key());
     let keys = if back { keys.reverse() } else { keys };

@@ -1,4 +1,4 @@
-//! Which runs there are, newest first, and which of them are being merged.
+//! The list of runs, newest first, and of the merges in progress.
 
 use super::{damaged, row_key};
 use crate::error::Result;
@@ -9,40 +9,40 @@ use crate::records::error::from_redb;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::records) struct Run {
     pub(super) id: u64,
-    /// How often its entries were merged; runs of one level are merged together.
+    /// How often its entries were merged. Runs of the same level are merged together.
     pub(super) level: u8,
-    /// Keys that it adds to those of older runs, less those that it takes away.
+    /// The keys that it adds to the older runs, minus those that it removes.
     pub(super) net: i64,
     pub(super) entries: u64,
 }
 
-/// A merge under way: what it wrote so far belongs to no run yet.
+/// A merge in progress. The rows that it wrote so far belong to no run yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Merge {
     pub(super) output: Run,
-    /// Runs that stand side by side, newest first.
+    /// Adjacent runs in the list of runs, newest first.
     pub(super) inputs: Vec<u64>,
-    /// The last entry that was merged; nothing at the start.
+    /// The last key that was merged; `None` at the start.
     pub(super) position: Option<Vec<u8>>,
 }
 
-/// See the module.
+/// The list of runs and what is being done with them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::records) struct Manifest {
     pub(super) next_run: u64,
     pub(super) runs: Vec<Run>,
     pub(super) merges: Vec<Merge>,
-    /// Runs whose rows are to be removed.
+    /// Runs that are no longer in use, whose rows are to be removed.
     pub(super) garbage: Vec<u64>,
 }
 
-/// Reads the manifest.
+/// Reads the manifest of a table.
 pub(in crate::records) fn read_manifest(table: &redb::ReadOnlyTable<&'static [u8], &'static [u8]>) -> Result<Manifest> {
     let row = table.get(key().as_slice()).map_err(|error| from_redb("read the indexes", error))?;
     Manifest::read(row.as_ref().map(|row| row.value()))
 }
 
-/// The row of the manifest: that of no run, since runs are numbered from 1.
+/// The key of the manifest's row. It belongs to no run, because run ids start at 1.
 pub(super) fn key() -> Vec<u8> {
     row_key(0, &[])
 }
@@ -58,7 +58,7 @@ impl Reader<'_> {
 
     fn len(&mut self) -> Option<usize> {
         let len = usize::try_from(self.u64()?).ok()?;
-        // Each item takes a byte at least, so a forged length allocates nothing.
+        // Each item takes at least one byte, so a forged length causes no large allocation.
         (len <= self.0.len()).then_some(len)
     }
 
@@ -111,13 +111,13 @@ fn push_ids(out: &mut Vec<u8>, ids: &[u64]) {
 }
 
 impl Manifest {
-    /// Reads the manifest's row; a store without one has no runs.
+    /// Decodes the manifest's row. Without a row, there are no runs.
     pub(in crate::records) fn read(row: Option<&[u8]>) -> Result<Self> {
         let Some(row) = row else { return Ok(Self { next_run: 1, ..Self::default() }) };
         Reader(envelope::open(&key(), 0, row)?.bytes).manifest().ok_or_else(|| damaged("the list of runs"))
     }
 
-    /// The manifest as its row.
+    /// Encodes the manifest as its row.
     pub(super) fn to_row(&self) -> Vec<u8> {
         let mut out = Vec::new();
         push(&mut out, self.next_run);
@@ -140,7 +140,7 @@ impl Manifest {
         self.runs.iter().map(|run| run.id).collect()
     }
 
-    /// The number of keys.
+    /// The number of keys in the index space.
     pub(in crate::records) fn len(&self) -> u64 {
         u64::try_from(self.runs.iter().map(|run| run.net).sum::<i64>()).unwrap_or(0)
     }

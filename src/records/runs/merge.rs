@@ -1,4 +1,4 @@
-//! Writing runs: those of commits, and the merging of older ones.
+//! Writes runs: those of commits, and the merges of older ones.
 
 use super::advance::{Advanced, Work, go_on};
 use super::ahead::{Ahead, MOST};
@@ -12,15 +12,18 @@ use crate::records::error::from_redb;
 type Bytes = &'static [u8];
 type Table<'t> = redb::Table<'t, Bytes, Bytes>;
 
-/// Runs of one level that are merged together.
+/// Number of runs of one level that are merged together.
 const FAN: usize = 6;
-/// Entries that a commit merges for each of its own, at each level: twice what keeps up.
+/// Number of entries that a commit merges for each of its own, in each merge: twice what is needed
+/// to keep up.
 pub(super) const PACE: u64 = 2;
-/// Entries that a commit merges at each level at least; few in tests, so that merges stay open between commits.
+/// Least number of entries that a commit merges in each merge. Small in tests, so that merges stay
+/// in progress between commits.
 const LEAST: u64 = if cfg!(test) { 16 } else { 2_048 };
-/// Rows of runs that are gone which a commit removes, beside twice as many as it writes.
+/// Number of rows of unused runs that a commit removes, in addition to twice as many as it writes.
 const SWEEP: usize = 256;
-/// A run takes part in [`settle`] when it is at most this many times as large as all newer ones together.
+/// A run takes part in [`settle`] if it has at most this many times as many entries as all newer
+/// ones together.
 const SETTLED: u64 = 8;
 
 fn write(table: &mut Table<'_>, key: &[u8], value: &[u8]) -> Result<()> {
@@ -38,9 +41,15 @@ fn write_blocks(table: &mut Table<'_>, run: u64, blocks: Vec<(Vec<u8>, Vec<u8>)>
     Ok(())
 }
 
-/// Makes a run of the changes in memory, then does a share of the merging, and writes the manifest.
+/// Writes the changes in memory as a run, then does a share of the merging, and writes the
+/// manifest.
 ///
-/// `ahead` is the merging that another thread does meanwhile; without it, it is done here.
+/// `ahead` is the merging that another thread has done meanwhile; without it, the merging is done
+/// here. What must hold: the merges that `ahead` advanced were not advanced in this turn too. Their
+/// results replace the entries of the manifest, so the other progress would be lost.
+///
+/// The new run goes to the front of the list, which is in the order of age. The manifest is written
+/// last, in the same transaction as the rows that it names.
 pub(in crate::records) fn flush(
     table: &mut Table<'_>,
     manifest: &mut Manifest,
@@ -77,18 +86,22 @@ pub(in crate::records) fn flush(
     };
     let advanced = ahead.finish()?;
     manifest.runs.insert(0, run);
-    // What was begun since the turn began has not been advanced.
+    // Merges that were begun after `ahead` started are not among its results and stay as they are.
     let known: Vec<u64> = advanced.iter().map(|advanced| advanced.merge.output.id).collect();
     manifest.merges.retain(|merge| !known.contains(&merge.output.id));
     put(table, manifest, advanced)?;
-    // The thread holds what it reads, so it ends early; without the rest, merging would fall behind large commits.
+    // The thread keeps its blocks in memory, so it stops at `MOST`. The rest is merged here;
+    // otherwise merging could not keep up with large commits.
     match work.0.saturating_sub(MOST) {
         0 => Ok(()),
         rest => step(table, manifest, Work(rest)),
     }
 }
 
-/// The unmerged runs of one level that stand side by side, newest first.
+/// Begins a merge at each level that has `FAN` adjacent runs which are not being merged yet.
+///
+/// The inputs must be adjacent. The output takes the place of all of them; a run between them would
+/// get older or newer than its entries, and an old value could win.
 fn begin_merges(manifest: &mut Manifest) {
     let mut level = 0;
     loop {
@@ -114,7 +127,7 @@ fn begin(manifest: &mut Manifest, inputs: Vec<u64>, level: u8) {
     manifest.merges.push(Merge { output, inputs, position: None });
 }
 
-/// Goes on with every merge, removes rows of runs that are gone, and writes the manifest.
+/// Advances every merge, removes rows of unused runs, and writes the manifest.
 pub(in crate::records) fn step(table: &mut Table<'_>, manifest: &mut Manifest, work: Work) -> Result<()> {
     let merges = std::mem::take(&mut manifest.merges);
     let advanced = merges.into_iter().map(|merge| go_on(Rows::Turn(table), merge, || work.0));
@@ -122,7 +135,7 @@ pub(in crate::records) fn step(table: &mut Table<'_>, manifest: &mut Manifest, w
     put(table, manifest, advanced)
 }
 
-/// Writes what merges brought, removes rows of runs that are gone, and writes the manifest.
+/// Writes the results of merges, removes rows of unused runs, and writes the manifest.
 fn put(table: &mut Table<'_>, manifest: &mut Manifest, all: Vec<Advanced>) -> Result<()> {
     let mut written = 0;
     for Advanced { merge, is_done, blocks } in all {
@@ -139,7 +152,10 @@ fn put(table: &mut Table<'_>, manifest: &mut Manifest, all: Vec<Advanced>) -> Re
     write(table, &manifest::key(), &manifest.to_row())
 }
 
-/// Puts the output where the inputs stood.
+/// Replaces the inputs of a finished merge by its output, in the place of the newest input.
+///
+/// The rows of the inputs are not removed here: that work would grow with the runs. [`sweep`]
+/// removes them, a bounded number in each commit.
 fn finish(manifest: &mut Manifest, merge: Merge) {
     let place = manifest.runs.iter().position(|run| merge.inputs.contains(&run.id)).unwrap_or(0);
     manifest.runs.retain(|run| !merge.inputs.contains(&run.id));
@@ -149,7 +165,7 @@ fn finish(manifest: &mut Manifest, merge: Merge) {
     manifest.garbage.extend(merge.inputs);
 }
 
-/// Removes up to `most` rows of runs that are gone. Older snapshots keep reading their own pages.
+/// Removes up to `most` rows of unused runs. Older snapshots still read their own pages.
 fn sweep(table: &mut Table<'_>, manifest: &mut Manifest, most: usize) -> Result<()> {
     let mut left = most;
     while let Some(&run) = manifest.garbage.first() {
@@ -171,10 +187,12 @@ fn sweep(table: &mut Table<'_>, manifest: &mut Manifest, most: usize) -> Result<
     Ok(())
 }
 
-/// Merges what many small runs are worth merging into one, a part at a time; whether there is more to do.
+/// Merges many small runs into one, a bounded part at each call; returns whether there is more to
+/// do.
 ///
-/// For idle times: reads are quickest with one run. A run that is much larger than all newer ones stays as it is, so that
-/// a store that is written to now and then is not rewritten each time.
+/// For idle times: reads are fastest with one run. A run that is much larger than all newer ones
+/// together is left out, so that a store with occasional writes is not rewritten after each of
+/// them.
 pub(in crate::records) fn settle(table: &mut Table<'_>, manifest: &mut Manifest, work: Work) -> Result<bool> {
     if manifest.merges.is_empty() {
         let mut total = 0u64;

@@ -1,12 +1,16 @@
 //! The index space: sorted runs instead of one tree.
 //!
-//! A record has a dozen index entries that belong far apart. In a tree each would dirty a page of its own; here the
-//! entries of a commit are one sorted run of a few blocks, and runs of like age are merged bit by bit: each commit does a
-//! share of the merging that is in proportion to its own size. A read merges the runs, the newest entry of a key wins.
+//! A record has a dozen index entries that are far apart in key order. In a tree, each would dirty
+//! a page of its own. Here, the entries of a commit are one sorted run of a few blocks. Runs of the
+//! same level are merged step by step: each commit does a share of the merging that is proportional
+//! to its own size. A read merges the runs; the newest entry of a key wins.
 //!
-//! Blocks and the [`Manifest`] are rows of one redb table, so runs are part of the same transactions, snapshots and
-//! checksums as everything else. What must hold: [`Mark::before`] of an entry tells whether the key was there before the
-//! run, so that the number of keys in a range is the sum over the runs, and what came and went leaves no trace.
+//! Blocks and the [`Manifest`] are rows of one redb table, so runs are covered by the same
+//! transactions, snapshots and checksums as all other rows.
+//!
+//! What must hold: [`Mark::before`] of an entry says whether the key existed before the run. Then
+//! the number of keys in a range is the sum over the runs, and a key that was added and removed
+//! again can be dropped. With a wrong mark, counts are wrong, and a removed key may come back.
 
 mod advance;
 mod ahead;
@@ -30,9 +34,9 @@ use crate::error::{Error, Result};
 /// What a run says about a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
-    /// Whether older runs hold the key.
+    /// Whether the key exists in the older runs together.
     pub(super) before: bool,
-    /// Whether the key is there now.
+    /// Whether the key exists after this run.
     pub(super) after: bool,
 }
 
@@ -45,17 +49,17 @@ impl Mark {
         Self { before: bits & 1 == 1, after: bits & 2 == 2 }
     }
 
-    /// What this entry and then `newer` say together.
+    /// The mark of this entry and then a `newer` one together.
     fn then(self, newer: Self) -> Self {
         Self { before: self.before, after: newer.after }
     }
 
-    /// Whether nothing is said: the key was not there, and is not.
+    /// Whether the key exists neither before nor after.
     fn is_void(self) -> bool {
         !self.before && !self.after
     }
 
-    /// By how much the number of keys grows.
+    /// The change of the number of keys.
     pub(super) fn net(self) -> i64 {
         i64::from(self.after) - i64::from(self.before)
     }
@@ -69,7 +73,7 @@ fn row_key(run: u64, entry: &[u8]) -> Vec<u8> {
     [run.to_be_bytes().as_slice(), entry].concat()
 }
 
-/// The last entry of the block in a row.
+/// The last entry of the block in a row, from the row's key.
 fn split_row_key(key: &[u8]) -> Result<&[u8]> {
     key.get(8..).ok_or_else(|| damaged("a row"))
 }

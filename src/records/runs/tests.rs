@@ -17,7 +17,7 @@ fn file() -> (SharedDisk, RecordFile) {
     (disk, file)
 }
 
-/// Keys that share prefixes, some of them long.
+/// Keys that share prefixes; some are long.
 fn key(number: u16) -> Vec<u8> {
     let mut key = vec![5, (number % 3) as u8];
     key.extend_from_slice(format!("{:04}", number / 3).as_bytes());
@@ -27,7 +27,7 @@ fn key(number: u16) -> Vec<u8> {
     key
 }
 
-/// The change that sets or removes a key, and the model after it.
+/// The change that sets or removes a key; applies it to the model too.
 fn change(model: &mut Model, number: u16, value: Option<u8>) -> Option<Change> {
     changes(model, &[(number, value)])
 }
@@ -47,11 +47,11 @@ fn add(model: &mut Model, entries: &mut Entries, number: u16, value: Option<u8>)
         Some(after) => model.insert(key.clone(), after.clone()),
         None => model.remove(&key),
     };
-    // Nobody removes what is not there.
+    // No caller removes a key that does not exist.
     if before.is_some() || after.is_some() {
         entries.change_key(&key, before.is_some(), after.as_deref());
     }
-    // What was drafted is found again, in its last state.
+    // Drafted changes are found, in their last state.
     let found = entries.with_prefix(&key);
     assert_eq!(
         found.get(&key).copied(),
@@ -89,7 +89,7 @@ fn check_whole(source: Source<'_>, model: &Model) {
     assert_eq!(source.get(Space::Index, b"nothing").unwrap(), None);
 }
 
-/// One turn: plans one after another, each of changes.
+/// One turn: several plans in sequence, each with changes.
 type Plans = Vec<Vec<(u16, Option<u8>)>>;
 
 fn plans(most: u16) -> impl Strategy<Value = Plans> {
@@ -129,7 +129,7 @@ proptest! {
                 check(Source::Snapshot(&snapshot), &model, &key(*from), Some(&key(*to)));
             }
             check_whole(Source::Snapshot(&snapshot), &model);
-            // What was read from an older state is read again, whatever was merged since.
+            // An older snapshot still reads the same entries, whatever was merged since.
             if let Some((snapshot, model)) = &older {
                 check_whole(Source::Snapshot(snapshot), model);
             }

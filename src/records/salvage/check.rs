@@ -1,12 +1,12 @@
-//! What an entry says of itself, by its own checksum.
+//! The verdict on an entry by its own checksum.
 
-/// What an entry says of itself.
+/// The verdict on an entry by its own checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Check {
-    /// It carries a checksum over key and value, which holds.
+    /// It has a checksum over key and value, which matches.
     Whole,
-    /// Its checksum does not hold, or it is none of its space.
+    /// Its checksum does not match, or it cannot be an entry of its space.
     Damaged,
-    /// It may be one of its space; it carries no checksum.
+    /// It may be an entry of its space, but has no checksum.
     Unsummed,
 }

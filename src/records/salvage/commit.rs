@@ -1,4 +1,4 @@
-//! Which commit of a damaged record file is read: the newest that can be told to be one.
+//! Chooses the commit of a damaged record file that is read: the newest one that can be identified.
 
 use std::collections::HashSet;
 
@@ -14,34 +14,34 @@ use crate::records::pages::{
 use crate::records::space::{Place, Space, Table};
 use crate::value::Control;
 
-/// Flag of the byte behind the magic number: the file was not closed.
+/// Flag of the byte after the magic number: the file was not closed.
 const NOT_CLOSED: u8 = 2;
 
-/// Commits that are walked at most where the header is lost.
+/// If the header is lost, at most this many commits are walked.
 const EXTENTS: usize = 64;
 
-/// What a commit slot names.
+/// What a commit slot references.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Commit {
-    /// The tree that names the tables.
+    /// The root of the tree that lists the tables.
     pub(super) tables: Option<Child>,
-    /// The tree that names redb's own tables; `None` where it is not known.
+    /// The root of the tree that lists redb's own tables; `None` if unknown.
     pub(super) system: Option<Child>,
-    /// redb's number of the commit; `None` where it is not known.
+    /// redb's transaction number of the commit; `None` if unknown.
     pub(super) transaction: Option<u64>,
-    /// The number of its slot; `None` where no slot names it.
+    /// The number of its slot; `None` if no slot references it.
     slot: Option<u8>,
 }
 
-/// The commit that is read, and what is known of later ones.
+/// The commit to read, and whether there may be a later one.
 #[derive(Debug)]
 pub(super) struct Chosen {
     pub(super) commit: Option<Commit>,
-    /// Why there may have been a later commit.
+    /// Why there may have been a later commit; `None` if this is the last one.
     pub(super) doubt: Option<&'static str>,
 }
 
-/// A slot whose checksum holds, as it stands there or with one bit changed.
+/// Reads a slot whose checksum matches, as it is or with one bit repaired.
 fn slot(header: &[u8], number: u8) -> Option<Commit> {
     let at = SLOTS_AT + usize::from(number) * SLOT_BYTES;
     let mut slot = header.get(at..at + SLOT_BYTES)?.to_vec();
@@ -49,7 +49,7 @@ fn slot(header: &[u8], number: u8) -> Option<Commit> {
         let summed = slot.get(..SLOT_SUMMED_BYTES).map(xxh3_128);
         summed.is_some() && summed == le_u128(slot, SLOT_SUMMED_BYTES)
     };
-    // Zeros have no checksum of zero, so an empty slot is none.
+    // The checksum of zeros is not zero, so an empty slot does not match.
     if !holds(&slot) && !mend(&mut slot, holds) {
         return None;
     }
@@ -65,11 +65,11 @@ fn slot(header: &[u8], number: u8) -> Option<Commit> {
     })
 }
 
-/// The pages of the tables of a commit: those that are whole, and whether any is not.
+/// The pages of all tables of a commit.
 struct Extent {
-    /// Pages that are damaged, by number and checksum.
+    /// Damaged pages, by number and checksum.
     damaged: HashSet<(u64, u128)>,
-    /// Pages that are named, by number and checksum.
+    /// Leaves whose checksums match, by number and checksum.
     named: HashSet<(u64, u128)>,
 }
 
@@ -95,7 +95,7 @@ fn extent(source: &PageSource<'_>, tables: Option<Child>, control: &Control) -> 
     Ok(extent)
 }
 
-/// The sequence in a leaf of the table `state`, where it has one.
+/// The commit sequence in a leaf of the table `state`, if the leaf has it.
 pub(super) fn sequence_in(leaf: &Node<'_>) -> Option<u64> {
     let place: Place = Space::Meta.place();
     let wanted = place.key(b"state");
@@ -103,22 +103,26 @@ pub(super) fn sequence_in(leaf: &Node<'_>) -> Option<u64> {
     if value.len() == 16 { le(value, 0).map(u64::from_be_bytes) } else { None }
 }
 
-/// Chooses the commit.
+/// Chooses the commit to read.
 ///
-/// Both slots are taken by what their checksums say, the newer one first, since no checksum covers
-/// the byte that tells which one counts. In a file that was not closed, the newest commit may be
-/// one that a power cut tore: where a page is damaged that only it has, the commit before is read,
-/// as redb's repair would.
+/// No checksum covers the header byte that says which slot is current. So both slots are judged by
+/// their own checksums, and the one with the higher transaction number is newer. If the file was
+/// not closed, a power cut may have torn the newest commit: its slot may be on the disk without all
+/// its pages. So if a page is damaged that only the newest commit has, the commit before it is
+/// read, as redb's repair would do. A damaged page that both commits share says nothing about a
+/// torn commit.
 ///
-/// Where a slot is lost, the tree of tables is looked for in all pages. Of those that are whole the
-/// one with the highest sequence is read; that it is the last cannot be proven, which is told.
+/// If a slot is lost, all pages are searched for trees of tables. The one with the highest sequence
+/// whose pages are all whole is read; if there is none, the one with the highest sequence. There is
+/// no proof that it is the last commit, and the result says so.
 pub(super) fn choose(source: &PageSource<'_>, control: &Control) -> Result<Chosen> {
     let header = source.bytes(0..HEADER_BYTES as u64).unwrap_or_default();
     let mut slots: Vec<Commit> = (0..2).filter_map(|number| slot(&header, number)).collect();
     slots.sort_by_key(|commit| std::cmp::Reverse(commit.transaction));
     let god = header.get(MAGIC.len()).copied().filter(|_| header.starts_with(MAGIC));
     if let [newest, before] = slots.as_slice() {
-        // After a commit of two phases its pages were durable before the byte told that it counts.
+        // A two-phase commit makes its pages durable before it writes the byte that makes its slot
+        // current.
         let counts = |god: u8| god & PRIMARY_IS_SLOT_1 == newest.slot.unwrap_or(u8::MAX);
         let is_durable = |god: u8| god & NOT_CLOSED == 0 || (god & TWO_PHASES != 0 && counts(god));
         if god.is_some_and(is_durable) {
@@ -134,15 +138,16 @@ pub(super) fn choose(source: &PageSource<'_>, control: &Control) -> Result<Chose
             return Ok(Chosen { commit: Some(*newest), doubt: None });
         }
         if before_extent.named.is_empty() && !newest_extent.named.is_empty() {
-            // Nothing of the commit before is left, so what is whole of the last one is all that there is.
+            // Nothing of the commit before is left, so only the whole pages of the newest commit
+            // can be read.
             let doubt = "the store was not closed, the last commit is not whole, and the one before it is lost";
             return Ok(Chosen { commit: Some(*newest), doubt: Some(doubt) });
         }
         let doubt = "the store was not closed, and the last commit is not whole: a power cut may have torn it";
         return Ok(Chosen { commit: Some(*before), doubt: Some(doubt) });
     }
-    // Most of what is found here is of commits long past, whose pages are others' now: nothing to
-    // be mended.
+    // Most trees that are found here are of much older commits, whose pages have been reused since.
+    // A repair of them would be wrong or wasted.
     let source = source.without_mending();
     let mut found: Vec<(u64, Commit)> = Vec::new();
     if let Some(known) = slots.first() {
@@ -157,7 +162,7 @@ pub(super) fn choose(source: &PageSource<'_>, control: &Control) -> Result<Chose
         }
         at += PAGE_BYTES;
     }
-    // What a slot names stays before what has the same sequence.
+    // The sort is stable: a commit of a slot stays before others with the same sequence.
     found.sort_by_key(|(sequence, _)| std::cmp::Reverse(*sequence));
     let mut commit = found.first().map(|(_, commit)| *commit);
     for (_, newest) in found.iter().take(EXTENTS) {
@@ -170,7 +175,7 @@ pub(super) fn choose(source: &PageSource<'_>, control: &Control) -> Result<Chose
     Ok(Chosen { commit, doubt: Some(doubt) })
 }
 
-/// The sequence of the commit with this tree of tables; 0 where it cannot be read.
+/// The sequence of the commit with this tree of tables; 0 if it cannot be read.
 fn sequence_of(source: &PageSource<'_>, tables: Option<Child>, control: &Control) -> Result<u64> {
     let mut visited = Visited::new();
     let mut sequence = 0;
@@ -188,7 +193,7 @@ fn sequence_of(source: &PageSource<'_>, tables: Option<Child>, control: &Control
     Ok(sequence)
 }
 
-/// The tree of tables whose only page lies here.
+/// The tree of tables whose only page begins at `at`, if there is one.
 fn definitions(source: &PageSource<'_>, at: u64) -> Option<Child> {
     let page = source.bytes(at..at + PAGE_BYTES)?;
     let node = Node { bytes: &page, widths: ANY };
@@ -201,7 +206,7 @@ fn definitions(source: &PageSource<'_>, at: u64) -> Option<Child> {
         return None;
     }
     let index = (at - PAGE_BYTES) / PAGE_BYTES;
-    // The number of a single page: its region, then its index in it.
+    // The number of a page of order 0: its region, then its index in the region.
     let number = (index >> 20) << 20 | (index & 0xF_FFFF);
     Some(Child { number, sum: xxh3_128(node.summed()?) })
 }

@@ -1,8 +1,8 @@
-//! Which pages the last commit uses, by what redb wrote of its free pages when the file was closed.
+//! The pages that the last commit uses, by redb's own list of free pages.
 //!
-//! That is there after a clean close, and after each commit with `quick_repair`. A page counts as
-//! used when no order of the allocator has it as free and no list of pages that wait to become free
-//! names it.
+//! redb stores this list at a clean close, and in each commit with `quick_repair`. A page counts as
+//! used if no order of the allocator has it as free, and no list of pages that wait to become free
+//! contains it.
 
 use std::collections::BTreeMap;
 
@@ -13,27 +13,27 @@ use crate::error::Result;
 use crate::records::pages::{Node, PAGE_BYTES, le, le_u32};
 use crate::value::Control;
 
-/// Keys of the table `allocator_state`: the free pages of a region (with its number), the commit
-/// that they are of.
+/// First bytes of the keys of the table `allocator_state`: the free pages of a region (the region's
+/// number follows), and the number of the commit that they belong to.
 const REGION: u8 = 3;
 const TRANSACTION: u8 = 5;
 const ALLOCATOR_STATE: &str = "allocator_state";
 const WAITING: [&str; 2] = ["data_pages_unreachable", "system_pages_unreachable"];
 
-/// Free pages of one region: for each order the number of bits, and the bits, which are set where a
-/// page is not free.
+/// The free pages of a region: for each order the number of bits, and the bits. A bit is unset if
+/// the block is free.
 type Orders = Vec<(u64, Vec<u64>)>;
 
 /// The pages that a commit uses.
 pub(super) struct Live {
     regions: BTreeMap<u64, Orders>,
-    /// Pages that wait to become free: start to end.
+    /// Ranges of pages that wait to become free: start to end.
     waiting: BTreeMap<u64, u64>,
 }
 
 impl Live {
-    /// What the commit's own bookkeeping says; `None` where it says nothing or is damaged. Its
-    /// pages go to `visited`.
+    /// Reads the commit's own bookkeeping; `None` if the commit stored none or it is damaged. The
+    /// pages of the bookkeeping are added to `visited`.
     pub(super) fn of(
         source: &PageSource<'_>,
         commit: &Commit,
@@ -75,14 +75,14 @@ impl Live {
         Ok((is_whole && is_of_this).then_some(live))
     }
 
-    /// Notes a list of pages: a count, and so many numbers.
+    /// Adds a list of pages: a count, and that many page numbers.
     fn wait(&mut self, list: &[u8]) {
         let count = le(list, 0).map_or(0, |count| usize::from(u16::from_le_bytes(count)));
         let numbers = (0..count).filter_map(|n| le(list, 2 + 8 * n).map(u64::from_le_bytes));
         self.waiting.extend(numbers.filter_map(|number| REGIONS.place(number)).map(|place| (place.start, place.end)));
     }
 
-    /// Whether the commit uses the page that begins here.
+    /// Whether the commit uses the page that begins at `at`.
     pub(super) fn contains(&self, at: u64) -> bool {
         let Some(index) = at.checked_sub(PAGE_BYTES).map(|at| at / PAGE_BYTES) else { return false };
         let Some(orders) = self.regions.get(&(index >> 20)) else { return false };
@@ -98,8 +98,8 @@ impl Live {
     }
 }
 
-/// The free pages of a region: the largest order, padding, the pages; the ends of the bitmaps; a
-/// bitmap for each order.
+/// Parses the free pages of a region: the largest order, padding, the number of pages; the ends of
+/// the bitmaps; one bitmap for each order.
 fn orders(state: &[u8]) -> Option<Orders> {
     let count = usize::from(*state.first()?) + 1;
     let mut start = 8 + 4 * count;
@@ -112,8 +112,8 @@ fn orders(state: &[u8]) -> Option<Orders> {
     Some(orders)
 }
 
-/// The last layer of a bitmap: the height, the ends of the layers, and the layers: a count of bits
-/// and the bits.
+/// The last layer of a bitmap. A bitmap is the height, the ends of the layers, and the layers; a
+/// layer is the number of bits, and the bits.
 fn lowest_layer(bitmap: &[u8]) -> Option<(u64, Vec<u64>)> {
     let height = usize::try_from(le_u32(bitmap, 0)?).ok()?;
     let end = |layer: usize| usize::try_from(le_u32(bitmap, 4 + 4 * layer)?).ok();

@@ -1,21 +1,26 @@
 //! Reads a damaged record file page by page, without redb and without writing.
 //!
 //! redb stops at the first damaged page, and a damaged branch hides whole leaves. So the trees are
-//! walked here: from the root of the last commit down, each page compared with the XXH3-128 that
-//! its parent holds. What is reached so is proven: nothing but the last commit leads there. A page
-//! with one wrong bit is mended, which its checksum proves.
+//! walked here, from the root of the last commit down. Each page is compared with the XXH3-128
+//! checksum in its parent. An entry that is reached in this way is proven to be of the last commit.
+//! A page with one wrong bit is repaired in memory; its checksum proves that the repair is right.
 //!
-//! Below a damaged branch there are leaves that nothing names any more, among leaves of earlier
-//! commits, whose entries look as good. An entry of these is taken only in one of two cases:
+//! The leaves below a damaged branch are no longer referenced. They lie among leaves of earlier
+//! commits, whose entries look just as valid. An entry of such a leaf is taken only in one of two
+//! cases:
 //!
-//! - the count and the total of hashes that the last commit kept of the collection (see `sums`) are those of the proven
-//!   entries and of the entries of some of these leaves together: these leaves are then what was lost;
-//! - redb's own bookkeeping of the last commit says that the page is in use, and the entry's own checksum holds.
+//! - The last commit stored the count and the sum of hashes of each collection (see `sums`). They
+//!   equal those of the proven entries and of all entries of some of these leaves together. Then
+//!   these leaves are the lost ones.
+//! - redb's own bookkeeping of the last commit says that the page is in use, and the entry's own
+//!   checksum matches.
 //!
-//! Of a damaged leaf, the entries whose own checksum holds are taken as well, but told as unproven:
-//! bytes of an earlier version of the page would look the same. They are left out where all of its
-//! entries hold, since the whole page is another one then, where another page has another version
-//! of the entry, and where the collection's count says that one of them is wrong.
+//! The entries of a damaged leaf whose own checksums match are taken as well, but reported as
+//! unproven: the bytes of an earlier version of the page would look the same. Such an entry is left
+//! out in three cases:
+//! - All entries of the leaf match. Then the whole page is another version, or another page.
+//! - Another page has another version of the entry.
+//! - The collection's count shows that at least one of these entries is wrong.
 
 mod check;
 mod commit;
@@ -39,54 +44,57 @@ use crate::disk::DiskFile;
 use crate::error::Result;
 use crate::value::Control;
 
-/// How an entry is known to be of the last commit.
+/// How certain it is that an entry is of the last commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Proof {
-    /// Checksums lead from the last commit to it.
+    /// A chain of checksums leads from the last commit to the entry, or one of the two cases of the
+    /// module comment holds.
     Proven,
-    /// Nothing but its own bytes speaks for it.
+    /// Only the entry's own bytes say so.
     Unproven,
 }
 
-/// Entries that are lost: keys of a collection after `after`, up to `upto`; `None` is its end.
+/// Lost entries: keys of a collection after `after`, up to `upto` (included). `None` means the
+/// start or the end of the collection.
 #[derive(Clone, Debug)]
 pub(crate) struct LostEntries {
     /// The collection.
     pub(crate) collection: Collection,
-    /// The last key before.
+    /// The last key before the lost ones.
     pub(crate) after: Option<Vec<u8>>,
     /// The last key that may be lost.
     pub(crate) upto: Option<Vec<u8>>,
-    /// How many the whole collection has lost, where that is known.
+    /// How many entries the whole collection has lost, if known.
     pub(crate) entries: Option<u64>,
-    /// Why.
+    /// The reason, for the report.
     pub(crate) reason: &'static str,
 }
 
-/// What is known of a record file that was read.
+/// The result of reading a damaged record file, in addition to its entries.
 #[derive(Debug, Default)]
 pub(crate) struct Salvaged {
-    /// What is lost of it.
+    /// The lost entries.
     pub(crate) lost: Vec<LostEntries>,
-    /// Why there may have been a later commit than the one that was read.
+    /// Why there may have been a later commit than the one that was read; `None` if there was none.
     pub(crate) doubt: Option<&'static str>,
-    /// The highest sequence that any page of the file tells, of whatever commit.
+    /// The highest commit sequence that is found in any page of the file, of whatever commit.
     pub(crate) newest_sequence: u64,
     /// Spaces of which entries are or may be lost.
     pub(crate) damaged: BTreeSet<Space>,
 }
 
 const PAGE: &str = "a page of records.redb is damaged";
-const BRANCH: &str = "the page of records.redb that leads there is damaged";
-const SILENT: &str = "the entries are not those that the last commit counted";
-const DAMAGED: &str = "its checksum does not hold";
+const BRANCH: &str = "the parent page in records.redb is damaged";
+const SILENT: &str = "the entries differ from those that the last commit counted";
+const DAMAGED: &str = "its checksum does not match";
 
-/// Reads the entries of all spaces but the index, whose entries follow from the records.
+/// Reads the entries of all spaces except the index, whose entries can be rebuilt from the records.
 ///
-/// `check` tells what an entry says of itself; `emit` gets each entry once, in no order.
+/// `check` verifies an entry by its own checksum. `emit` is called once for each entry, in no
+/// order.
 ///
 /// # Errors
-/// What `control` says and `emit` fails with; damage is no error but told.
+/// The errors of `control` and of `emit`. Damage is not an error: the result reports it.
 pub(crate) fn read(
     file: &dyn DiskFile,
     check: &dyn Fn(Space, &[u8], &[u8]) -> Check,
@@ -128,14 +136,14 @@ pub(crate) fn read(
             control,
         )?;
     } else if chosen.doubt.is_some() {
-        // For the sequence alone.
+        // Only to find the highest sequence.
         let newest = &mut reading.salvaged.newest_sequence;
         scan(&source, &visited, None, &[], check, &mut Vec::new(), newest, control)?;
     }
     reading.run(emit)
 }
 
-/// Walks the tables of a commit. A table that nothing names any more is one gap.
+/// Walks the tables of a commit. A table that no readable page names is one gap.
 fn walk_tables(
     source: &PageSource<'_>,
     root: Option<Child>,
@@ -161,14 +169,14 @@ fn all_lost() -> Vec<(Table, Walked)> {
     Table::ALL.into_iter().map(gap).collect()
 }
 
-/// What is taken of a collection beyond what is proven from the root.
+/// What is taken of a collection in addition to the proven entries.
 #[derive(Debug, Default)]
 struct Decision {
-    /// These candidates hold exactly what is missing.
+    /// The candidates whose entries are exactly the missing ones.
     exact: Option<Vec<usize>>,
-    /// With the entries of damaged leaves.
+    /// Whether the entries of damaged leaves are part of this exact match.
     with_partial: bool,
-    /// Entries of damaged leaves are not taken: one of them is wrong.
+    /// Whether the entries of damaged leaves are not taken, because at least one of them is wrong.
     no_partial: bool,
 }
 
@@ -179,7 +187,7 @@ struct Reading<'r> {
     tables: Vec<(Table, Walked)>,
     candidates: Vec<Candidate>,
     partial: Vec<Partial>,
-    /// What was handed out of each collection.
+    /// Count and hashes of the entries emitted so far, for each collection.
     taken: BTreeMap<Collection, Sum>,
     salvaged: Salvaged,
 }
@@ -207,7 +215,7 @@ impl Reading<'_> {
         Ok(self.salvaged)
     }
 
-    /// Calls `f` with each entry that checksums lead to from the root.
+    /// Calls `f` with each proven entry.
     fn for_each_proven(
         &mut self,
         mut f: impl FnMut(&mut Salvaged, Table, Space, &[u8], &[u8]) -> Result<()>,
@@ -243,7 +251,8 @@ impl Reading<'_> {
             Ok(())
         })?;
         if written.is_none() {
-            // Of pages that the last commit uses, one can have the row.
+            // Only one of the pages that the last commit uses can have the row. If several
+            // candidates have it, none is trusted.
             let rows = self.candidates.iter().filter(|candidate| candidate.is_live);
             let mut rows = rows.filter_map(|candidate| candidate.sums.clone());
             written = rows.next().filter(|_| rows.next().is_none());
@@ -251,8 +260,12 @@ impl Reading<'_> {
         Ok((written, proven))
     }
 
-    /// Finds for each collection which of the candidates, and whether the entries of damaged
-    /// leaves, are what is missing.
+    /// For each collection, finds the candidates, with or without the entries of damaged leaves,
+    /// that make up exactly what is missing.
+    ///
+    /// The exact match without entries of damaged leaves is tried first. If there is no match, and
+    /// the proven entries and those of damaged leaves together are at least as many as the commit
+    /// counted, then one of the latter is wrong. Which one cannot be told, so none is taken.
     fn decide(&self, written: Option<&Sums>, proven: &BTreeMap<Collection, Sum>) -> BTreeMap<Collection, Decision> {
         let mut decisions = BTreeMap::new();
         let Some(written) = written else { return decisions };
@@ -284,8 +297,8 @@ impl Reading<'_> {
         let (check, mut taken) = (self.check, std::mem::take(&mut self.taken));
         self.for_each_proven(|salvaged, _, space, key, value| {
             let Some(collection) = Collection::of(space, key) else { return Ok(()) };
-            // It counts as found even where its own checksum, which was wrong when it was written,
-            // does not hold.
+            // The entry was written with a wrong checksum of its own. It counts as found, because
+            // the commit counted it, but it is reported and not emitted.
             taken.entry(collection).or_default().add(key, value);
             if check(space, key, value) == Check::Damaged {
                 let bound = Some(key.to_vec());
@@ -337,7 +350,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Tells what is missing, by what the last commit counted; without that, each gap.
+    /// Reports what is missing, by the counts of the last commit; without them, reports each gap.
     fn tell_lost(&mut self, written: Option<&Sums>) {
         let mut collections: BTreeSet<Collection> = self.taken.keys().copied().collect();
         match written {
@@ -355,7 +368,7 @@ impl Reading<'_> {
             for (table, walked) in &self.tables {
                 for gap in walked.gaps.iter().filter(|gap| overlaps(*table, gap, collection)) {
                     told += 1;
-                    // A key of another collection bounds nothing in this one.
+                    // A key of another collection is no bound in this one.
                     let is_of_it = |(space, key): &(Space, &[u8])| {
                         *space == collection.space && (collection.kind == 0 || key.first() == Some(&collection.kind))
                     };
@@ -383,7 +396,7 @@ impl Reading<'_> {
     }
 }
 
-/// Whether a gap of a table may hold entries of a collection.
+/// Whether a gap of a table may contain entries of a collection.
 fn overlaps(table: Table, gap: &Gap, collection: Collection) -> bool {
     let kind = (collection.kind > 0).then_some(collection.kind);
     let places = [collection.space.place(), super::space::RECENT_LOG];
@@ -399,8 +412,8 @@ fn overlaps(table: Table, gap: &Gap, collection: Collection) -> bool {
     })
 }
 
-/// A page of the tables of the last commit, for tests: its place, the places of the pages that lead
-/// to it, and its entries, if it is a leaf.
+/// For tests: a page of the tables of the last commit. Its place, the places of its ancestors, and
+/// its entries if it is a leaf.
 #[cfg(test)]
 pub(crate) struct MappedPage {
     pub(crate) place: std::ops::Range<u64>,
@@ -408,7 +421,7 @@ pub(crate) struct MappedPage {
     pub(crate) entries: Vec<(Space, Vec<u8>)>,
 }
 
-/// Every page of the tables of a sound file.
+/// Every page of the tables of an undamaged file.
 #[cfg(test)]
 pub(crate) fn page_map(file: &dyn DiskFile) -> Vec<MappedPage> {
     let source = PageSource::new(file, file.len().unwrap());
@@ -439,8 +452,7 @@ pub(crate) fn page_map(file: &dyn DiskFile) -> Vec<MappedPage> {
     pages
 }
 
-/// The entries of the leaf of the table of the records that begins here, of whatever commit, for
-/// tests.
+/// For tests: the entries of the leaf of the records' table that begins here, of whatever commit.
 #[cfg(test)]
 pub(crate) fn leaf_of_records(file: &dyn DiskFile, at: u64) -> Option<BTreeMap<Vec<u8>, Vec<u8>>> {
     let page = scan::leaf(&PageSource::new(file, file.len().unwrap()), at)?;

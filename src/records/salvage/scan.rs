@@ -1,4 +1,4 @@
-//! Leaves that nothing names any more, and entries of leaves that are damaged.
+//! Finds leaves that no tree references any more, and readable entries of damaged leaves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -14,27 +14,27 @@ use crate::records::space::{Table, space_of};
 use crate::records::{Collection, Space, Sum, Sums};
 use crate::value::Control;
 
-/// Leaves are read up to this length: a value has at most the bytes of one append, and no leaf has
-/// many long ones.
+/// Limit of the length of a leaf. A value has at most the bytes of one append, and no leaf has many
+/// long values.
 const LEAF_BYTES: u64 = 256 * 1024 * 1024;
-/// Candidates of one collection up to which every choice among them is tried.
+/// Number of candidates of a collection up to which every subset of them is tried.
 const CHOICES: usize = 18;
 
 type Checker<'c> = &'c dyn Fn(Space, &[u8], &[u8]) -> Check;
 
-/// A leaf that nothing names any more, and that lies in a gap of a table.
+/// A leaf that no tree references, and that lies in a gap of a table.
 pub(super) struct Candidate {
     pub(super) table: Table,
     pub(super) place: Range<u64>,
     /// Whether the last commit uses the page.
     pub(super) is_live: bool,
-    /// What it holds of each collection.
+    /// The count and the hashes of its entries, for each collection.
     pub(super) parts: BTreeMap<Collection, Sum>,
-    /// The row of the sums, if it has that.
+    /// The row of the sums, if the leaf has it.
     pub(super) sums: Option<Sums>,
 }
 
-/// An entry of a damaged leaf, whose own checksum holds.
+/// An entry of a damaged leaf whose own checksum matches.
 pub(super) struct Partial {
     pub(super) space: Space,
     pub(super) key: Vec<u8>,
@@ -43,7 +43,7 @@ pub(super) struct Partial {
     pub(super) has_rival: bool,
 }
 
-/// The entries of damaged leaves whose own checksums hold.
+/// The entries of damaged leaves whose own checksums match.
 pub(super) fn partial(source: &PageSource<'_>, tables: &[(Table, Walked)], check: Checker<'_>) -> Vec<Partial> {
     let mut found = Vec::new();
     for (table, walked) in tables.iter().filter(|(table, _)| *table != Table::Index) {
@@ -65,8 +65,8 @@ pub(super) fn partial(source: &PageSource<'_>, tables: &[(Table, Walked)], check
                     _ => is_other = false,
                 }
             }
-            // Where all hold, nothing is damaged but the page is another one: an earlier version,
-            // or another's.
+            // If all entries match, the leaf is not damaged but another page: an earlier version,
+            // or one of another place.
             if !is_other {
                 found.append(&mut whole);
             }
@@ -75,8 +75,11 @@ pub(super) fn partial(source: &PageSource<'_>, tables: &[(Table, Walked)], check
     found
 }
 
-/// Looks through all pages that no tree names: collects the leaves that lie in gaps, notes where
-/// another version of a `partial` entry stands, and which is the highest sequence.
+/// Reads all pages that no tree references. Collects the leaves that lie in gaps, marks the
+/// `partial` entries that have another version elsewhere, and finds the highest sequence.
+///
+/// After anything but a page in use, the scan advances by one page: the size of an unreferenced
+/// page is not known, so the next leaf may begin at any page.
 #[expect(clippy::too_many_arguments, reason = "one pass over the file does all that needs one")]
 pub(super) fn scan(
     source: &PageSource<'_>,
@@ -92,7 +95,8 @@ pub(super) fn scan(
     for (number, part) in partial.iter().enumerate() {
         rivals.insert((part.space, part.key.clone()), number);
     }
-    // Pages that the commit names with another checksum: what stands there may be of an earlier commit.
+    // Places that the commit references with another checksum: the content may be of an earlier
+    // commit, so these pages do not count as live.
     let gaps = tables.iter().flat_map(|(_, walked)| &walked.gaps);
     let foreign: BTreeSet<u64> = gaps.filter_map(|gap| source.place(gap.page?)).map(|place| place.start).collect();
     let mut candidates = Vec::new();
@@ -121,7 +125,7 @@ pub(super) fn scan(
         }
         let is_used = live.is_some_and(|live| live.contains(at));
         let is_live = is_used && !foreign.contains(&at);
-        // Where it is known which pages are in use, the others are of commits long past.
+        // If the pages in use are known, all others belong to older commits.
         if live.is_none() || is_used {
             candidates.extend(tables.iter().filter_map(|(table, walked)| {
                 candidate(&node, *table, walked, check).map(|(parts, sums)| Candidate {
@@ -133,13 +137,14 @@ pub(super) fn scan(
                 })
             }));
         }
-        // The inside of a page in use is no page.
+        // A page in use cannot contain another page.
         at += if is_used { span(page.len() as u64) } else { PAGE_BYTES };
     }
     Ok(candidates)
 }
 
-/// The leaf that begins here, all of whose entries lie in it in ascending order.
+/// Reads the leaf that begins at `at`; `None` if it is no leaf, or if its entries are not in bounds
+/// and in ascending order.
 pub(super) fn leaf(source: &PageSource<'_>, at: u64) -> Option<Vec<u8>> {
     let head = source.bytes(at..at + PAGE_BYTES)?;
     let node = Node { bytes: &head, widths: ANY };
@@ -147,8 +152,7 @@ pub(super) fn leaf(source: &PageSource<'_>, at: u64) -> Option<Vec<u8>> {
     if node.kind() != Some(LEAF) {
         return None;
     }
-    // The list of ends may itself be longer than a page, where there are many entries in a large
-    // one.
+    // In a large leaf with many entries, the list of ends may itself be longer than a page.
     let lists = 4 + 8 * node.count();
     let lists = if lists > PAGE_BYTES { source.bytes(at..at + lists)? } else { head };
     let end = Node { bytes: &lists, widths: ANY }.value_end(last)?;
@@ -168,14 +172,17 @@ pub(super) fn leaf(source: &PageSource<'_>, at: u64) -> Option<Vec<u8>> {
     Some(page)
 }
 
-/// The entries of a leaf, taken for one of this table.
+/// The entries of a leaf, read as a leaf of this table.
 fn entries<'n>(node: &'n Node<'n>, table: Table) -> impl Iterator<Item = (Space, &'n [u8], &'n [u8])> + 'n {
     let pairs = (0..node.count()).filter_map(|n| node.entry(n));
     pairs.filter_map(move |(key, value)| space_of(table, key).map(|(space, key)| (space, key, value)))
 }
 
-/// What a leaf holds of each collection, if it lies in a gap of this table and none of its entries
-/// speaks against it.
+/// The sums of a leaf's entries for each collection, if the leaf lies in a gap of this table and
+/// its entries are valid there.
+///
+/// A leaf with entries that fail their own checksum still counts, as long as more of them match: it
+/// is then a damaged leaf and not arbitrary bytes.
 fn candidate(
     node: &Node<'_>,
     table: Table,
@@ -210,8 +217,12 @@ fn candidate(
     (damaged == 0 || whole > damaged).then_some((parts, sums))
 }
 
-/// The candidates whose entries of a collection, with those that `start` sums up, have the sum
-/// `target`.
+/// Finds the candidates whose entries of a collection, together with those that `start` sums up,
+/// have the sum `target`.
+///
+/// The sum has 128 bits of hashes, so a match by accident is practically impossible. The number of
+/// subsets doubles with each candidate, so above `CHOICES` candidates only two sets are tried: none
+/// and all.
 pub(super) fn choose_candidates(
     candidates: &[Candidate],
     collection: Collection,

@@ -1,5 +1,5 @@
-//! Pages of a damaged record file: read, compared with their checksum, and mended where a single
-//! bit is wrong.
+//! Pages of a damaged record file: read, compared with their checksums, and repaired in memory if a
+//! single bit is wrong.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -10,17 +10,17 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::disk::DiskFile;
 use crate::records::pages::{Child, Node, PAGE_BYTES, Regions, Widths};
 
-/// How redb parts the files that this crate creates: regions of 4 GiB without headers. The header
-/// says the same, but its copy may be damaged.
+/// The regions of the files that this crate creates: 4 GiB each, without headers. The header stores
+/// the same, but it may be damaged.
 pub(super) const REGIONS: Regions = Regions { bytes: 1 << 32, header_bytes: 0 };
 
-/// Keys and values of our tables have any length.
+/// Keys and values of our tables have variable length.
 pub(super) const ANY: Widths = Widths { key: None, value: None };
 
 /// Pages up to this size are searched for a single wrong bit.
 const MEND_BYTES: usize = 16 * 1024;
-/// Pages that are searched at most. One takes about 20 ms; where there are more, no single bit is
-/// wrong.
+/// Limit of the number of pages that are searched. One takes about 20 ms. If more pages are
+/// damaged, the cause is not a single wrong bit.
 const MENDS: u32 = 1_000;
 
 /// The pages of a record file, which is only read.
@@ -28,7 +28,8 @@ pub(super) struct PageSource<'f> {
     file: &'f dyn DiskFile,
     len: u64,
     mends_left: Cell<u32>,
-    /// Damaged pages by number and checksum, with their bytes where they could be mended.
+    /// Damaged pages that were searched, by number and checksum; with their bytes if they could be
+    /// repaired.
     mended: RefCell<BTreeMap<(u64, u128), Option<Vec<u8>>>>,
 }
 
@@ -38,7 +39,7 @@ impl<'f> PageSource<'f> {
         Self { file, len, mends_left: Cell::new(MENDS), mended: RefCell::default() }
     }
 
-    /// The same pages, none of which is mended.
+    /// The same pages, without repairs.
     pub(super) fn without_mending(&self) -> Self {
         Self { file: self.file, len: self.len, mends_left: Cell::new(0), mended: RefCell::default() }
     }
@@ -48,7 +49,7 @@ impl<'f> PageSource<'f> {
         self.len
     }
 
-    /// These bytes; `None` where the file ends before or cannot be read.
+    /// Reads a range of bytes; `None` if the file is shorter or cannot be read.
     pub(super) fn bytes(&self, range: Range<u64>) -> Option<Vec<u8>> {
         if range.end > self.len || range.start > range.end {
             return None;
@@ -58,18 +59,17 @@ impl<'f> PageSource<'f> {
         Some(bytes)
     }
 
-    /// Where a page lies, if it begins in the file.
+    /// The place of a page, if it begins inside the file.
     pub(super) fn place(&self, child: Child) -> Option<Range<u64>> {
         REGIONS.place(child.number).filter(|place| place.start < self.len)
     }
 
-    /// What stands in the place of a page, whatever its checksum.
+    /// Reads the bytes at the place of a page, whatever its checksum.
     pub(super) fn unchecked(&self, child: Child) -> Option<Vec<u8>> {
         self.bytes(self.place(child)?)
     }
 
-    /// The bytes of a page that its checksum holds for: as they stand there, or with one bit
-    /// changed.
+    /// Reads a page whose checksum matches, as it is or with one bit repaired.
     pub(super) fn page(&self, child: Child, widths: Widths) -> Option<Vec<u8>> {
         let mut bytes = self.unchecked(child)?;
         if holds(&bytes, child.sum, widths) {
@@ -92,8 +92,8 @@ fn holds(bytes: &[u8], sum: u128, widths: Widths) -> bool {
     Node { bytes, widths }.summed().is_some_and(|summed| xxh3_128(summed) == sum)
 }
 
-/// Changes the one bit with which `holds`; false, and nothing changed, where there is none. A
-/// checksum of 128 bits holds for no other bytes by accident.
+/// Flips the one bit after which `holds` returns true. Returns false and changes nothing if there
+/// is none. A checksum of 128 bits does not match other bytes by accident.
 pub(super) fn mend(bytes: &mut [u8], holds: impl Fn(&[u8]) -> bool) -> bool {
     for at in 0..bytes.len() {
         for bit in 0..8 {
@@ -111,7 +111,7 @@ pub(super) fn mend(bytes: &mut [u8], holds: impl Fn(&[u8]) -> bool) -> bool {
     false
 }
 
-/// The pages that a leaf or a branch of this length takes: redb gives powers of two.
+/// The bytes that a page with this much content takes: redb allocates powers of two.
 pub(super) fn span(len: u64) -> u64 {
     len.div_ceil(PAGE_BYTES).next_power_of_two() * PAGE_BYTES
 }

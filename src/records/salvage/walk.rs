@@ -1,5 +1,5 @@
-//! A walk over a tree: the leaves whose checksums hold from the root down, and the ranges of keys
-//! between them that are lost.
+//! Walks a tree from its root. Returns the leaves that a chain of matching checksums leads to, and
+//! the ranges of keys between them that are lost.
 
 use std::collections::BTreeMap;
 
@@ -8,41 +8,45 @@ use crate::error::Result;
 use crate::records::pages::{BRANCH, Child, LEAF, Node, Widths};
 use crate::value::Control;
 
-/// Keys that a damaged page hides: those after `after`, up to `upto`; `None` is the end of the
-/// table.
+/// Keys hidden by a damaged page: those after `after`, up to `upto` (included). `None` means the
+/// start or the end of the table.
 #[derive(Clone, Debug)]
 pub(super) struct Gap {
     pub(super) after: Option<Vec<u8>>,
     pub(super) upto: Option<Vec<u8>>,
-    /// The page, as its parent has it; `None` where the parent is lost as well.
+    /// The page, as its parent references it; `None` if the parent is lost too.
     pub(super) page: Option<Child>,
 }
 
 impl Gap {
-    /// A whole table.
+    /// The gap that covers a whole table.
     pub(super) fn everything() -> Self {
         Self { after: None, upto: None, page: None }
     }
 
-    /// Whether a key of the table lies in it.
+    /// Whether a key of the table lies in the gap.
     pub(super) fn contains(&self, key: &[u8]) -> bool {
         self.after.as_deref().is_none_or(|after| key > after) && self.upto.as_deref().is_none_or(|upto| key <= upto)
     }
 }
 
-/// What a walk found of a tree.
+/// The result of walking a tree.
 #[derive(Default)]
 pub(super) struct Walked {
-    /// Leaves in order of their keys.
+    /// Leaves in the order of their keys.
     pub(super) leaves: Vec<Child>,
     pub(super) gaps: Vec<Gap>,
 }
 
-/// The pages that the trees of a commit name and that are whole: start to end.
+/// The undamaged pages that the trees of a commit reference: start to end.
 pub(super) type Visited = BTreeMap<u64, u64>;
 
-/// Walks a tree. Each page that is whole goes to `visited`; one that is there already is none of
-/// this tree.
+/// Walks a tree and adds each undamaged page to `visited`.
+///
+/// A page that is in `visited` already counts as damaged: every page has one parent, so a second
+/// reference is wrong. This also ends the walk on a cycle. The children of a branch are pushed in
+/// reverse, so that the leaves come in the order of their keys. Each child carries the key range
+/// that its parent gives it; if the child is damaged, this range is the gap.
 pub(super) fn walk(
     source: &PageSource<'_>,
     root: Option<Child>,
