@@ -1,8 +1,14 @@
-//! Backup while writing, and compaction.
+//! Backup while writers continue, and compaction.
 //!
-//! A backup is a store directory: the records of one snapshot in a fresh file, and each file that the snapshot names. A
-//! marker stands in it until everything is synced, so an interrupted backup is told from a whole one. What must hold: a
-//! backup that lacks a named file keeps its marker and is an error, and no whole backup is given up for it.
+//! A backup is a store directory: the records of one snapshot in a new record file, and each file
+//! that the snapshot names. The directory contains a marker until everything is synced, so an
+//! interrupted backup can be told from a complete one.
+//!
+//! What must hold:
+//! - A backup without one of the named files keeps its marker and returns an error. Otherwise it
+//!   would open as a store that lost data.
+//! - A complete earlier backup is not modified for such an incomplete one. It may be the only copy
+//!   of what the store lost.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -25,30 +31,31 @@ use crate::session::FILLING_KEY;
 use crate::session::{Engine, Fillings, guarded};
 use crate::value::{Control, limits};
 
-/// The directories whose files a backup takes along; the text index is rebuilt instead.
+/// The directories whose files a backup copies. The text index is not copied; it is rebuilt.
 pub(super) const DIRECTORIES: [&str; 2] = ["tables", "files"];
 
-/// What a backup or a restore copied.
+/// The result of a backup or a restore.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct BackupReport {
-    /// Sequence number of the commit whose state was copied.
+    /// Sequence number of the commit that was copied.
     pub sequence: u64,
     /// Keys copied from the record file.
     pub keys: u64,
     /// Files copied.
     pub files: u64,
-    /// Files that an earlier backup had copied already.
+    /// Files that an earlier backup had already copied.
     pub files_kept: u64,
     /// Bytes of the files copied.
     pub file_bytes: u64,
-    /// What was found damaged: by a backup in the records that it copied, by a restore in its copy, where a file that is named
-    /// and missing is damage too. Everything else is there and answers.
+    /// Damage that was found: by a backup in the records that it copied, by a restore in its copy.
+    /// For a restore, a named file that is missing is damage too. Everything else was copied and
+    /// can be read.
     pub findings: Vec<Finding>,
 }
 
-/// What a compaction gave back.
+/// The result of a compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -64,19 +71,21 @@ pub(super) fn failed(attempt: &str) -> impl Fn(std::io::Error) -> Error + '_ {
 }
 
 impl Store {
-    /// Copies the state of the last commit into `directory`, while readers and writers go on.
+    /// Copies the last commit into `directory`, while readers and writers continue.
     ///
-    /// The directory is missing, empty, or an earlier backup of this store: files that it has already are kept, since
-    /// their names are never reused. The copy is a store that can be opened, and has each file that the records of this
-    /// commit name.
+    /// The directory must be missing, empty, or an earlier backup of this store. Files that it
+    /// already has with the same checksums are kept. The copy is a store that can be opened, and
+    /// has each file that the records of this commit name.
     ///
     /// # Errors
-    /// `Corrupt` when the store lacks such a file, or has it with another length. [`Error::api_error`] then has an inner
-    /// error for each of them, whose first argument is the path. An earlier backup in the directory is left as it was; in
-    /// any other directory what there is was copied, and the marker stays.
+    /// `Corrupt` if the store lacks such a file, or has it with another length.
+    /// [`Error::api_error`] then has an inner error for each such file, whose first argument is the
+    /// path. An earlier backup in the directory is left as it was. In any other directory, the
+    /// other files were copied and the marker stays.
     ///
-    /// `NotAStore` when the directory holds something else, or another store; `Locked` when it is open as a store; `NoSpace`,
-    /// `Io`; what `control` says. The source is never touched, and the target keeps its marker until it is whole.
+    /// `NotAStore` if the directory contains something else, or another store; `Locked` if it is
+    /// open as a store; `NoSpace`, `Io`; the errors of `control`. The store is never changed, and
+    /// the target keeps its marker until it is complete.
     pub fn backup(&self, directory: impl AsRef<Path>, control: &Control) -> Result<BackupReport> {
         let directory = directory.as_ref();
         let attempt = format!("backing up to {}", directory.display());
@@ -84,7 +93,7 @@ impl Store {
         guarded("backing up", || self.backup_to(&target, control)).map_err(|error| error.context(attempt))
     }
 
-    /// As [`Store::backup`], onto a disk: for tests on the simulator.
+    /// As [`Store::backup`], onto a disk: for tests on the simulated disk.
     ///
     /// # Errors
     /// As [`Store::backup`].
@@ -95,14 +104,14 @@ impl Store {
 
     pub(crate) fn backup_to(&self, target: &SharedDisk, control: &Control) -> Result<BackupReport> {
         let engine = self.engine();
-        // Held to the end: while it lives, no file that it names is removed.
+        // Kept until the end: while the snapshot is alive, no file that it names is removed.
         let snapshot = engine.snapshot();
         let (_lock, is_backup) = hold_target(target, engine.seed)?;
         let named = named::named_files(&snapshot)?;
         let mut lacking = VerifyReport::default();
         let files = named::present(&*engine.disk, &named, control, &mut lacking)?;
         if is_backup && !lacking.is_sound() {
-            // It may be the only copy of what this store lost.
+            // The earlier backup may be the only copy of what this store lost.
             return Err(incomplete(&lacking, "the earlier backup was left as it was"));
         }
         let was_whole = prepare_target(target)?;
@@ -111,7 +120,8 @@ impl Store {
         RecordFile::create(target, options, &[])?;
         {
             let mut copy = RecordFile::open(target, options)?;
-            // The entries of the indexes follow from the records, so the copy's are whole whatever became of the source's.
+            // The index entries of the copy are made from the records, so they are correct even if
+            // those of the source are damaged.
             for space in Space::ALL.into_iter().filter(|space| *space != Space::Index) {
                 copy_space(Source::Snapshot(&snapshot), &copy, space, control, &mut report)?;
             }
@@ -120,22 +130,26 @@ impl Store {
             if !Fillings::of(Source::Snapshot(&snapshot))?.names().is_empty() {
                 copy.write(|turn| turn.apply([Change::Delete { space: Space::Meta, key: FILLING_KEY.to_vec() }]))?;
             }
-            // This file is nobody's yet: what its pages hold is read once more from the medium.
+            // No other code uses the copy yet, so all its pages can be read once more from the
+            // medium.
             if !copy.check_pages()? {
-                return Err(Error::corrupt("the records of the backup are not what was written; use another medium"));
+                return Err(Error::corrupt(
+                    "records.redb of the backup differs from what was written; use another medium",
+                ));
             }
         }
-        // What went away since it was looked for, was taken away by somebody else: no file that a live snapshot names is
-        // removed by the store.
+        // A file that disappeared since `present` was removed by another program: the store removes
+        // no file that a live snapshot names.
         for path in copy_files(&*engine.disk, &**target, files, was_whole, control, &mut report)? {
             named::tell_missing(&path, &mut lacking);
         }
         if !lacking.is_sound() {
             lacking.findings.append(&mut report.findings);
-            return Err(incomplete(&lacking, "the rest is copied, and the copy stays marked as incomplete"));
+            return Err(incomplete(&lacking, "the other files are copied, and the copy stays marked as incomplete"));
         }
         if report.findings.is_empty() {
-            // Where rows of the records are lost, so may be names.
+            // If rows of the records are lost, names of files may be lost too. Then no file of the
+            // earlier backup is removed.
             remove_unnamed(&**target, &named)?;
         }
         format::write(target, engine.seed)?;
@@ -144,10 +158,11 @@ impl Store {
         Ok(report)
     }
 
-    /// Gives unused pages of the record file back to the file system.
+    /// Returns unused pages of the record file to the file system.
     ///
     /// # Errors
-    /// `Conflict` while other clones of the store or sessions exist, since nobody may read meanwhile.
+    /// `Conflict` while other clones of the store or sessions exist, because no reader may exist
+    /// meanwhile.
     pub fn compact(&mut self) -> Result<CompactReport> {
         let engine = self.engine_mut()?;
         engine.check_place()?;
@@ -165,9 +180,9 @@ fn compact(engine: &mut Engine) -> Result<CompactReport> {
     Ok(CompactReport { bytes_before, bytes_after: len(&*engine.disk)? })
 }
 
-/// The error of a backup that would not be whole.
+/// The error of a backup that would be incomplete.
 fn incomplete(lacking: &VerifyReport, outcome: &str) -> Error {
-    /// Files that the message names; the inner errors name them all.
+    /// Number of files that the message names; the inner errors name all of them.
     const NAMED: usize = 3;
     let count = lacking.findings.len() as u64 + lacking.findings_left_out;
     let mut text = String::new();
@@ -180,20 +195,21 @@ fn incomplete(lacking: &VerifyReport, outcome: &str) -> Error {
         ..Error::corrupt("").api_error()
     });
     Error::corrupt(format!(
-        "the store lacks what its records name, {count} findings ({text}see the inner errors); {outcome}; put the files \
-         back from an earlier backup, or delete what names them, and back up again"
+        "the store lacks files that its records name: {count} findings ({text}see the inner errors); {outcome}; copy the \
+         files back from an earlier backup, or delete the records that name them, then back up again"
     ))
     .with_inner(inner.collect())
 }
 
-/// Takes hold of the target of a backup, and refuses what is not one of this store's own. Answers whether it is a whole
-/// backup.
+/// Locks the target of a backup, and refuses a directory that belongs to another store. Returns
+/// whether it is a complete backup.
 ///
-/// Whoever has the target open, be it this very store, would go on writing to a record file that is taken away. And another
-/// store's files have the same names and lengths, but not the same bytes.
+/// A process that has the target open, even this very store, would continue to write to a record
+/// file that is removed. The files of another store have the same names and lengths, but not the
+/// same bytes.
 fn hold_target(target: &SharedDisk, seed: u64) -> Result<(Option<Box<dyn DiskFile>>, bool)> {
     let attempt = failed("preparing the target of the backup");
-    // What an interrupted backup left has no FORMAT, and its files are compared byte by byte.
+    // The remains of an interrupted backup have no FORMAT; their files are compared byte by byte.
     let is_marked = target.exists(format::INCOMPLETE).map_err(&attempt)?;
     let is_store = !is_marked && format::probe(target)? == format::Found::Store;
     let lock = match target.exists(lock::NAME).map_err(&attempt)? {
@@ -204,7 +220,7 @@ fn hold_target(target: &SharedDisk, seed: u64) -> Result<(Option<Box<dyn DiskFil
         format::check_seed(target, seed).map_err(|error| match error.kind() {
             ErrorKind::Corrupt => Error::new(
                 ErrorKind::NotAStore,
-                "the directory holds another store; choose an empty directory, or an earlier backup of this store",
+                "the directory contains another store; choose an empty directory, or an earlier backup of this store",
             )
             .with_source(error),
             _ => error,
@@ -213,7 +229,8 @@ fn hold_target(target: &SharedDisk, seed: u64) -> Result<(Option<Box<dyn DiskFil
     Ok((lock, is_store))
 }
 
-/// Marks the target as incomplete; answers whether it was whole (or empty), so that what lies in it is durable.
+/// Marks the target as incomplete. Returns whether it was complete or empty before, so that its
+/// files are durable.
 pub(super) fn prepare_target(target: &SharedDisk) -> Result<bool> {
     let attempt = failed("preparing the target of the backup");
     let marked = target.exists(format::INCOMPLETE).map_err(&attempt)?;
@@ -250,7 +267,8 @@ fn copy_space(
                 done = true;
                 break;
             };
-            // The copy's sums are of what the copy holds.
+            // The row of the sums is not copied: the copy's sums are computed from the entries that
+            // are written to it.
             if Collection::of(space, &key).is_none() {
                 continue;
             }
@@ -270,7 +288,8 @@ fn copy_space(
     Ok(())
 }
 
-/// What the copy holds that the commits of the source did not write, or the other way round.
+/// The differences between the entries of the copy and the sums that the commits of the source
+/// wrote.
 fn differences(source: &Snapshot, copy: &RecordFile) -> Result<Vec<Finding>> {
     let mut report = VerifyReport::default();
     match (source.sums()?, copy.snapshot(0)?.sums()?) {
@@ -281,8 +300,8 @@ fn differences(source: &Snapshot, copy: &RecordFile) -> Result<Vec<Finding>> {
     Ok(report.findings)
 }
 
-/// Copies files, given by path and length and sorted by path, and makes them durable. Answers the paths of those that the
-/// source turned out not to have.
+/// Copies files and makes them durable. `files` has path and length, sorted by path. Returns the
+/// paths of the files that the source did not have.
 pub(super) fn copy_files(
     source: &dyn Disk,
     target: &dyn Disk,
@@ -296,7 +315,7 @@ pub(super) fn copy_files(
     let total: u64 = files.iter().map(|(_, len)| len).sum();
     let mut done = 0;
     let mut directories = std::collections::BTreeSet::new();
-    // Of the directory that is at hand; the files of one follow each other.
+    // The files of the current directory; the files of a directory are adjacent in `files`.
     let mut present: HashMap<String, u64> = HashMap::new();
     for (path, len) in files {
         let directory = parent(&path).to_owned();
@@ -308,7 +327,7 @@ pub(super) fn copy_files(
         let has_len = present.get(&path) == Some(&len);
         let is_same = |path| match was_whole {
             true => has_same_checksums(source, target, path, control),
-            // What an interrupted backup left may have the length and not the bytes.
+            // A file of an interrupted backup may have the length but not the bytes.
             false => is_durable_copy(source, target, path, len, control),
         };
         let mut copy = || -> Result<()> {
@@ -316,7 +335,7 @@ pub(super) fn copy_files(
                 report.files_kept += 1;
                 return Ok(());
             }
-            // Looked for before the target's is removed, which may be the last copy.
+            // The source is opened before the target's file is removed, which may be the last copy.
             let source_file = source.open(&path, Mode::Read).map_err(&attempt)?;
             if target.exists(&path).map_err(&attempt)? {
                 target.remove_file(&path).map_err(&attempt)?;
@@ -342,7 +361,7 @@ pub(super) fn copy_files(
     Ok(missing)
 }
 
-/// Removes what an earlier backup copied and the source has forgotten since.
+/// Removes files that an earlier backup copied and that the snapshot does not name any more.
 fn remove_unnamed(target: &dyn Disk, named: &[NamedFile]) -> Result<()> {
     let attempt = failed("removing files of an earlier backup");
     for directory in DIRECTORIES {
@@ -355,7 +374,8 @@ fn remove_unnamed(target: &dyn Disk, named: &[NamedFile]) -> Result<()> {
     Ok(())
 }
 
-/// Copies one file and syncs it. `done` are the bytes copied before it; answers those copied after it.
+/// Copies one file and syncs it. `done` is the number of bytes copied before; returns that after
+/// it.
 pub(super) fn copy_one(
     source: &dyn Disk,
     target: &dyn Disk,
@@ -373,7 +393,7 @@ pub(super) fn copy_one(
     copied.map(|_| done)
 }
 
-/// Whether the target's file has the source's bytes; if so, they are durable on return.
+/// Whether the target's file has the source's bytes. If so, they are durable on return.
 fn is_durable_copy(source: &dyn Disk, target: &dyn Disk, path: &str, len: u64, control: &Control) -> Result<bool> {
     let is_equal = has_same_bytes(source, target, path, std::iter::once(0..len), control)?;
     if is_equal {
@@ -383,13 +403,13 @@ fn is_durable_copy(source: &dyn Disk, target: &dyn Disk, path: &str, len: u64, c
     Ok(is_equal)
 }
 
-/// Whether a file of a whole backup is the one that the source has, by the checksums that both files carry.
+/// Whether a file of a complete backup is the source's file, by the checksums stored in both files.
 ///
-/// Name and length are not enough: a store that was restored from an older backup gives the numbers that the newer one knows
-/// to other contents.
+/// Name and length are not enough: a store that was restored from an older backup assigns file
+/// numbers again that a newer backup has with other contents.
 fn has_same_checksums(source: &dyn Disk, target: &dyn Disk, path: &str, control: &Control) -> Result<bool> {
     let len = |disk: &dyn Disk, path: &str| disk.open(path, Mode::Read).and_then(|file| file.len());
-    // The checksums of a segment stand in its summary.
+    // The checksums of a segment are in its summary.
     let summary = path.strip_suffix(DATA_SUFFIX).map(|stem| format!("{stem}{SUMMARY_SUFFIX}"));
     let path = summary.as_deref().unwrap_or(path);
     let attempt = failed("comparing a file of an earlier backup");

@@ -1,4 +1,4 @@
-//! Backups beside deletes, transactions and maintenance; backups of stores that lost files.
+//! Backups during deletes, transactions and maintenance; backups of stores that lost files.
 //!
 //! `STATIONDB_CRASH_SEED` is the first seed of the model, `STATIONDB_NIGHT` makes it long.
 
@@ -51,7 +51,7 @@ fn maintain(store: &Store) {
     store.maintain(&Control::default()).unwrap();
 }
 
-/// A store with a file and with a table that has a segment.
+/// A store with a file, and with a table that has a segment.
 fn filled() -> (SharedDisk, Store) {
     let disk = new_disk();
     let store = open(&disk);
@@ -65,7 +65,8 @@ fn filled() -> (SharedDisk, Store) {
     (disk, store)
 }
 
-/// The blob came in a transaction, so it is looked at whether the transaction was taken back; it was not.
+/// The blob was created in a transaction, so maintenance checks whether that was rolled back. It
+/// was not.
 #[test]
 fn no_file_is_removed_that_a_live_snapshot_names() {
     let disk = new_disk();
@@ -82,7 +83,7 @@ fn no_file_is_removed_that_a_live_snapshot_names() {
     drop(snapshot);
     maintain(&store);
     assert!(walk(&*disk, "files").unwrap().is_empty());
-    // And what a transaction that was taken back wrote is removed as before.
+    // What a rolled-back transaction wrote is still removed.
     let taken_back = ada.transaction(|tx| {
         upload(tx, b'x', 3_000);
         Err::<(), _>(Error::conflict("taken back"))
@@ -119,7 +120,7 @@ fn a_backup_of_a_store_that_lost_files_is_an_error_that_names_them() {
                 assert_eq!(inner[0].args[0], path, "{place}");
                 assert_eq!(inner.len(), if what == "the directory" { 2 } else { 1 }, "{place}: {inner:?}");
             }
-            // The earlier backup has what the store lost; the fresh one says that it is none.
+            // The earlier backup has what the store lost. The new one is marked as incomplete.
             assert_eq!(walk(&*earlier, "").unwrap(), before, "{place}");
             assert_eq!(restore_to(&earlier, &new_disk(), &Control::default()).unwrap().findings, [], "{place}");
             let refused = restore_to(&fresh, &new_disk(), &Control::default()).unwrap_err();
@@ -129,17 +130,17 @@ fn a_backup_of_a_store_that_lost_files_is_an_error_that_names_them() {
                     .unwrap()
                     .iter()
                     .filter(|(path, _)| !path.contains("search") && path.contains('/'))
-                    // What has another length than its record says is not copied.
+                    // A file with another length than its record says is not copied.
                     .filter(|(found, _)| what != "the end of one" || *found != path)
                     .count()
             });
 
-            // What the backup lacks is found by a restore from it, whoever took it away.
+            // A restore from the backup also finds what the backup lacks, whatever removed it.
             lose(&*earlier, &path);
             let report = restore_to(&earlier, &new_disk(), &Control::default()).unwrap();
             assert!(report.findings.iter().any(|finding| finding.file == path), "{place}: {report:?}");
 
-            // Once the names are gone, there is nothing that a backup could lack.
+            // After the names are deleted, a backup lacks nothing.
             let ada = session(&store);
             for file in ada.get_files(GetFilesRequest::default()).unwrap().available_files {
                 ada.delete_file(&file.id).unwrap();
@@ -153,7 +154,7 @@ fn a_backup_of_a_store_that_lost_files_is_an_error_that_names_them() {
     }
 }
 
-/// A file that goes away while the backup copies, which the store itself never does.
+/// A file disappears while the backup copies. The store itself never does this.
 #[test]
 fn a_file_that_somebody_removes_during_a_backup_is_an_error_as_well() {
     let (disk, store) = filled();
@@ -173,7 +174,7 @@ fn a_file_that_somebody_removes_during_a_backup_is_an_error_as_well() {
     assert!(restore_to(&target, &new_disk(), &Control::default()).is_err());
 }
 
-/// What the store has to show: the byte and length of each file, the index values of each table.
+/// What the store contains: the byte and length of each file, the index values of each table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Model {
     files: BTreeMap<String, (u8, usize)>,
@@ -202,7 +203,7 @@ impl Model {
     }
 }
 
-/// A store that changes, and what it has to show.
+/// A store that changes, and what it contains.
 struct World {
     store: Store,
     model: Model,
@@ -294,7 +295,7 @@ impl World {
     }
 }
 
-/// Restores a backup and compares what the copy shows.
+/// Restores a backup and compares the contents of the copy.
 fn assert_shows(backup: &SharedDisk, expected: &Model, place: &str) {
     let target = new_disk();
     let report = restore_to(backup, &target, &Control::default()).unwrap_or_else(|error| panic!("{place}: {error}"));
@@ -302,8 +303,9 @@ fn assert_shows(backup: &SharedDisk, expected: &Model, place: &str) {
     assert_eq!(Model::of(&open(&target)), *expected, "{place}");
 }
 
-/// Backs up again and again, into the same directory and into fresh ones, while the store goes on between any two steps of the
-/// backup. Sometimes a file that is named is gone: then there must be no backup, and the one before must be untouched.
+/// Backs up repeatedly, into the same directory and into new ones, while the store continues
+/// between any two steps of the backup. Sometimes a named file is missing: then there must be no
+/// backup, and the earlier one must be unchanged.
 fn backups_beside_changes(seed: u64, backups: usize) {
     let disk = new_disk();
     let store = open(&disk);
@@ -358,6 +360,6 @@ fn backups_beside_deletes_transactions_and_maintenance_hold_one_state() {
     for seed in first..first + seeds {
         backups_beside_changes(seed, backups);
     }
-    // `.ci/night` adds these lines up.
+    // `.ci/night` adds up these lines.
     println!("counted: {} backups", seeds * backups as u64);
 }

@@ -1,4 +1,4 @@
-//! The change feed as the host of a store reads it.
+//! The change feed for the host of a store.
 
 use super::maintenance::MAINTENANCE_USER;
 use super::open::Store;
@@ -6,8 +6,9 @@ use crate::error::Result;
 use crate::session::{Caller, ChangeStream, Identity, Position, Session, Subscriber, SubscriberRef};
 
 impl Store {
-    /// The change feed from `from` on, of everything: who holds the store may open a session for anybody, so no policy is
-    /// asked. [`Session::changes`] tells what one identity may see.
+    /// The change feed from `from` on, with all changes. The owner of the store may open a session
+    /// for any identity, so no policy is asked. [`Session::changes`] returns what one identity may
+    /// see.
     ///
     /// ```
     /// # fn main() -> stationdb::Result<()> {
@@ -34,34 +35,36 @@ impl Store {
         self.feed().all_changes(from)
     }
 
-    /// Registers a subscriber of nobody under `name` at the end of the feed, or finds the position that it
-    /// has; from then on the log is kept for it, within [`crate::Settings::log_entries_max`]. Those that
-    /// users own under the same name are others, see [`SubscriberRef`].
+    /// Registers a subscriber without an owner under `name` at the end of the feed, or returns the
+    /// position of an existing one. From then on the log is kept for it, within
+    /// [`crate::Settings::log_entries_max`]. Subscribers that users own under the same name are
+    /// different ones, see [`SubscriberRef`].
     ///
     /// # Errors
-    /// As [`Session::register_subscriber`], but that no policy is asked.
+    /// As [`Session::register_subscriber`], except that no policy is asked.
     pub fn register(&self, name: &str) -> Result<Position> {
         self.feed().register_as(Caller::Host, name)
     }
 
-    /// Moves a registered subscriber forward; durable when this returns.
+    /// Moves a registered subscriber forward. The move is durable on return.
     ///
     /// # Errors
-    /// As [`Session::advance_subscriber`], but that no policy is asked.
+    /// As [`Session::advance_subscriber`], except that no policy is asked.
     pub fn advance<'a>(&self, subscriber: impl Into<SubscriberRef<'a>>, position: Position) -> Result<()> {
         self.feed().advance_as(Caller::Host, subscriber.into(), position)
     }
 
-    /// All registered subscribers: those of nobody by name, then those of users by owner and name.
+    /// All registered subscribers: those without an owner by name, then those of users by owner and
+    /// name.
     ///
     /// # Errors
-    /// What the disk answers; `Corrupt` when a position is damaged.
+    /// The errors of the disk; `Corrupt` if a position is damaged.
     pub fn subscribers(&self) -> Result<Vec<Subscriber>> {
         self.feed().subscribers_as(Caller::Host)
     }
 
-    /// Removes a subscriber: by name one of nobody, else the one that [`Store::subscribers`] told. Nothing
-    /// happens when there is no such one.
+    /// Removes a subscriber: by name one without an owner, else one that [`Store::subscribers`]
+    /// returned. Does nothing if it does not exist.
     ///
     /// # Errors
     /// As any write.
@@ -92,7 +95,7 @@ mod tests {
         StoreOptions::default().maintenance_thread(false)
     }
 
-    /// Registers subscribers as builds without bounds did.
+    /// Registers subscribers as builds without limits did.
     fn put(store: &Store, names: impl IntoIterator<Item = String>) {
         let keys: Vec<Vec<u8>> = names.into_iter().map(|name| format!("subscriber {name}").into_bytes()).collect();
         let put = store.feed().write(move |draft| {
@@ -116,12 +119,13 @@ mod tests {
         });
         limits::holds_at(SUBSCRIBERS_PER_OWNER, ErrorKind::LimitExceeded, |count| {
             let store = options().open_on(Arc::new(MemoryDisk::new())).unwrap();
-            // An owner whose id begins like this one, and the host, do not count.
+            // Subscribers of an owner whose id begins with this one, and those of the host, do not
+            // count.
             store.session(Identity::user("adam")).register_subscriber("0").unwrap();
             store.register("0").unwrap();
             let ada = store.session(Identity::user("ada"));
             (0..count).try_for_each(|number| {
-                // Not the one of the host, which an unrestricted identity would find.
+                // Not the subscriber of the host, which an unrestricted identity would find.
                 ada.register_subscriber(&format!("own {number}")).map(drop)
             })
         });
@@ -142,7 +146,7 @@ mod tests {
         let position = ada.position();
         ada.advance_subscriber("old", position).unwrap();
         assert_eq!(ada.register_subscriber("old").unwrap(), position);
-        // It is now written as format 3 does.
+        // The row now has the form of format 3.
         assert_eq!(row(&store, b"subscriber old").unwrap()[0], 0xff);
         let listed = |store: &Store| {
             let told = store.subscribers().unwrap().into_iter();
@@ -174,7 +178,7 @@ mod tests {
                 assert_eq!(all.iter().filter(is_it).count(), 1, "{owner:?} {name:?}");
             }
         }
-        // Each is removed alone.
+        // Each is removed separately.
         for (gone, subscriber) in all.iter().enumerate() {
             store.unregister(subscriber).unwrap();
             assert_eq!(store.subscribers().unwrap(), all[gone + 1..]);
@@ -200,10 +204,10 @@ mod tests {
             damage(flipped);
             assert_eq!(store.subscribers().unwrap_err().kind(), ErrorKind::Corrupt, "bit {bit}");
         }
-        // The form of formats 1 and 2 had no owners.
+        // The form of formats 1 and 2 has no owner.
         damage(vec![0; 8]);
         assert_eq!(store.subscribers().unwrap_err().kind(), ErrorKind::Corrupt);
-        // The row of another subscriber is none of this one.
+        // The row of another subscriber is not valid for this one.
         damage(crate::session::row_of(b"subscriber b", Position::START).unwrap());
         assert_eq!(store.subscribers().unwrap_err().kind(), ErrorKind::Corrupt);
         store.session(Identity::user("ada")).remove_subscriber("a").unwrap();

@@ -1,4 +1,4 @@
-//! What is found damaged, and the words in which it is reported.
+//! Damage that was found, and the texts that report it.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::value::limits;
 
 pub(super) const RECORD_FILE: &str = "records.redb";
 pub(super) const RESTORE: &str = "restore the store, or this record, from a backup";
-pub(super) const REBUILD: &str = "back the store up and restore the copy, which rebuilds its indexes";
+pub(super) const REBUILD: &str = "back up the store and restore the copy; this rebuilds the indexes";
 
 /// One damage that was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -16,7 +16,7 @@ pub(super) const REBUILD: &str = "back the store up and restore the copy, which 
 pub struct Finding {
     /// The file.
     pub file: String,
-    /// The key or byte range in it.
+    /// The key or the byte range in the file.
     pub place: String,
     /// What is wrong.
     pub problem: String,
@@ -24,14 +24,14 @@ pub struct Finding {
     pub action: String,
 }
 
-/// What a verification saw.
+/// The result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct VerifyReport {
-    /// Everything that is wrong, up to a thousand findings; empty for a sound store.
+    /// Everything that is wrong, up to a thousand findings; empty for an undamaged store.
     pub findings: Vec<Finding>,
-    /// Findings beyond those.
+    /// Number of further findings.
     pub findings_left_out: u64,
     /// Records that were checked.
     pub records: u64,
@@ -39,12 +39,12 @@ pub struct VerifyReport {
     pub index_entries: u64,
     /// Entries of the change log that were checked.
     pub log_entries: u64,
-    /// Number of the format in `FORMAT`.
+    /// Number of the format, from the file `FORMAT`.
     pub format: u32,
-    /// Records that builds of an older format wrote, and that are read as such.
+    /// Records in the form of an older format.
     pub older_records: u64,
-    /// Indexes that came with the format and that maintenance is still filling, as `index 6 of file`.
-    /// Queries do not use them until they are complete.
+    /// Indexes that were added by a later format and that maintenance is still filling, as `index 6
+    /// of file`. Queries do not use them until they are complete.
     pub incomplete_indexes: Vec<String>,
     /// Files that were checked.
     pub files: u64,
@@ -53,7 +53,7 @@ pub struct VerifyReport {
 }
 
 impl VerifyReport {
-    /// Whether nothing is wrong.
+    /// Whether there are no findings.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.findings.is_empty()
@@ -74,7 +74,8 @@ impl VerifyReport {
     }
 }
 
-/// Whether an error is about bytes, so that it is a finding and the verification goes on.
+/// Whether an error is damage of the stored bytes. Then it becomes a finding and the verification
+/// continues.
 pub(super) fn is_damage(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io)
 }

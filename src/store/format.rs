@@ -1,40 +1,42 @@
-//! The FORMAT file: that this directory is a store, and which build may open it.
+//! The FORMAT file. It shows that the directory is a store, and which builds may open it.
 //!
-//! It is written last when a store is created, so a directory without it is either no store, or one whose creation was
-//! cut short and holds nothing yet.
+//! It is written last when a store is created. So a directory without it is either not a store, or
+//! one whose creation was interrupted and that contains no data yet.
 
 use crate::disk::{Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::stored::Format;
 
 pub(super) const NAME: &str = "FORMAT";
-/// A file that stands in the copy of a store until the copy is whole.
+/// A file that marks the copy of a store until the copy is complete.
 pub(super) const INCOMPLETE: &str = "BACKUP-INCOMPLETE";
 const NEW_NAME: &str = "FORMAT.new";
 const MAGIC: &str = "stationdb";
 
-/// The format that this build writes, and the newest one that it reads. Format 0 was never promised to be read later.
+/// The format that this build writes, and the newest one that it reads. Later builds were never
+/// promised to read format 0.
 ///
-/// Raised with any change of stored bytes that an older build could not read, or that it would harm; the change then brings
-/// the upgrade of stores of the format before it. See "Versions" in `docs/format.md`.
+/// It is raised with any change of stored bytes that an older build could not read, or would
+/// damage. Such a change includes the upgrade of stores of the format before. See "Versions" in
+/// `docs/format.md`.
 pub(super) const VERSION: u32 = Format::CURRENT.number() as u32;
-/// Told stores of format 0 apart. Builds of then look for it before they refuse.
+/// Distinguished stores of format 0. Builds of that time read the line before they refuse a store.
 const REVISION: u32 = 0;
 
-/// What a directory is.
+/// The kind of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// A store that this build opens.
     Store,
-    /// Nothing, or a creation that was cut short.
+    /// An empty directory, or an interrupted creation.
     Empty,
 }
 
-/// Looks at a directory without changing it.
+/// Determines the kind of a directory, without changing it.
 ///
 /// # Errors
-/// `NotAStore` when it holds something else, `NewerFormat` or `OlderFormat` when this build does not read its format,
-/// `Corrupt` when FORMAT is damaged.
+/// `NotAStore` if it contains something else; `NewerFormat` or `OlderFormat` if this build does not
+/// read its format; `Corrupt` if FORMAT is damaged.
 pub(super) fn probe(disk: &SharedDisk) -> Result<Found> {
     let entries = match disk.list("") {
         Ok(entries) => entries,
@@ -44,7 +46,7 @@ pub(super) fn probe(disk: &SharedDisk) -> Result<Found> {
     if entries.iter().any(|entry| entry.name == INCOMPLETE) {
         return Err(Error::new(
             ErrorKind::NotAStore,
-            "the directory holds a backup that was cut short; back up to it again, or choose another directory",
+            "the directory contains an interrupted backup; back up to it again, or choose another directory",
         ));
     }
     if entries.iter().any(|entry| entry.name == NAME && !entry.is_dir) {
@@ -53,14 +55,14 @@ pub(super) fn probe(disk: &SharedDisk) -> Result<Found> {
     }
     let ours = ["LOCK", "LOCK.owner", NEW_NAME, "records.redb", "records.redb.new", "tables", "files", "search"];
     let foreign = entries.iter().find(|entry| !ours.contains(&entry.name.as_str()));
-    // The lock file comes first in a creation: what stands here without it was not put here by us.
+    // A creation makes the lock file first. So files without a lock file are not ours.
     let started = entries.iter().any(|entry| entry.name == "LOCK");
     match foreign {
         None if entries.is_empty() || started => Ok(Found::Empty),
         _ => Err(Error::new(
             ErrorKind::NotAStore,
             format!(
-                "the directory is not empty and holds no store ({} is in it); choose an empty directory",
+                "the directory is not empty and contains no store (it contains {}); choose an empty directory",
                 foreign.or(entries.first()).map_or("something", |entry| entry.name.as_str())
             ),
         )),
@@ -78,7 +80,10 @@ fn read(disk: &SharedDisk) -> Result<String> {
 fn check(text: &str) -> Result<()> {
     let mut lines = text.lines();
     if lines.next() != Some(MAGIC) {
-        return Err(Error::new(ErrorKind::NotAStore, "the FORMAT file in this directory belongs to something else"));
+        return Err(Error::new(
+            ErrorKind::NotAStore,
+            "the FORMAT file in this directory is not one of a store; choose another directory",
+        ));
     }
     let mut number = |name: &str| {
         lines.next().and_then(|line| line.strip_prefix(name)).and_then(|rest| rest.trim().parse::<u32>().ok())
@@ -90,8 +95,8 @@ fn check(text: &str) -> Result<()> {
         0 => Err(Error::new(
             ErrorKind::OlderFormat,
             format!(
-                "the store has format 0 revision {revision}, whose stores only the build that wrote them reads; open it with that \
-                 build, take out what is needed (table data as Parquet, files, records as JSON), and bring that into a new store"
+                "the store has format 0 revision {revision}, which only the build that wrote it can read; open it with that \
+                 build, export the data (tables as Parquet, files, records as JSON), and import it into a new store"
             ),
         )),
         newer if newer > VERSION => Err(Error::new(
@@ -105,7 +110,7 @@ fn check(text: &str) -> Result<()> {
     }
 }
 
-/// The number of the format that FORMAT names.
+/// The number of the format in FORMAT.
 ///
 /// # Errors
 /// As [`probe`].
@@ -120,11 +125,12 @@ fn number_in(text: &str) -> u32 {
     number.and_then(|number| number.trim().parse().ok()).unwrap_or_default()
 }
 
-/// Raises the number in FORMAT to the one that this build writes, before it writes anything else: from
-/// then on an older build refuses the store.
+/// Raises the number in FORMAT to the one that this build writes. Called before anything else is
+/// written, so that older builds refuse the store from then on. Otherwise an older build could open
+/// a store with bytes that it misreads.
 ///
 /// # Errors
-/// As [`probe`]; `Io`. FORMAT then has the one number or the other.
+/// As [`probe`]; `Io`. After an error, FORMAT has either the old number or the new one.
 pub(super) fn raise(disk: &SharedDisk) -> Result<()> {
     let text = read(disk)?;
     check(&text)?;
@@ -137,10 +143,10 @@ pub(super) fn raise(disk: &SharedDisk) -> Result<()> {
         .map_err(|error| error.context(format!("raising the store from format {held} to {VERSION}")))
 }
 
-/// Checks that FORMAT is still that of the store with this seed.
+/// Checks that FORMAT belongs to the store with this seed.
 ///
 /// # Errors
-/// `Corrupt` when it is not; `Io`.
+/// `Corrupt` if it does not; `Io`.
 pub(super) fn check_seed(disk: &SharedDisk, seed: u64) -> Result<()> {
     let text = read(disk)?;
     check(&text).map_err(|error| Error::corrupt(error.message()))?;
@@ -148,11 +154,11 @@ pub(super) fn check_seed(disk: &SharedDisk, seed: u64) -> Result<()> {
     if stored.and_then(|stored| u64::from_str_radix(stored, 16).ok()) == Some(seed) {
         Ok(())
     } else {
-        Err(Error::corrupt("the store that FORMAT names is not this one"))
+        Err(Error::corrupt("FORMAT names another store"))
     }
 }
 
-/// The seed of the store that FORMAT names; `None` where it is missing or damaged.
+/// The seed of the store in FORMAT; `None` if FORMAT is missing or damaged.
 pub(super) fn seed(disk: &SharedDisk) -> Option<u64> {
     let text = read(disk).ok()?;
     check(&text).ok()?;
@@ -165,7 +171,7 @@ pub(super) fn write(disk: &SharedDisk, seed: u64) -> Result<()> {
     write_text(disk, &format!("{MAGIC}\nformat {VERSION}\nrevision {REVISION}\nstore {seed:016x}\n"))
 }
 
-/// Gives a copy of a store the FORMAT of the original: the last step of a restore.
+/// Copies FORMAT to a copy of the store: the last step of a restore.
 pub(super) fn copy(from: &SharedDisk, to: &SharedDisk) -> Result<()> {
     write_text(to, &read(from)?)
 }

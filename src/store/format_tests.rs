@@ -1,8 +1,9 @@
-//! What is stored, held to a committed list: numbers, members, values and codes of every format.
+//! Compares what is stored with committed lists: numbers, members, values and codes of every
+//! format.
 //!
 //! `tests/fixtures/v<format>/format.txt` lists what that format stores. The list of the format that
-//! this build writes has to be what the sources say; with everything left out that came later, it has
-//! to be the list of each format before.
+//! this build writes must equal the sources. Without all later additions, it must equal the list of
+//! each earlier format.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -25,7 +26,7 @@ fn list_of(format: u8) -> PathBuf {
     root().join(format!("tests/fixtures/v{format}/format.txt"))
 }
 
-/// The sources of the library, without those of tests.
+/// The sources of the library, without tests.
 fn sources(directory: &Path, texts: &mut Vec<(PathBuf, String)>) {
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
@@ -35,14 +36,14 @@ fn sources(directory: &Path, texts: &mut Vec<(PathBuf, String)>) {
             sources(&path, texts);
         } else if name.ends_with(".rs") && !is_test {
             let text = std::fs::read_to_string(&path).unwrap();
-            // Tests stand last in a file.
+            // Tests are at the end of a file.
             let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap().to_owned();
             texts.push((path, code));
         }
     }
 }
 
-/// The text between the brace at the start and its counterpart.
+/// The text between the brace at the start and the matching one.
 fn braced(text: &str) -> &str {
     let mut depth = 0;
     for (at, character) in text.char_indices() {
@@ -64,7 +65,7 @@ fn bare(code: &str) -> String {
     lines.collect::<Vec<_>>().join(" ")
 }
 
-/// The parts between commas that are in no bracket.
+/// The parts between commas that are outside all brackets.
 fn parts(code: &str) -> Vec<String> {
     let (mut parts, mut depth) = (vec![String::new()], 0);
     for character in code.chars() {
@@ -83,17 +84,17 @@ fn parts(code: &str) -> Vec<String> {
     parts.filter(|part| !part.is_empty()).collect()
 }
 
-/// What begins with `opening`, up to the closing brace.
+/// The texts that begin with `opening`, up to the closing brace.
 fn bodies<'t>(text: &'t str, opening: &'t str) -> impl Iterator<Item = &'t str> {
     text.match_indices(opening).map(move |(at, _)| braced(&text[at + opening.len() - 1..]))
 }
 
-/// A line with the format that it came with at its end.
+/// A line that ends with the format that added it.
 fn line(text: &str, since: &str) -> String {
     format!("  {text} since {since}\n")
 }
 
-/// The members of a struct in order, from the text behind its name.
+/// The members of a struct in order, from the text after its name.
 fn members(rest: &str) -> String {
     let members = parts(braced(&rest[rest.find('{').unwrap()..])).into_iter().map(|member| {
         let (since, member) = match member.strip_prefix("since(") {
@@ -111,14 +112,14 @@ fn resources(text: &str, found: &mut BTreeMap<String, String>) {
         let rest = rest.split_once("\npub struct ").unwrap().1;
         let name = rest.split(|c: char| !c.is_alphanumeric()).next().unwrap();
         let end = rest.find("\n}").unwrap() + 2;
-        // `#[since(2)]` is the one attribute that says what is stored.
+        // `#[since(2)]` is the only attribute that affects what is stored.
         let code = bare(&rest[..end].replace("#[since(", "since(").replace(")]\n", ")\n"));
         assert!(found.insert(format!("record {name}"), members(&code)).is_none(), "two records are called {name}");
     }
 }
 
-/// Orders and projections, which the derive makes. No record holds one; the lists of formats 1 and 2
-/// have them, so they stay there.
+/// Orders and projections, which the derive generates. No record contains one, but the lists of
+/// formats 1 and 2 have them, so they stay there.
 fn made(found: &mut BTreeMap<String, String>) {
     use crate::{assets::*, files::*, products::*, specifications::*, tables::*, test_plans::*, work_items::*};
     macro_rules! made {
@@ -141,7 +142,7 @@ fn records(text: &str, found: &mut BTreeMap<String, String>) {
     for body in bodies(text, "record! {") {
         for (at, _) in body.match_indices("pub struct ") {
             let before = body[..at].trim_end();
-            // Requests and answers are not stored.
+            // Requests and responses are not stored.
             if before.ends_with("wire") || before.ends_with("patch") {
                 continue;
             }
@@ -202,7 +203,7 @@ fn stored() -> String {
     text
 }
 
-/// A list without what came after `format`.
+/// A list without the additions after `format`.
 fn as_of(list: &str, format: u8) -> String {
     let mut kept: Vec<&str> = Vec::new();
     for line in list.lines() {
@@ -210,7 +211,7 @@ fn as_of(list: &str, format: u8) -> String {
         if since.is_some_and(|since| since.parse::<u8>().unwrap() > format) {
             continue;
         }
-        // A type all of whose lines came later was not there.
+        // A type whose lines all came later did not exist.
         let is_head = since.is_none();
         if is_head && kept.last().is_some_and(|last| !last.starts_with(' ')) {
             kept.pop();
@@ -223,7 +224,7 @@ fn as_of(list: &str, format: u8) -> String {
     kept.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// A list with the names of types alone: the module that a type is in may change.
+/// A list with type names without their paths: a type may move to another module.
 fn without_paths(list: &str) -> String {
     let mut parts = list.split("::").peekable();
     let mut text = String::new();
@@ -245,7 +246,7 @@ fn what_is_stored_is_what_the_committed_lists_say() {
     }
     let list = |format| {
         let text = std::fs::read_to_string(list_of(format)).unwrap_or_default();
-        // Whoever checks the sources out may give lines other ends.
+        // A checkout may use other line ends.
         without_paths(&text.replace("\r\n", "\n"))
     };
     for format in 1..=current {

@@ -1,36 +1,39 @@
-//! One process, one handle at a time.
+//! The lock of a store: one handle in one process at a time.
 
 use crate::disk::{DiskFile, Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The locked file. It stays when the store is closed; only the operating system's lock counts.
 pub(super) const NAME: &str = "LOCK";
-/// Who holds the lock, for the message alone: a locked file cannot be read everywhere.
+/// The owner of the lock, only for the error message: a locked file cannot be read on every
+/// platform.
 pub(super) const OWNER: &str = "LOCK.owner";
 
-/// Takes the lock of the store directory; it is held while the file is open.
+/// Locks the store directory. The lock is held while the returned file is open.
 ///
-/// With `is_new` the name of the lock file is durable on return, before anything else is put beside it, whoever created
-/// it: without it the next process would take what a creation leaves for somebody else's.
+/// With `is_new`, the name of the lock file is durable on return, before any other file is created
+/// in the directory. Otherwise, after a power cut, the next process would find files of an
+/// interrupted creation without a lock file and refuse the directory as foreign. The directory is
+/// synced even if another process created the file.
 ///
 /// # Errors
-/// `Locked` naming the owner, when another handle or process has it.
+/// `Locked`, with the owner, if another handle or process has the lock.
 pub(super) fn acquire(disk: &SharedDisk, is_new: bool) -> Result<Box<dyn DiskFile>> {
     let file = disk.open(NAME, Mode::OpenOrCreate).map_err(|error| Error::io("opening the lock file", error))?;
     take(disk, &*file)?;
     if is_new {
         disk.sync_dir("").map_err(|error| Error::io("syncing the store directory", error))?;
     }
-    // Best effort: the owner's text serves a message and nothing else.
+    // Best effort: the text is only used in a message.
     let _ = write_owner(disk);
     Ok(file)
 }
 
-/// Keeps others from opening the store while it is read as files. Where the medium cannot be written, nobody can open it
-/// anyway, and there is nothing to hold.
+/// Prevents other processes from opening the store while its files are read. On a medium that
+/// cannot be written, no process can open the store anyway, and no lock is taken.
 ///
 /// # Errors
-/// `Locked` naming the owner, when a handle or process has it.
+/// `Locked`, with the owner, if a handle or process has the lock.
 pub(super) fn acquire_for_reading(disk: &SharedDisk) -> Result<Option<Box<dyn DiskFile>>> {
     let Ok(file) = disk.open(NAME, Mode::ReadWrite) else { return Ok(None) };
     take(disk, &*file)?;

@@ -1,4 +1,4 @@
-//! Maintenance by hand.
+//! Maintenance on request.
 
 use super::maintenance::{self, MaintenanceReport};
 use super::open::Store;
@@ -6,22 +6,23 @@ use crate::error::Result;
 use crate::value::Control;
 
 impl Store {
-    /// Does now what the maintenance thread does from time to time: removes files that nothing names, trims the log,
-    /// makes the record file smaller.
+    /// Runs one pass of maintenance now, as the maintenance thread does periodically: removes files
+    /// that no record names, trims the log, makes the record file smaller.
     ///
-    /// The record file is rewritten when it takes at least 4 MiB, more than nine sixteenths of it are free, at most
-    /// [`Settings::record_rewrite_bytes_max`] bytes are in use, the disk has room for twice these beside the
-    /// reserve, and nobody reads at the moment. Writers wait meanwhile: 0.4 to 1.5 s of processor time for each
-    /// 100 MB in use, and for as many bytes to be written and synced. So with the default bound of 64 MiB the
-    /// longest stop is about a second. Readers wait while the new file takes the place of the old one: up to
-    /// 20 ms for others to end, at most five times, then for a rename and the sync of the directory. When others
-    /// do not end, the old file stays. A rewrite that failed is not tried again before the store is opened again.
-    /// [`Store::compact`] makes a file of any size small.
+    /// The record file is rewritten if it takes at least 4 MiB, more than nine sixteenths of it are
+    /// free, at most [`Settings::record_rewrite_bytes_max`] bytes are in use, the disk has space
+    /// for twice these in addition to the reserve, and there is no reader at that moment. Writers
+    /// wait meanwhile: 0.4 to 1.5 s of processor time for each 100 MB in use, plus the time to
+    /// write and sync as many bytes. So with the default limit of 64 MiB, the longest wait is about
+    /// a second. Readers wait while the new file replaces the old one: up to 20 ms for other
+    /// readers to end, at most five times, then for a rename and the sync of the directory. If the
+    /// other readers do not end, the old file stays. After a failed rewrite, there is no further
+    /// attempt until the store is reopened. [`Store::compact`] shrinks a file of any size.
     ///
     /// [`Settings::record_rewrite_bytes_max`]: crate::Settings::record_rewrite_bytes_max
     ///
     /// # Errors
-    /// As any write, and what `control` says.
+    /// As any write, and the errors of `control`.
     pub fn maintain(&self, control: &Control) -> Result<MaintenanceReport> {
         maintenance::run(self.engine(), control, true)
     }

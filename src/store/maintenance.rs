@@ -1,4 +1,4 @@
-//! One pass of maintenance, and the thread that runs it.
+//! One pass of maintenance, and the thread that runs the passes.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
@@ -16,33 +16,34 @@ use crate::value::Control;
 
 /// The user id under which the store itself writes.
 pub(super) const MAINTENANCE_USER: &str = "stationdb";
-/// How often the maintenance thread looks.
+/// The period of the maintenance thread.
 const PERIOD: Duration = Duration::from_secs(1);
-/// Log entries that one pass drops at most.
+/// Limit of the log entries that one pass drops.
 const TRIM_BATCH: usize = 10_000;
 
-/// What one pass of maintenance did.
+/// The result of one pass of maintenance.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct MaintenanceReport {
-    /// Files removed that no record names any more, or that none ever came to name.
+    /// Files removed because no record names them any more, or none ever did.
     pub files_removed: u64,
-    /// Upload sessions dropped for their age.
+    /// Upload sessions that expired.
     pub upload_sessions_expired: u64,
-    /// Segments of tables written: buffers sealed, overlapping segments merged.
+    /// Segments of tables written: sealed buffers, and merges of overlapping segments.
     pub segments_written: u64,
     /// Entries dropped from the change log.
     pub log_entries_dropped: u64,
-    /// Entries added to indexes that came with a later format than the store's.
+    /// Entries added to indexes that a later format than the store's added.
     pub index_entries_added: u64,
-    /// Bytes by which the record file became smaller because it was rewritten.
+    /// Bytes by which a rewrite made the record file smaller.
     pub record_file_bytes_returned: u64,
 }
 
-/// One pass; what makes reads quicker and writers wait is left out unless nobody writes.
+/// Runs one pass. Steps that only make reads faster, or that make writers wait, run only if
+/// `is_idle`.
 pub(super) fn run(engine: &Arc<Engine>, control: &Control, is_idle: bool) -> Result<MaintenanceReport> {
-    // Also when there is nothing to do, so that a store that lost its files says so soon.
+    // Also if there is nothing to do, so that a store that lost its files reports it soon.
     engine.check_place()?;
     let session = Session::new(engine.clone(), Identity::user(MAINTENANCE_USER));
     let mut steps = Steps::default();
@@ -59,7 +60,7 @@ pub(super) fn run(engine: &Arc<Engine>, control: &Control, is_idle: bool) -> Res
     }
     steps.run(|| engine.search.maintain(&session));
     if is_idle {
-        // What fails is tried again in the next pass.
+        // A failure is ignored: the next pass tries again.
         let _ = guarded("merging the text index", || engine.search.settle());
     }
     report.log_entries_dropped = steps.run(|| {
@@ -68,7 +69,7 @@ pub(super) fn run(engine: &Arc<Engine>, control: &Control, is_idle: bool) -> Res
     }) as u64;
     report.index_entries_added = steps.run(|| growth::fill(&session, control));
     if is_idle {
-        // Last, so that what the steps before it freed counts.
+        // Last, so that the space freed by the earlier steps counts.
         report.record_file_bytes_returned = steps.run(|| rewrite_record_file(&session, control));
     }
     match steps.failure {
@@ -77,10 +78,10 @@ pub(super) fn run(engine: &Arc<Engine>, control: &Control, is_idle: bool) -> Res
     }
 }
 
-/// Steps that do not build on one another: a table that is damaged for good must not keep the log from being trimmed.
+/// Independent steps: a table that is damaged for good must not keep the log from being trimmed.
 #[derive(Default)]
 struct Steps {
-    /// Of the first step that failed.
+    /// The error of the first step that failed.
     failure: Option<Error>,
 }
 
@@ -93,9 +94,9 @@ impl Steps {
     }
 }
 
-/// Merges the runs of the indexes while nobody writes, a short turn at a time.
+/// Merges the runs of the indexes while there are no writers, in short turns.
 fn settle(session: &Session, control: &Control) -> Result<()> {
-    /// Entries merged in one turn: a writer that comes meanwhile waits for one.
+    /// Entries merged in one turn. A writer that arrives meanwhile waits for one turn.
     const TURN: u64 = 100_000;
     while settle_indexes(session, TURN)? {
         control.check()?;
@@ -103,11 +104,18 @@ fn settle(session: &Session, control: &Control) -> Result<()> {
     Ok(())
 }
 
-/// Removes the files that were forgotten by a commit that every reader is past.
+/// Removes the files that are no longer named since a commit that every reader has passed.
+///
+/// What must hold: no reader can still open a removed file. So the order is: read the list from a
+/// snapshot, check that no older snapshot is alive, then check that no reader has the file in use,
+/// then remove it, sync the directory, and only then delete the list's entry. If the entry were
+/// deleted first, a crash would leave a file that is never removed. A crash after the removal
+/// leaves an entry for a missing file, which the next pass accepts.
 fn remove_forgotten(engine: &Arc<Engine>, session: &Session, control: &Control) -> Result<u64> {
     let (sequence, paths) = {
         let snapshot = engine.snapshot();
-        // Read from this very snapshot: an entry of a later commit may name a file that readers of this one need.
+        // Read from this snapshot: an entry of a later commit may name a file that readers of this
+        // one need.
         let mut cursor = Source::Snapshot(&snapshot).cursor(Space::PendingDelete, &[], None)?;
         let mut paths = Vec::new();
         while let Some((path, _)) = cursor.next()? {
@@ -115,18 +123,20 @@ fn remove_forgotten(engine: &Arc<Engine>, session: &Session, control: &Control) 
         }
         (snapshot.sequence, paths)
     };
-    // A reader of an older snapshot may still open one of these files; the next pass will do.
+    // A reader of an older snapshot may still open one of these files; the next pass removes them.
     if paths.is_empty() || engine.oldest_live_sequence() < sequence {
         return Ok(0);
     }
-    // The names of another store, or of an older state of this one, are not to be removed.
+    // After a replacement of the directory, these names could lead to files of another store, or of
+    // an older state of this one.
     engine.check_place()?;
     let mut removed = Vec::new();
     let mut directories = std::collections::BTreeSet::new();
     for key in paths {
         control.check()?;
         let Ok(path) = std::str::from_utf8(&key) else { continue };
-        // Asked after the snapshots: a reader takes hold of its files before it lets its snapshot go.
+        // Checked after the snapshots: a reader takes its files into use before it drops its
+        // snapshot.
         if engine.blobs.is_held(path) || engine.tables.is_held(path) {
             continue;
         }
@@ -136,7 +146,8 @@ fn remove_forgotten(engine: &Arc<Engine>, session: &Session, control: &Control) 
                 directories.insert(parent(path).to_owned());
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            // Somebody holds the file open where that forbids removing it: later.
+            // The file is open where the platform forbids removing open files; a later pass removes
+            // it.
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => continue,
             Err(error) => return Err(Error::io(format!("removing {path}"), error)),
         }
@@ -155,7 +166,7 @@ fn remove_forgotten(engine: &Arc<Engine>, session: &Session, control: &Control) 
     Ok(count)
 }
 
-/// The maintenance thread; stopped and joined when dropped.
+/// The maintenance thread. Dropping this stops and joins it.
 #[derive(Debug)]
 pub(super) struct MaintenanceThread {
     stop: Arc<(Mutex<bool>, Condvar)>,
@@ -165,7 +176,8 @@ pub(super) struct MaintenanceThread {
 }
 
 impl MaintenanceThread {
-    /// Starts the thread. It holds the engine only while it works, so it never keeps a store open.
+    /// Starts the thread. It has a strong reference to the engine only while it works, so it never
+    /// keeps a store open.
     pub(super) fn start(engine: Weak<Engine>) -> Result<Self> {
         let stop = Arc::new((Mutex::new(false), Condvar::new()));
         let control = Control::default();
@@ -183,7 +195,8 @@ impl MaintenanceThread {
                 }
                 drop(stopped);
                 let Some(engine) = engine.upgrade() else { return };
-                // What failed is tried again in the next pass; a failed write has latched the store by itself.
+                // A failed pass is repeated by the next one; a failed write has latched the store
+                // by itself.
                 let newest = engine.snapshot().sequence;
                 let is_idle = seen == Some(newest);
                 let _ = run(&engine, &thread_control, is_idle);
@@ -202,7 +215,8 @@ impl Drop for MaintenanceThread {
     #[expect(clippy::mem_forget, reason = "the process that opened the store joins its thread")]
     fn drop(&mut self) {
         if !self.owner.is_current() {
-            // A fork has no such thread: it would wait for ever, for the thread and for the locks that it held.
+            // A forked process does not have this thread. Joining would wait forever for the thread
+            // and for the locks that it held.
             std::mem::forget(self.thread.take());
             return;
         }
@@ -210,7 +224,7 @@ impl Drop for MaintenanceThread {
         self.control.cancel();
         self.stop.1.notify_all();
         if let Some(thread) = self.thread.take() {
-            // The last handle may be dropped by the maintenance thread itself.
+            // The maintenance thread itself may drop the last handle.
             if thread.thread().id() != std::thread::current().id() {
                 let _ = thread.join();
             }

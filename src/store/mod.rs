@@ -1,4 +1,4 @@
-//! Opening and closing a store, and everything that is done to a store as a whole.
+//! Opening and closing a store, and all operations on a store as a whole.
 
 mod backup;
 mod feed;

@@ -1,7 +1,7 @@
-//! The files that a snapshot names, and which of them a disk lacks.
+//! The files that a snapshot names, and which of them are missing on a disk.
 //!
-//! The record file is the truth: a copy of a store is complete when it has each of these files, whatever else a walk
-//! through its directories finds.
+//! The record file is the source of truth: a copy of a store is complete if it has each of these
+//! files, whatever other files its directories contain.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,14 +17,14 @@ use crate::value::Control;
 pub(super) struct NamedFile {
     /// Path on the disk.
     pub(super) path: String,
-    /// Length in bytes; `None` where the row that tells it is damaged.
+    /// Length in bytes; `None` if the row with the length is damaged.
     pub(super) len: Option<u64>,
 }
 
-/// Every file that a snapshot names, by path, so that the files of one directory follow each other.
+/// Every file that a snapshot names, sorted by path, so that the files of a directory are adjacent.
 ///
 /// # Errors
-/// `Corrupt` when the names cannot be read.
+/// `Corrupt` if the names cannot be read.
 pub(super) fn named_files(snapshot: &Snapshot) -> Result<Vec<NamedFile>> {
     let mut named = crate::services::named_content_paths(snapshot)?;
     named.extend(crate::session::tables::named_files(snapshot)?);
@@ -33,15 +33,16 @@ pub(super) fn named_files(snapshot: &Snapshot) -> Result<Vec<NamedFile>> {
     Ok(named)
 }
 
-/// Whether one of `named`, which are sorted, has this path.
+/// Whether the sorted list `named` contains this path.
 pub(super) fn is_named(named: &[NamedFile], path: &str) -> bool {
     named.binary_search_by(|file| file.path.as_str().cmp(path)).is_ok()
 }
 
-/// Those of `named` that a disk has, each with its length there. What is missing or has another length is a finding.
+/// Returns those of `named` that exist on the disk, with their lengths. A file that is missing or
+/// has another length is added to `lacking` as a finding.
 ///
 /// # Errors
-/// What the disk fails with and `control` says.
+/// The errors of the disk and of `control`.
 pub(super) fn present(
     disk: &dyn Disk,
     named: &[NamedFile],
@@ -62,7 +63,7 @@ pub(super) fn present(
         match listed.get(name) {
             None => tell_missing(&file.path, lacking),
             Some(&len) => match file.len.filter(|expected| *expected != len) {
-                // It is not copied: a copy that an earlier run made may be the last one.
+                // The file is not copied: a copy from an earlier backup may be the last good one.
                 Some(expected) => {
                     let problem = format!("it has {len} bytes instead of {expected}");
                     lacking.find(&file.path, "its end", problem, RESTORE);
@@ -74,7 +75,7 @@ pub(super) fn present(
     Ok(present)
 }
 
-/// Adds the finding that a named file is not there.
+/// Adds the finding that a named file is missing.
 pub(super) fn tell_missing(path: &str, lacking: &mut VerifyReport) {
     lacking.find(path, "the whole file", "it is missing", RESTORE);
 }

@@ -14,7 +14,8 @@ use crate::services::recover_intents;
 use crate::session::{Access, AccessPolicy, Engine, Identity, JobRunner, Session, Settings, growth, guarded};
 use crate::value::Clock;
 
-/// An open store. Cheap to clone; closes cleanly when the last clone and the last session are dropped.
+/// An open store. It is cheap to clone, and closes when the last clone and the last session are
+/// dropped.
 ///
 /// ```
 /// # fn main() -> stationdb::Result<()> {
@@ -35,14 +36,15 @@ pub struct Store {
 
 #[derive(Debug)]
 struct Inner {
-    // First, so that it has stopped before the engine is let go.
+    // First, so that the thread has stopped before the engine is dropped.
     maintenance: Option<MaintenanceThread>,
     engine: Arc<Engine>,
 }
 
 impl Drop for Inner {
-    /// Saves the text index, so that the next open need not catch up. What fails here is made good then. A store that
-    /// lost its files, or that is another process's, saves nothing.
+    /// Saves the text index, so that the next open has less to catch up. A failure here is
+    /// harmless: the next open catches up. A store that lost its files, or that another process
+    /// opened, saves nothing.
     fn drop(&mut self) {
         self.maintenance = None;
         if self.engine.check_place().is_err() {
@@ -54,12 +56,13 @@ impl Drop for Inner {
 }
 
 impl Store {
-    /// Opens the store in `path`, creating it when the directory is missing or empty.
+    /// Opens the store in `path`. Creates it if the directory is missing or empty.
     ///
     /// # Errors
-    /// `InvalidArgument` for an option that cannot be; `Locked` when another process or handle has it open, naming it;
-    /// `NotAStore` when the directory holds something else; `NewerFormat` and `OlderFormat` when this build does not read its
-    /// format; `Corrupt` when it is damaged; `Io` and `NoSpace`.
+    /// `InvalidArgument` for an invalid option; `Locked`, with the owner, if another process or
+    /// handle has it open; `NotAStore` if the directory contains something else; `NewerFormat` and
+    /// `OlderFormat` if this build does not read its format; `Corrupt` if it is damaged; `Io` and
+    /// `NoSpace`.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::options().open(path)
     }
@@ -81,7 +84,8 @@ impl Store {
         &self.inner.engine.settings
     }
 
-    /// The engine alone, for what needs that nobody reads; the maintenance thread is stopped for good.
+    /// Exclusive access to the engine, for operations during which nothing may read. Stops the
+    /// maintenance thread for good.
     pub(super) fn engine_mut(&mut self) -> Result<&mut Engine> {
         let in_use = || Error::conflict("other handles of the store are alive; drop its clones and sessions first");
         let inner = Arc::get_mut(&mut self.inner).ok_or_else(in_use)?;
@@ -93,18 +97,19 @@ impl Store {
         &self.inner.engine
     }
 
-    /// Closes this handle. The directory can be opened again once the last clone and the last session are gone.
+    /// Closes this handle. The directory can be opened again after the last clone and the last
+    /// session are dropped.
     ///
     /// # Errors
-    /// `Latched` when the directory or its record file was moved, removed or replaced while the store was open: what the
-    /// message says should be looked at before the store is opened again. `Locked` in a forked process, which closes
-    /// nothing. The handle is gone in any case.
+    /// `Latched` if the directory or its record file was moved, removed or replaced while the store
+    /// was open: follow the message before you open the store again. `Locked` in a forked process,
+    /// which closes nothing. The handle is consumed in any case.
     pub fn close(self) -> Result<()> {
         self.engine().check_place()
     }
 }
 
-/// Options for opening a store, each with the default that [`Settings`] names.
+/// Options for opening a store. [`Settings`] documents the defaults.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct StoreOptions {
@@ -127,87 +132,89 @@ impl StoreOptions {
         calibration_warning_days: u32;
         /// Seconds after its last heartbeat in which a running utilization counts as in use.
         utilization_timeout_s: u32;
-        /// Bytes up to which file contents live in the record file.
+        /// Bytes up to which file contents are stored in the record file.
         small_blob_bytes: usize;
         /// Largest file in bytes.
         file_bytes_max: Option<u64>;
-        /// Days after its last chunk in which an upload session waits for the next; `None` for ever.
+        /// Days after its last chunk after which an upload session expires; `None` for never.
         upload_session_days: Option<u32>;
-        /// Rows that the buffer of a table may hold before it is sealed into a segment.
+        /// Limit of the rows in the buffer of a table before it is sealed into a segment.
         seal_rows: u64;
-        /// Bytes that the buffer of a table may hold before it is sealed into a segment.
+        /// Limit of the bytes in the buffer of a table before it is sealed into a segment.
         seal_bytes: u64;
-        /// Columns of one table.
+        /// Limit of the columns of one table.
         table_columns_max: usize;
-        /// Rows of one table.
+        /// Limit of the rows of one table.
         table_rows_max: u64;
-        /// Memory of one query in bytes.
+        /// Limit of the memory of one query in bytes.
         query_memory_bytes: usize;
         /// Bytes of the record file's page cache.
         record_cache_bytes: usize;
-        /// Free bytes of the disk below which writes are refused, so that deletes still have room.
+        /// Free bytes of the disk below which writes are refused, so that deletes still have space.
         reserve_bytes: u64;
-        /// Two syncs a commit, so that the store opens in constant time after a power cut.
+        /// Two syncs for each commit, so that the store opens in constant time after a power cut.
         quick_repair: bool;
-        /// Bytes in use up to which maintenance rewrites the record file when more than nine sixteenths of it are free; 0 for never.
+        /// Bytes in use up to which maintenance rewrites the record file if more than nine
+        /// sixteenths of it are free; 0 for never.
         record_rewrite_bytes_max: u64;
-        /// Whether a thread seals, merges and sweeps in the background.
+        /// Whether a thread seals, merges and removes files in the background.
         maintenance_thread: bool;
         /// Entries of the change log that are kept for subscribers that do not advance.
         log_entries_max: u64;
-        /// Seed of the store's identity, to make ids repeatable in tests.
+        /// Seed of the store's identity, for repeatable ids in tests.
         seed: Option<u64>;
     }
 
-    /// The vendor prefix of asset members, platforms and package extensions: ASCII letters and digits, a letter first.
+    /// The vendor prefix of asset members, platforms and package extensions: ASCII letters and
+    /// digits, beginning with a letter.
     pub fn vendor_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.settings.vendor_prefix = prefix.into();
         self
     }
 
-    /// The workspace of what is created without one.
+    /// The workspace of records that are created without one.
     pub fn default_workspace(mut self, workspace: impl Into<String>) -> Self {
         self.settings.default_workspace = workspace.into();
         self
     }
 
-    /// Where the store takes its time from.
+    /// The clock of the store.
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.settings.clock = Arc::new(clock);
         self
     }
 
-    /// Where the store takes its time from, shared with the caller.
+    /// The clock of the store, shared with the caller.
     pub fn shared_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.settings.clock = clock;
         self
     }
 
-    /// Who may do what.
+    /// The access policy: who may do what.
     pub fn access_policy(mut self, policy: impl AccessPolicy) -> Self {
         self.settings.policy = Arc::new(policy);
         self
     }
 
-    /// What runs the jobs and notebooks of work items.
+    /// The runner of the jobs and notebooks of work items.
     pub fn job_runner(mut self, runner: impl JobRunner) -> Self {
         self.settings.runner = Arc::new(runner);
         self
     }
 
-    /// What runs the jobs and notebooks of work items, shared with the caller.
+    /// The runner of the jobs and notebooks of work items, shared with the caller.
     pub fn shared_job_runner(mut self, runner: Arc<dyn JobRunner>) -> Self {
         self.settings.runner = runner;
         self
     }
 
-    /// Sets everything at once.
+    /// Replaces all settings.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Opens the store in `path`, creating it when the directory is missing or empty.
+    /// Opens the store in `path`. Creates it if the directory is missing or empty.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -219,7 +226,7 @@ impl StoreOptions {
         self.open_on(disk).map_err(|error| error.context(attempt()))
     }
 
-    /// Opens the store on a disk: for tests on the simulator.
+    /// Opens the store on a disk: for tests on the simulated disk.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -233,9 +240,19 @@ impl StoreOptions {
         guarded("opening the store", || self.open_unguarded(disk))
     }
 
+    /// Opens the store; panics of redb are caught by the caller.
+    ///
+    /// What must hold:
+    /// - `probe` runs before anything is created, so that a foreign directory stays unchanged. It
+    ///   runs again under the lock, because another process may have created the store meanwhile.
+    /// - FORMAT is raised before anything is written to an existing store, so that an older build
+    ///   refuses what this one writes.
+    /// - Leftover files are removed before the first session starts, while no reader can need them.
+    /// - Intents are recovered before the caller gets the store, so that an execution with an
+    ///   unknown outcome is recorded before another one can start.
     fn open_unguarded(self, disk: SharedDisk) -> Result<Store> {
         VendorPrefix::new(&self.settings.vendor_prefix)?;
-        // Looked at before anything is created, so that a directory that is no store stays untouched.
+        // Before anything is created, so that a directory that is not a store stays unchanged.
         let is_new = format::probe(&disk)? == Found::Empty;
         let lock = lock::acquire(&disk, is_new)?;
         let options = RecordFileOptions {
@@ -267,7 +284,7 @@ impl StoreOptions {
 fn create(disk: &SharedDisk, options: RecordFileOptions, seed: Option<u64>) -> Result<()> {
     let mut random = [0; 40];
     getrandom::fill(&mut random)
-        .map_err(|error| Error::new(crate::ErrorKind::Io, format!("drawing the identity of the store: {error}")))?;
+        .map_err(|error| Error::new(crate::ErrorKind::Io, format!("generating the identity of the store: {error}")))?;
     let (seed_bytes, token_key) = random.split_at(8);
     let seed = seed.unwrap_or_else(|| seed_bytes.iter().fold(0, |seed, &byte| seed << 8 | u64::from(byte)));
     let mut key = [0; 32];
@@ -275,10 +292,11 @@ fn create(disk: &SharedDisk, options: RecordFileOptions, seed: Option<u64>) -> R
     let (format_key, format_row) = growth::format_row();
     let first =
         [Engine::identity_row(seed, key), Change::Put { space: Space::Meta, key: format_key, value: format_row }];
-    // A store whose FORMAT was lost looks like a creation that was cut short, and must not be written over.
+    // A store whose FORMAT was lost looks like an interrupted creation, and must not be
+    // overwritten.
     if RecordFile::is_used(disk, options, first.len())? {
         return Err(Error::corrupt(
-            "FORMAT is missing, and records.redb holds records; restore the store from a backup",
+            "FORMAT is missing, and records.redb contains records; restore the store from a backup",
         ));
     }
     RecordFile::create(disk, options, &first)?;

@@ -1,7 +1,7 @@
-//! Restore: a store from a backup.
+//! Restore: makes a store from a backup.
 //!
-//! The backup is only read, so it may lie on a medium that cannot be written. Its files are copied as they are, under the
-//! marker of an incomplete copy; what the copy holds is verified before the caller gets it.
+//! The backup is only read, so it may be on a read-only medium. Its files are copied unchanged,
+//! under the marker of an incomplete copy. The copy is verified before it is returned.
 
 use std::path::Path;
 
@@ -15,25 +15,28 @@ use crate::session::guarded;
 use crate::value::{Control, ManualClock, time};
 
 impl Store {
-    /// Makes a store in `to` from the backup in `from`. The target is missing, empty, or what an interrupted restore left.
+    /// Makes a store in `to` from the backup in `from`. The target must be missing, empty, or left
+    /// by an interrupted restore.
     ///
-    /// Any store that is not open may be restored, not only a backup. Every checksum of the copy is checked; damage does
-    /// not fail the restore, it is told in [`BackupReport::findings`], for the rest of the store is whole. A file that the
-    /// records name and the backup lacks is such a finding.
+    /// Any closed store can be restored, not only a backup. Every checksum of the copy is checked.
+    /// Damage does not fail the restore but is reported in [`BackupReport::findings`], because the
+    /// rest of the store is usable. A file that the records name and the backup lacks is such a
+    /// finding.
     ///
     /// # Errors
-    /// `NotAStore` when `from` is no whole backup or `to` holds something; `Locked` when `from` is open as a store;
-    /// `NewerFormat`, `OlderFormat`, `NoSpace`, `Io`; what `control` says.
+    /// `NotAStore` if `from` is not a complete backup or `to` contains something; `Locked` if
+    /// `from` is open as a store; `NewerFormat`, `OlderFormat`, `NoSpace`, `Io`; the errors of
+    /// `control`.
     pub fn restore(from: impl AsRef<Path>, to: impl AsRef<Path>, control: &Control) -> Result<BackupReport> {
         let (from, to) = (from.as_ref(), to.as_ref());
         let attempt = format!("restoring {} to {}", from.display(), to.display());
         let source: SharedDisk = RealDisk::open(from).map_err(failed(&attempt))?;
-        guarded("looking at the backup", || check_source(&source)).map_err(|error| error.context(attempt.clone()))?;
+        guarded("checking the backup", || check_source(&source)).map_err(|error| error.context(attempt.clone()))?;
         let target: SharedDisk = RealDisk::create(to).map_err(failed(&attempt))?;
         guarded("restoring", || restore_to(&source, &target, control)).map_err(|error| error.context(attempt))
     }
 
-    /// As [`Store::restore`], from one disk to another: for tests on the simulator.
+    /// As [`Store::restore`], from one disk to another: for tests on the simulated disk.
     ///
     /// # Errors
     /// As [`Store::restore`].
@@ -47,7 +50,10 @@ fn check_source(source: &SharedDisk) -> Result<()> {
     match format::probe(source) {
         Ok(format::Found::Store) => Ok(()),
         Err(error) if error.kind() != ErrorKind::NotAStore => Err(error),
-        _ => Err(Error::new(ErrorKind::NotAStore, "the source is not a whole backup; back up again and restore that")),
+        _ => Err(Error::new(
+            ErrorKind::NotAStore,
+            "the source is not a complete backup; back up again and restore the new backup",
+        )),
     }
 }
 
@@ -56,9 +62,9 @@ pub(super) fn restore_to(source: &SharedDisk, target: &SharedDisk, control: &Con
     let attempt = failed("restoring");
     let entries = target.list("").map_err(&attempt)?;
     if !entries.is_empty() && entries.iter().all(|entry| entry.name != format::INCOMPLETE) {
-        return Err(Error::new(ErrorKind::NotAStore, "the target is not empty; choose another"));
+        return Err(Error::new(ErrorKind::NotAStore, "the target is not empty; choose an empty directory"));
     }
-    // Held to the end, so that nobody writes what is being copied.
+    // Kept until the end, so that no process writes what is being copied.
     let _lock = lock::acquire_for_reading(source)?;
     prepare_target(target)?;
     let mut report = BackupReport::default();
@@ -67,15 +73,17 @@ pub(super) fn restore_to(source: &SharedDisk, target: &SharedDisk, control: &Con
     for directory in DIRECTORIES {
         files.extend(walk(&**source, directory).map_err(&attempt)?);
     }
-    // Whatever the records name, so that a damaged name costs no file. What is named and was not copied is found by the
-    // verification below, as what goes away meanwhile is.
+    // All files are copied, whatever the records name, so that a damaged name loses no file. The
+    // verification below finds named files that were not copied, including those that disappear
+    // meanwhile.
     copy_files(&**source, &**target, files, false, control, &mut report)?;
     format::copy(source, target)?;
     target.remove_file(format::INCOMPLETE).map_err(failed("removing the marker of the restore"))?;
     target.sync_dir("").map_err(failed("syncing the restored store"))?;
 
-    // Nothing expires here: how long upload sessions wait is the business of who opens the store later.
-    // What an opening writes has no later time than the records: a store's time never goes back.
+    // Nothing expires here: the caller that opens the store later decides how long upload sessions
+    // are kept. The clock is at its minimum, so that the open writes no time later than the
+    // records: a store's time never goes back.
     let clock = ManualClock::new(time::from_millis(time::MIN_MS));
     let options = StoreOptions::default().maintenance_thread(false).upload_session_days(None).clock(clock);
     let mut store = options.open_on(target.clone())?;

@@ -1,5 +1,5 @@
-//! Maintenance rewrites the record file while the store is open: what is in it stays, and nobody
-//! notices.
+//! Maintenance rewrites the record file while the store is open. The contents stay, and other
+//! handles see no difference.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ use crate::{Control, Error, ErrorKind, Identity, MaintenanceReport, Position, Se
 use crate::{files::*, products::*, tables::*};
 
 const MIB: u64 = 1024 * 1024;
-/// A file whose content stands in the record file.
+/// Size of a file whose content is stored in the record file.
 const LARGE: usize = 512 * 1024;
 const FILES: usize = 12;
 
@@ -122,7 +122,7 @@ fn the_record_file_becomes_smaller_while_the_store_is_open() {
     assert!(report.record_file_bytes_returned > before / 3, "{report:?}");
     assert!(!disk.exists("records.redb.new").unwrap());
 
-    // Everything is as it was, and goes on, in the handles that were there before.
+    // Everything is as it was, and continues to work, in the existing handles.
     assert_there(&session, &emptied, 2);
     assert_eq!(session.position(), newest);
     let mut events = 1;
@@ -138,7 +138,7 @@ fn the_record_file_becomes_smaller_while_the_store_is_open() {
         let found = session.search(SearchRequest { text: Some("amplifier".into()), ..Default::default() }).unwrap();
         assert_eq!(found.hits.len(), 3);
     }
-    // Nothing is left to do.
+    // There is nothing left to do.
     assert_eq!(maintain(&store).record_file_bytes_returned, 0);
     let ids: Vec<_> = (0..FILES).map(|number| upload(&session, number).unwrap()).collect();
     session.delete_files(ids).unwrap();
@@ -176,7 +176,7 @@ fn a_reader_keeps_the_record_file_and_a_later_pass_rewrites_it() {
     let begun = files(&disk);
     assert_eq!(maintain(&store).record_file_bytes_returned, 0);
     assert_eq!(files(&disk), begun, "a file was written in vain");
-    // A reader of a state before the last commit, too.
+    // The same with a reader of a state before the last commit.
     create_product(&session, 2).unwrap();
     assert_eq!(maintain(&store).record_file_bytes_returned, 0);
     assert_eq!(reader.sequence + 1, store.engine().snapshot().sequence);
@@ -186,7 +186,7 @@ fn a_reader_keeps_the_record_file_and_a_later_pass_rewrites_it() {
     assert_sound(&store);
 }
 
-/// A reader that comes while the file is copied keeps it as well, and what was copied is removed.
+/// A reader that starts while the file is copied also keeps the old file, and the copy is removed.
 #[test]
 fn a_reader_that_comes_during_the_copy_sees_its_state_and_no_error() {
     let disk = SimDisk::new(1);
@@ -271,7 +271,7 @@ fn readers_and_writers_beside_rewrites_see_no_error() {
     assert_sound(&store);
 }
 
-/// Each bound alone keeps the file as it is.
+/// Each limit alone keeps the file as it is.
 #[test]
 fn a_rewrite_keeps_to_its_bounds() {
     let returned = |options: StoreOptions, capacity: Option<u64>, len: usize| {
@@ -297,7 +297,7 @@ fn a_rewrite_keeps_to_its_bounds() {
     assert!(returned(options(), Some(8 * MIB), LARGE) > 4 * MIB);
 }
 
-/// The disk fails before the fresh file has the name: the old one is in use, and takes writes.
+/// The disk fails before the new file has the name: the old one stays in use and accepts writes.
 #[test]
 fn a_rewrite_that_fails_leaves_the_old_file_in_use() {
     for (kind, path) in [
@@ -331,8 +331,8 @@ fn a_rewrite_that_fails_leaves_the_old_file_in_use() {
     }
 }
 
-/// The disk fails when it is no longer known which file a power cut would leave: nothing is written
-/// any more.
+/// The disk fails when it is unknown which file would have the name after a power cut: no further
+/// write is accepted.
 #[test]
 fn a_rewrite_whose_name_may_be_lost_latches_and_reads_go_on() {
     for is_rename in [false, true] {
@@ -340,12 +340,12 @@ fn a_rewrite_whose_name_may_be_lost_latches_and_reads_go_on() {
         let store = open(&disk);
         let session = store.session(Identity::user("ada"));
         let emptied = fill_and_empty(&session);
-        // The next pass has the rewrite alone to do.
+        // The next pass has only the rewrite to do.
         let reader = store.engine().snapshot();
         maintain(&store);
         drop(reader);
         if is_rename {
-            // Neither the rename nor the old file answers any more.
+            // Neither the rename nor the old file succeeds any more.
             disk.inject(Pick::kind(OpKind::Rename).on_path("records.redb.new"), Fault::Io);
             disk.inject(Pick::kind(OpKind::Open).on_path("records.redb").nth(2), Fault::Io);
         } else {
@@ -369,8 +369,8 @@ fn a_rewrite_whose_name_may_be_lost_latches_and_reads_go_on() {
     }
 }
 
-/// redb doubles a file that has to grow. A rewrite that took this for free space would repeat itself
-/// with every few commits.
+/// redb doubles a file that must grow. A rewrite that counted this as free space would repeat
+/// itself after every few commits.
 #[test]
 fn a_file_that_grew_is_not_rewritten_again_and_again() {
     let disk = SimDisk::new(1);
@@ -387,7 +387,7 @@ fn a_file_that_grew_is_not_rewritten_again_and_again() {
     }
 }
 
-/// Only the user of the station may read the record file, before and after.
+/// Only the user of the station may read the record file, before and after the rewrite.
 #[cfg(unix)]
 #[test]
 fn the_fresh_file_has_the_rights_of_the_old_one() {

@@ -1,8 +1,9 @@
-//! The scrub of the record file: every entry against its checksum and its key, every collection against the sums that the
-//! commits kept, and the indexes against the records, both ways.
+//! The scrub of the record file. It compares every entry with its checksum and its key, every
+//! collection with the sums of the commits, and the indexes with the records in both directions.
 //!
-//! It reads one snapshot, so writers do not disturb it and it does not disturb them. What it finds is named by collection and
-//! key range; what cannot be read is gone around from the other end of the collection.
+//! It reads one snapshot, so it and the writers do not disturb each other. A finding names the
+//! collection and the key range. If an entry cannot be read, the scrub continues from the other end
+//! of the space.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,13 +18,13 @@ use crate::value::Control;
 use crate::value::id::hex;
 use crate::value::stored::Format;
 
-/// Entries between two looks at the control.
+/// Number of entries between two checks of the control.
 const STEP: u64 = 1024;
 
-/// Walks all spaces of a snapshot.
+/// Checks all spaces of a snapshot.
 ///
 /// # Errors
-/// What `control` says; damage is not an error but a finding.
+/// The errors of `control`; damage is a finding and not an error.
 pub(super) fn scrub(snapshot: &Snapshot, control: &Control, report: &mut VerifyReport) -> Result<()> {
     let source = Source::Snapshot(snapshot);
     let sums = match guarded("reading the sums", || snapshot.sums()) {
@@ -44,7 +45,7 @@ pub(super) fn scrub(snapshot: &Snapshot, control: &Control, report: &mut VerifyR
     };
     report.incomplete_indexes = fillings.names();
     let spaces = || Space::ALL.into_iter().filter(|space| *space != Space::Index);
-    // For the progress alone: what is damaged here is told by the walk.
+    // Only for the progress: the walk reports damage here.
     let len = |space| guarded("counting entries", || source.len(space)).unwrap_or(0);
     let total = spaces().map(len).sum();
     let mut scrub =
@@ -54,12 +55,13 @@ pub(super) fn scrub(snapshot: &Snapshot, control: &Control, report: &mut VerifyR
     }
     let Scrub { wanted, suspects, fillings, .. } = scrub;
     scrub_indexes::compare(source, control, &wanted, &suspects, &fillings, report)?;
-    // A walk goes along the leaves; whoever looks something up goes down from the root.
+    // A walk reads the leaves in order, but a lookup goes down from the root. A damaged branch can
+    // lead a lookup to the wrong leaf.
     match guarded("verifying the indexes", || snapshot.lost_index_row()) {
         Ok(None) => {}
         Ok(Some(key)) => {
             let place = format!("the indexes, row {}", hex(&key));
-            report.find(RECORD_FILE, place, "it is not found by its key", REBUILD);
+            report.find(RECORD_FILE, place, "a lookup of its key does not find it", REBUILD);
         }
         Err(error) if is_damage(&error) => report.find(RECORD_FILE, "the indexes", error.message(), REBUILD),
         Err(error) => return Err(error),
@@ -67,12 +69,12 @@ pub(super) fn scrub(snapshot: &Snapshot, control: &Control, report: &mut VerifyR
     Ok(())
 }
 
-/// Tells that there is nothing to compare the collections with.
+/// Reports that there are no sums to compare the collections with.
 pub(super) fn tell_no_sums(report: &mut VerifyReport) {
     report.find(RECORD_FILE, "the sums of all collections", "their row is missing or damaged", RESTORE);
 }
 
-/// Tells the collections of a copy that are not what the source's commits wrote.
+/// Reports the collections of a copy that differ from what the source's commits wrote.
 pub(super) fn compare_sums(written: &Sums, copied: &Sums, report: &mut VerifyReport) {
     for collection in written.collections().chain(copied.collections()).collect::<BTreeSet<_>>() {
         let (written, copied) = (written.get(collection), copied.get(collection));
@@ -84,7 +86,7 @@ pub(super) fn compare_sums(written: &Sums, copied: &Sums, report: &mut VerifyRep
 
 fn difference(found: Sum, written: Sum) -> String {
     if found.entries == written.entries {
-        "the entries are not those that were written".to_owned()
+        "the entries differ from those that were written".to_owned()
     } else {
         format!("{} entries were found where {} were written", found.entries, written.entries)
     }
@@ -102,17 +104,17 @@ struct Scrub<'s> {
     source: Source<'s>,
     control: &'s Control,
     report: &'s mut VerifyReport,
-    /// The index entries that the records ask for, by kind and index.
+    /// The sums of the index entries that the records require, by kind and index.
     wanted: BTreeMap<[u8; 2], Sum>,
     /// The indexes that are not complete.
     fillings: Fillings,
-    /// Kinds of which records are not all there, or not as they were written.
+    /// Kinds with records that are missing or differ from what was written.
     suspects: BTreeSet<u8>,
     seen: u64,
     total: u64,
 }
 
-/// What a walk saw of a collection.
+/// What a walk found of a collection.
 #[derive(Default)]
 struct Seen {
     sum: Sum,
@@ -120,9 +122,9 @@ struct Seen {
     last: Vec<u8>,
 }
 
-/// Where a walk could not go on.
+/// Where damage stopped a walk.
 struct Stop {
-    /// The last key before.
+    /// The last key that was read.
     at: Option<Vec<u8>>,
     error: Error,
 }
@@ -148,7 +150,7 @@ impl Scrub<'_> {
             sums.collections().filter(|known| known.space == space).chain(seen.keys().copied()).collect();
         let mut differs = false;
         for collection in known {
-            // What lies in a gap was told already.
+            // Damage in the gap was already reported.
             if gap.as_ref().is_some_and(|gap| gap.contains(&collection.kind)) {
                 continue;
             }
@@ -160,10 +162,10 @@ impl Scrub<'_> {
         }
         let counted = self.source.len(space)?;
         let found = sums.collections().filter(|known| known.space == space).map(|known| sums.get(known).entries);
-        // The row of the sums itself has no sum.
+        // The row with the sums has no sum.
         let found = found.fold(u64::from(space == Space::Meta), u64::wrapping_add);
         if !differs && gap.is_none() && counted != found {
-            let problem = format!("{found} entries were found where {counted} are counted");
+            let problem = format!("the sums count {found} entries and the tables {counted}");
             self.report.find(RECORD_FILE, format!("space {}", space.name()), problem, RESTORE);
         }
         Ok(())
@@ -181,7 +183,7 @@ impl Scrub<'_> {
         self.report.find(RECORD_FILE, format!("{}, {range}", name(collection)), problem, RESTORE);
     }
 
-    /// Walks a space forward, or backward down to what `until` names; answers where damage stopped it.
+    /// Walks a space forward, or backward down to `until`; returns where damage stopped the walk.
     fn walk(
         &mut self,
         space: Space,
@@ -211,7 +213,7 @@ impl Scrub<'_> {
         }
     }
 
-    /// Looks at one entry.
+    /// Checks one entry.
     fn look(&mut self, space: Space, key: &[u8], value: &[u8], seen: &mut BTreeMap<Collection, Seen>) -> Result<()> {
         if self.seen.is_multiple_of(STEP) {
             self.control.check()?;
@@ -227,10 +229,11 @@ impl Scrub<'_> {
             part.last = key.to_vec();
         }
         part.sum.add(key, value);
-        // A walk goes along the leaves; whoever reads goes down from the root.
+        // A walk reads the leaves in order, but a reader goes down from the root: both must find
+        // the entry.
         let problem = match self.source.get(space, key) {
             Ok(Some(found)) if found == value => self.problem(space, key, value),
-            Ok(_) => Some("it is not found by its key".to_owned()),
+            Ok(_) => Some("a lookup of its key does not find it".to_owned()),
             Err(error) if is_damage(&error) => Some(error.message().to_owned()),
             Err(error) => return Err(error),
         };
@@ -240,7 +243,7 @@ impl Scrub<'_> {
         Ok(())
     }
 
-    /// What is wrong with an entry by itself.
+    /// The problem of an entry by itself, if there is one.
     fn problem(&mut self, space: Space, key: &[u8], value: &[u8]) -> Option<String> {
         let checked = match space {
             Space::Records => {
@@ -265,7 +268,7 @@ impl Scrub<'_> {
     fn record(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let code = kind_of(Space::Records, key);
         let payload = envelope::open(key, code, value)?;
-        let registered = by_code(code).ok_or_else(|| Error::corrupt("no build knows its kind"))?;
+        let registered = by_code(code).ok_or_else(|| Error::corrupt("its kind is unknown"))?;
         if payload.format < Format::CURRENT {
             self.report.older_records += 1;
         }

@@ -1,7 +1,7 @@
-//! The indexes against the records: entries that are missing, wrong, or of no record.
+//! Compares the indexes with the records: finds entries that are missing, wrong, or of no record.
 //!
-//! First the sums are compared, for each index of each kind. Only where they differ are the entries looked at one by one, from
-//! the records to the index and from the index to the records.
+//! First the sums are compared, for each index of each kind. Only if they differ, the entries are
+//! compared one by one, from the records to the index and from the index to the records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,8 +15,8 @@ use crate::value::Control;
 use crate::value::id::hex;
 use crate::value::key::after_prefix;
 
-/// Compares the entries of the indexes with those that the records ask for. `suspects` are the kinds whose records are not
-/// all there.
+/// Compares the entries of the indexes with those that the records require. `suspects` are the
+/// kinds with missing records.
 pub(super) fn compare(
     source: Source<'_>,
     control: &Control,
@@ -30,7 +30,7 @@ pub(super) fn compare(
     let mut unread = BTreeSet::new();
     if let Some(error) = indexes.sum(&[], None, &mut found)? {
         found.clear();
-        // What can be read is compared all the same.
+        // The readable parts are still compared, one index at a time.
         for head in wanted.keys() {
             if let Some(error) = indexes.sum(head, after_prefix(head).as_deref(), &mut found)? {
                 indexes.report.find(RECORD_FILE, name(*head), error.message(), REBUILD);
@@ -47,13 +47,13 @@ pub(super) fn compare(
         if !unread.contains(&head) && found.get(&head) != wanted.get(&head) {
             let told = indexes.tell_missing(head)? + indexes.tell_surplus(head)?;
             if told == 0 {
-                indexes.report.find(RECORD_FILE, name(head), "the entries are not those of the records", REBUILD);
+                indexes.report.find(RECORD_FILE, name(head), "the entries differ from those of the records", REBUILD);
             }
         }
     }
     let is_counted = guarded("counting the indexes", || source.len(Space::Index)).is_ok_and(|len| len == entries);
     if unread.is_empty() && !is_counted {
-        indexes.report.find(RECORD_FILE, "the indexes", "the entries are not as many as are counted", REBUILD);
+        indexes.report.find(RECORD_FILE, "the indexes", "the number of entries differs from the stored count", REBUILD);
     }
     Ok(())
 }
@@ -66,15 +66,15 @@ struct Indexes<'s> {
     source: Source<'s>,
     control: &'s Control,
     suspects: &'s BTreeSet<u8>,
-    /// The indexes that are not complete: they ask for fewer entries.
+    /// The indexes that are not complete: fewer entries are required of them.
     fillings: &'s Fillings,
-    /// Keys of records that are told to be gone; each index of their kind names them again.
+    /// Keys of missing records that were reported: each index of the kind refers to them again.
     gone: BTreeSet<Vec<u8>>,
     report: &'s mut VerifyReport,
 }
 
 impl Indexes<'_> {
-    /// Sums the entries of a range by kind and index; answers the damage that stopped it.
+    /// Sums the entries of a range by kind and index; returns the damage that stopped it.
     fn sum(&self, from: &[u8], to: Option<&[u8]>, found: &mut BTreeMap<[u8; 2], Sum>) -> Result<Option<Error>> {
         let walked = guarded("verifying the indexes", || {
             let mut cursor = self.source.cursor(Space::Index, from, to)?;
@@ -98,7 +98,7 @@ impl Indexes<'_> {
         }
     }
 
-    /// Runs a walk that may meet damage which was told before.
+    /// Runs a walk that may meet damage which was already reported.
     fn walk(&mut self, f: impl FnOnce(&mut Self) -> Result<u64>) -> Result<u64> {
         match guarded("verifying the indexes", || f(self)) {
             Err(error) if is_damage(&error) => Ok(0),
@@ -106,7 +106,7 @@ impl Indexes<'_> {
         }
     }
 
-    /// Tells the entries that the records ask for and that are not there, or not as they should be.
+    /// Reports required entries that are missing or wrong.
     fn tell_missing(&mut self, head: [u8; 2]) -> Result<u64> {
         self.walk(|this| {
             let [code, wanted] = head;
@@ -122,7 +122,7 @@ impl Indexes<'_> {
                     let full = index_key(code, index, &entry, &key);
                     let problem = match this.source.get(Space::Index, &full)? {
                         None => "an index entry of a record is missing",
-                        Some(found) if found != value => "an index entry of a record is not what it should be",
+                        Some(found) if found != value => "an index entry of a record has a wrong value",
                         Some(_) => continue,
                     };
                     told += 1;
@@ -133,7 +133,7 @@ impl Indexes<'_> {
         })
     }
 
-    /// Tells the entries that no record asks for; where the record is gone, that it is.
+    /// Reports entries that no record requires; if the record is missing, reports that.
     fn tell_surplus(&mut self, head: [u8; 2]) -> Result<u64> {
         let Some(kind) = by_code(head[0]).map(|registered| registered.kind) else { return Ok(0) };
         self.walk(|this| {
@@ -144,7 +144,7 @@ impl Indexes<'_> {
                 let Some((_, key)) = split_index_key(kind, &full) else { continue };
                 let key = record_key(kind, key);
                 let is_wanted = match this.source.get(Space::Records, &key)? {
-                    // A record that cannot be read was told as such.
+                    // An unreadable record was already reported.
                     Some(value) => entries(&key, &value).is_none_or(|entries| {
                         let mut keys = entries.iter().filter(|(index, ..)| *index == head[1]);
                         keys.any(|(index, entry, _)| index_key(head[0], *index, entry, &key) == full)
@@ -153,7 +153,7 @@ impl Indexes<'_> {
                         told += 1;
                         if this.gone.insert(key.clone()) {
                             let place = format!("records of {}, key {}", kind_name(head[0]), hex(&key));
-                            let problem = format!("the record is gone: {} names it", name(head));
+                            let problem = format!("the record is missing: {} has an entry for it", name(head));
                             this.report.find(RECORD_FILE, place, problem, RESTORE);
                         }
                         true
@@ -171,14 +171,15 @@ impl Indexes<'_> {
     }
 }
 
-/// Keys and values of the index entries that the record in a row asks for; none when it cannot be read.
+/// Keys and values of the index entries that the record in a row requires; empty if it cannot be
+/// read.
 pub(super) fn index_entries(key: &[u8], value: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let code = key.first().copied().unwrap_or_default();
     let keyed = |(index, entry, value): (u8, Vec<u8>, Vec<u8>)| (index_key(code, index, &entry, key), value);
     entries(key, value).unwrap_or_default().into_iter().map(keyed).collect()
 }
 
-/// The entries of the record in a row; `None` when it cannot be read.
+/// The index entries of the record in a row; `None` if it cannot be read.
 fn entries(key: &[u8], value: &[u8]) -> Option<Vec<(u8, Vec<u8>, Vec<u8>)>> {
     let code = key.first().copied()?;
     let payload = envelope::open(key, code, value).ok()?;

@@ -57,7 +57,7 @@ fn file(session: &Session, name: &str, len: usize) {
     session.upload_file(&mut bytes.as_slice(), request, &control()).unwrap();
 }
 
-/// A closed store with something in every space.
+/// A closed store with entries in every space.
 fn example() -> SharedDisk {
     let disk: SharedDisk = Arc::new(MemoryDisk::new());
     let store = open(&disk).unwrap();
@@ -72,7 +72,7 @@ fn example() -> SharedDisk {
     let upload = session.start_upload_session(None).unwrap();
     session.append_to_upload_session(&upload.id.as_str().into(), 1, &mut &b"part"[..], true, &control()).unwrap();
     drop(session);
-    // One run of index entries, and no rows of runs that are gone.
+    // One run of index entries, and no rows of unused runs.
     store.maintain(&control()).unwrap();
     assert!(verify(&store).is_sound());
     store.close().unwrap();
@@ -95,7 +95,7 @@ fn database(disk: &SharedDisk) -> redb::Database {
     redb::Builder::new().set_cache_size(1 << 20).create_with_backend(DiskBackend::over(file)).unwrap()
 }
 
-/// Every row as the record file has it: table, key, value.
+/// Every row of the record file: table, key, value.
 fn raw_rows(disk: &SharedDisk) -> Vec<(String, Vec<u8>, Vec<u8>)> {
     let database = database(disk);
     let read = database.begin_read().unwrap();
@@ -109,7 +109,7 @@ fn raw_rows(disk: &SharedDisk) -> Vec<(String, Vec<u8>, Vec<u8>)> {
     rows
 }
 
-/// Changes one row behind the store's back, with a whole commit of the engine.
+/// Changes one row without the store, by a complete commit of the engine.
 fn edit(disk: &SharedDisk, table: &str, key: &[u8], value: Option<&[u8]>) {
     let database = database(disk);
     let write = database.begin_write().unwrap();
@@ -124,7 +124,7 @@ fn edit(disk: &SharedDisk, table: &str, key: &[u8], value: Option<&[u8]>) {
     write.commit().unwrap();
 }
 
-/// What one pass says of a store; `None` when it refuses to open.
+/// The report of one pass over a store; `None` if the store cannot be opened.
 fn one_pass(disk: &SharedDisk) -> Option<VerifyReport> {
     open(disk).ok().map(|store| verify(&store))
 }
@@ -154,7 +154,7 @@ fn every_row_that_is_removed_altered_or_added_underneath_is_found() {
         if altered != *value {
             edits.push(("altered", key, Some(&altered)));
         }
-        // A block of index entries that no run names is nothing.
+        // A block of index entries that belongs to no run changes nothing.
         if table != "index" {
             edits.push(("added", &foreign, Some(value)));
         }
@@ -171,7 +171,7 @@ fn every_row_that_is_removed_altered_or_added_underneath_is_found() {
     assert!(cases > 60, "{cases}");
 }
 
-/// The key of a record as findings show it.
+/// The key of a record in the form of the findings.
 fn some_product(disk: &SharedDisk) -> (Vec<u8>, Vec<u8>) {
     let rows = raw_rows(disk).into_iter().filter(|(table, key, _)| table == "records" && key.first() == Some(&1));
     rows.map(|(_, key, value)| (key, value)).nth(3).unwrap()
@@ -192,7 +192,7 @@ fn findings_name_collection_and_key() {
     let told = places(&lost);
     assert!(told.iter().any(|told| told.contains("7 entries were found where 8 were written")), "{told:?}");
     assert!(
-        told.iter().any(|told| told.starts_with(&format!("records of {name}, key {hex}: the record is gone"))),
+        told.iter().any(|told| told.starts_with(&format!("records of {name}, key {hex}: the record is missing"))),
         "{told:?}"
     );
 
@@ -203,7 +203,7 @@ fn findings_name_collection_and_key() {
     let told = places(&damaged);
     assert!(told.iter().any(|told| told.starts_with(&format!("records of {name}, key {hex}"))), "{told:?}");
 
-    // A whole record that is not the one that was written: an older state that came back.
+    // A complete record that is not the one that was written: an older state came back.
     let old = copy(&whole);
     let store = open(&old).unwrap();
     let session = store.session(Identity::user("ada"));
@@ -216,19 +216,20 @@ fn findings_name_collection_and_key() {
     assert!(one_pass(&old).unwrap().is_sound());
     edit(&old, "records", &key, Some(&value));
     let told = places(&old);
-    assert!(told.iter().any(|told| told.contains("the entries are not those that were written")), "{told:?}");
+    assert!(told.iter().any(|told| told.contains("the entries differ from those that were written")), "{told:?}");
 }
 
-/// What a reader gets of every entry that the whole store has.
+/// The value that a reader gets for every entry of the undamaged store.
 fn contents(store: &Store, spaces: &[(Space, Vec<u8>)]) -> Vec<Option<Vec<u8>>> {
     let snapshot = store.engine().snapshot();
     let source = Source::Snapshot(&snapshot);
     let get = |space, key: &[u8]| crate::session::guarded("reading", || source.get(space, key));
-    // An error is no wrong answer.
+    // An error is not a wrong answer.
     spaces.iter().map(|(space, key)| get(*space, key).unwrap_or_else(|_| Some(b"refused".to_vec()))).collect()
 }
 
-/// redb compares its own checksums only in a repair: after a clean close a wrong bit may hide keys.
+/// redb compares its own checksums only in a repair. After a clean close, a wrong bit may hide
+/// keys.
 #[test]
 fn a_wrong_bit_of_the_record_file_hides_nothing_from_one_pass() {
     let whole = example();
@@ -236,7 +237,7 @@ fn a_wrong_bit_of_the_record_file_hides_nothing_from_one_pass() {
     // Enough for trees of more than one page.
     store.session(Identity::user("ada")).create_products((100..300).map(product).collect()).unwrap();
     store.maintain(&control()).unwrap();
-    // Little is left but what is read.
+    // Most of the rest is removed, so that most pages are read.
     store.compact().unwrap();
     store.close().unwrap();
     let (keys, expected) = {
@@ -285,14 +286,15 @@ fn a_wrong_bit_of_the_record_file_hides_nothing_from_one_pass() {
 
 const SECTOR: u64 = 512;
 
-/// The sectors of the record file that anything was ever written to; most of a small one is room to grow.
+/// The sectors of the record file that were ever written. Most of a small file is room to grow.
 fn live_sectors(disk: &SharedDisk) -> Vec<u64> {
     let bytes = crate::disk::read_file(&**disk, "records.redb", u64::MAX).unwrap();
     let sectors = bytes.chunks(SECTOR as usize).enumerate();
     sectors.filter(|(_, sector)| sector.iter().any(|byte| *byte != 0)).map(|(at, _)| at as u64).collect()
 }
 
-/// The sectors in which pages begin that lead to other pages: a wrong key there hides entries that are still in their leaves.
+/// The sectors in which branch pages begin. A wrong key there hides entries that are still in their
+/// leaves.
 fn branch_sectors(disk: &SharedDisk) -> Vec<u64> {
     const PAGE: usize = 4096;
     const BRANCH: u8 = 2;
@@ -366,7 +368,7 @@ fn a_backup_tells_what_was_lost_and_makes_the_indexes_anew() {
     let (report, copied, _copy) = back_up(&lost);
     assert_eq!(report.findings.len(), 1, "{report:?}");
     assert_eq!(copied.findings, [], "what is left is a whole store");
-    // A block of index entries is gone: the records are asked what was in it.
+    // A block of index entries is removed; the records show which entries it had.
     let (_, block, _) = raw_rows(&whole).into_iter().rfind(|(table, ..)| table == "index").unwrap();
     let holed = copy(&whole);
     edit(&holed, "index", &block, None);
@@ -387,7 +389,7 @@ fn pages_are_verified_where_nobody_else_holds_the_store() {
     assert_eq!(store.verify_pages(&control()).unwrap_err().kind(), ErrorKind::Conflict);
     drop(session);
     assert!(store.verify_pages(&control()).unwrap().is_sound());
-    // It goes on.
+    // The store continues to work.
     store.session(Identity::user("ada")).create_products(vec![product(100)]).unwrap();
     assert!(verify(&store).is_sound());
 }

@@ -1,4 +1,5 @@
-//! What a store takes on disk against what is in it, over churn and after most of it was deleted.
+//! The space that a store takes on disk, compared with its contents: during churn, and after most
+//! of it was deleted.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,14 +26,14 @@ fn open(disk: &Arc<MemoryDisk>) -> Store {
     options.clock(ManualClock::new(Default::default())).open_on(disk.clone()).unwrap()
 }
 
-/// Bytes on disk and bytes that are in use there.
+/// Bytes on disk, and bytes in use.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
-    /// Length of the record file, and the keys and values in it.
+    /// Length of the record file; bytes of the keys and values in it.
     records: (u64, u64),
-    /// Length of the files of segments and contents, and of those that are named.
+    /// Length of the files of segments and contents; length of those that are named.
     files: (u64, u64),
-    /// Keys and values of what is not sealed yet.
+    /// Bytes of keys and values that are not sealed yet.
     buffer: u64,
 }
 
@@ -74,13 +75,13 @@ impl Taken {
             "{when}: files take {:.2} times what is named: {self:?}",
             files as f64 / named as f64
         );
-        // The record file's own bound is the one above.
+        // The record file has its own limit, above.
         let (total, in_use) = (file + files, live + named);
         assert!(total * 10 <= in_use * 13 + self.buffer * 10 + 2 * live * 10, "{when}: {self:?}");
     }
 }
 
-/// Tables and files in the order in which they came.
+/// Tables and files in the order of their creation.
 #[derive(Default)]
 struct World {
     tables: VecDeque<TableId>,
@@ -154,7 +155,7 @@ fn churn_keeps_the_space_in_proportion_and_deletes_give_it_back() {
     let after = Taken::of(&store, &disk);
     println!("after deleting nine tenths and one pass: {after:?}");
     assert!(after.files.0 * 10 <= after.files.1 * 13, "{after:?}");
-    // The pages of the record file are there for what comes next: as much again does not make it grow.
+    // The free pages of the record file are reused: as much data again does not make it grow.
     for _ in 0..60 {
         world.add_file(&session, SMALL);
     }
@@ -163,7 +164,7 @@ fn churn_keeps_the_space_in_proportion_and_deletes_give_it_back() {
     world.delete(&session, 0, gone);
     maintain(&store);
     drop(session);
-    // And when nobody else holds the store, they go back to the disk.
+    // If no other handle exists, compaction returns them to the disk.
     let report = store.compact().unwrap();
     let compact = Taken::of(&store, &disk);
     println!("compacted: {report:?}, {compact:?}");
@@ -193,7 +194,7 @@ fn fill(session: &Session, most: usize) -> (Vec<String>, Option<Error>) {
     (ids, None)
 }
 
-/// A store that has filled its disk is emptied, and takes as much again, without a compaction.
+/// A store that filled its disk is emptied, and accepts as much again, without a compaction.
 fn fills_again(quick_repair: bool, is_reopened: bool) {
     let disk = SimDisk::new(1);
     disk.set_capacity(Some(6 * MIB));
@@ -234,7 +235,7 @@ fn a_full_store_that_was_emptied_and_opened_again_takes_as_much_again() {
     fills_again(true, true);
 }
 
-/// As long as the disk has room, no commit is spent on counting free pages.
+/// While the disk has space, no commit is spent on counting free pages.
 #[test]
 fn free_pages_are_counted_only_where_the_disk_is_almost_full() {
     let syncs = |capacity| {
@@ -255,7 +256,7 @@ fn free_pages_are_counted_only_where_the_disk_is_almost_full() {
     assert!(tight > roomy && tight < roomy * 2, "{tight}");
 }
 
-/// Readers keep pages from being used again, so these do not count.
+/// Readers keep pages from being reused, so these pages do not count as free.
 #[test]
 fn pages_that_a_reader_needs_are_not_room() {
     let disk = SimDisk::new(1);

@@ -105,7 +105,7 @@ fn a_backup_touches_neither_another_store_nor_one_that_is_open() {
     };
     let session = store.session(Identity::user("ada"));
     session.register_subscriber("replica").unwrap();
-    // Its own directory: what is written from then on would go to a file without a name.
+    // Its own directory: later writes would go to a file without a name.
     assert_eq!(back_up(own).unwrap_err().kind(), ErrorKind::Locked);
     session.register_subscriber("after").unwrap();
     let foreign = StoreOptions::default().seed(Some(2)).open_on(other.clone()).unwrap();
@@ -114,7 +114,7 @@ fn a_backup_touches_neither_another_store_nor_one_that_is_open() {
     let before = walk(&**other, "").unwrap();
     assert_eq!(back_up(other).unwrap_err().kind(), ErrorKind::NotAStore);
     assert_eq!(walk(&**other, "").unwrap(), before);
-    // An earlier backup of its own may have been opened meanwhile, so it has a lock file.
+    // An earlier backup of the store may have been opened meanwhile, so it has a lock file.
     let backup = Arc::new(MemoryDisk::new());
     back_up(&backup).unwrap();
     drop(open(&backup));
@@ -156,13 +156,13 @@ fn a_backup_over_one_of_another_history_keeps_no_file_of_it() {
     back_up(&store, newer);
     drop(store);
     super::restore::restore_to(older, second, &Control::default()).unwrap();
-    // What comes now gets the numbers that what is in the newer backup has.
+    // New contents get the numbers that contents of the newer backup have.
     let store = open_on(second);
     let id = upload(&store, b'y');
     append(&store, &table, 1_000);
     let report = back_up(&store, newer);
     assert_eq!((report.files, report.files_kept), (3, 0), "{report:?}");
-    // Again, it is all there.
+    // Everything is there again.
     let report = back_up(&store, newer);
     assert_eq!((report.files, report.files_kept), (0, 3), "{report:?}");
     assert_eq!(walk(&**newer, "files").unwrap().len(), 1, "{forgotten} is not forgotten");
@@ -206,7 +206,7 @@ fn a_restore_wants_a_closed_source_and_an_empty_target() {
     let copy = Store::open(&target).unwrap();
     assert_eq!(copy.session(Identity::user("ada")).register_subscriber("replica").unwrap().0, 0);
     copy.close().unwrap();
-    // What was stored and closed may be copied like a backup.
+    // A closed store may be copied like a backup.
     store.close().unwrap();
     assert!(restore(&live, &dir.path().join("second")).unwrap().findings.is_empty());
 }
@@ -217,7 +217,8 @@ fn create_product(session: &crate::Session, part_number: &str) -> crate::Result<
     session.create_products(vec![request]).map(|_| ())
 }
 
-/// That the place of the store could not be looked at is no loss: the call fails, and the next one goes through.
+/// An error while the place of the store is checked is no loss: the call fails, and the next one
+/// succeeds.
 #[test]
 fn a_passing_fault_of_the_look_at_the_place_does_not_latch() {
     use std::sync::atomic::Ordering;
@@ -231,14 +232,15 @@ fn a_passing_fault_of_the_look_at_the_place_does_not_latch() {
     assert_eq!(store.verify(VerifyLevel::Headers, &Control::default()).unwrap_err().kind(), ErrorKind::Io);
     disk.file_id_fails.store(false, Ordering::SeqCst);
     create_product(&ada, "after").unwrap();
-    // A file that is gone is a loss for good, also when it comes back.
+    // A missing file is a permanent loss, even if the file comes back.
     disk.disk.rename("records.redb", "elsewhere").unwrap();
     assert_eq!(store.maintain(&Control::default()).unwrap_err().kind(), ErrorKind::Latched);
     disk.disk.rename("elsewhere", "records.redb").unwrap();
     assert_eq!(create_product(&ada, "lost").unwrap_err().kind(), ErrorKind::Latched);
 }
 
-/// After a failed write the published snapshot is all that there is to read, so what works on the whole file leaves it.
+/// After a failed write, only the published snapshot can be read, so operations on the whole file
+/// do not replace it.
 #[test]
 fn nothing_works_on_the_whole_record_file_after_a_failed_write() {
     use crate::disk::sim::{Fault, OpKind, Pick, SimDisk};

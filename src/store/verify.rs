@@ -1,4 +1,4 @@
-//! Looking for damage: what is on disk against what the records say.
+//! Verification: compares what is on disk with the records.
 
 use super::findings::{RECORD_FILE, RESTORE, VerifyReport, is_damage};
 use super::open::Store;
@@ -7,41 +7,44 @@ use crate::error::{ErrorKind, Result};
 use crate::session::guarded;
 use crate::value::Control;
 
-/// How deep to look.
+/// How thorough a verification is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum VerifyLevel {
-    /// That every named file is there with its length.
+    /// Checks that every named file exists with its length.
     Headers,
-    /// And that every checksum holds, that no entry of the record file is missing, foreign or changed by anything but a
-    /// commit, that records and indexes agree, and that the text index holds what the records say.
+    /// In addition, checks that every checksum matches; that no entry of the record file is
+    /// missing, foreign, or changed other than by a commit; that records and indexes agree; and
+    /// that the text index agrees with the records.
     Checksums,
 }
 
-const MENDED: &str = "nothing, when the rest of the report is sound; else restore the store from a backup";
-const REOPEN: &str = "close the store and open it: nothing is lost, the text index is built again from the records";
-const LOST: &str = "close the store; open it where its files are now, or restore it from a backup";
-const GIVEN_UP: &str = "nothing is lost: the text index was given up; the next search, `maintain` or opening builds it again from the records";
+const MENDED: &str = "nothing, if there are no other findings; otherwise restore the store from a backup";
+const REOPEN: &str = "close and reopen the store: nothing is lost, the text index is rebuilt from the records";
+const LOST: &str = "close the store, then open it in the directory that has its files now, or restore it from a backup";
+const GIVEN_UP: &str =
+    "nothing is lost: the text index was discarded; the next search, `maintain` or open rebuilds it from the records";
 
 impl Store {
-    /// Looks for damage while readers and writers go on: in one snapshot, up to `level`.
+    /// Looks for damage while readers and writers continue: in one snapshot, up to `level`.
     ///
-    /// When the directory of the store or its record file was moved, removed or replaced meanwhile, that is the one finding.
+    /// If the directory of the store or its record file was moved, removed or replaced meanwhile,
+    /// that is the only finding.
     ///
-    /// With checksums, the text index is brought up to date and compared with the records, document by document. One that
-    /// differs is given up, so that it is built again from the records. A store that has no text index yet, or whose text
-    /// index cannot be written now, is not compared.
+    /// With checksums, the text index is brought up to date and compared with the records, document
+    /// by document. An index that differs is discarded and rebuilt from the records. The comparison
+    /// is skipped if the store has no text index yet, or if its text index cannot be written now.
     ///
     /// # Errors
-    /// `Locked` in a forked process; what `control` says; damage is not an error but a finding.
+    /// `Locked` in a forked process; the errors of `control`. Damage is a finding and not an error.
     pub fn verify(&self, level: VerifyLevel, control: &Control) -> Result<VerifyReport> {
         guarded("verifying", || self.verify_parts(level, control))
     }
 
     fn verify_parts(&self, level: VerifyLevel, control: &Control) -> Result<VerifyReport> {
         let mut report = VerifyReport::default();
-        let checked = guarded("looking at the place of the store", || self.engine().check_place());
+        let checked = guarded("checking the place of the store", || self.engine().check_place());
         match checked {
-            // No name leads to a file of this store, so there is nothing else to look at.
+            // No name leads to a file of this store, so nothing else can be checked.
             Err(error) if error.kind() == ErrorKind::Latched => {
                 report.find(RECORD_FILE, "its name", error.message(), LOST);
                 return Ok(report);
@@ -57,12 +60,13 @@ impl Store {
         }
         match format::number(&self.engine().disk) {
             Ok(number) => report.format = number,
-            // What is wrong with it was found above.
+            // Its damage was reported above.
             Err(error) if is_damage(&error) => {}
             Err(error) => return Err(error),
         }
         if level >= VerifyLevel::Checksums {
-            // The scrub tells damage itself and goes on; what redb panics on where nothing looked for it ends the scrub alone.
+            // The scrub reports damage itself and continues. A panic of redb in unexpected damage
+            // ends only the scrub.
             match guarded("scrubbing the records", || scrub::scrub(&self.engine().snapshot(), control, &mut report)) {
                 Err(error) if is_damage(&error) => {
                     report.find(RECORD_FILE, "the pages of the records", error.message(), RESTORE);
@@ -130,11 +134,13 @@ impl Store {
         Ok(report)
     }
 
-    /// As [`Store::verify`] with every checksum, and before it each page of the record file by the checksums of its engine:
-    /// so the medium itself is read and no cache is believed.
+    /// As [`Store::verify`] with every checksum. Before that, it reads each page of the record file
+    /// and compares the checksums of the storage engine, so that the medium itself is read and not
+    /// a cache.
     ///
     /// # Errors
-    /// `Conflict` while other clones of the store or sessions exist, since nobody may read meanwhile; as [`Store::verify`].
+    /// `Conflict` while other clones of the store or sessions exist, because no reader may exist
+    /// meanwhile; as [`Store::verify`].
     pub fn verify_pages(&mut self, control: &Control) -> Result<VerifyReport> {
         control.check()?;
         let engine = self.engine_mut()?;
@@ -145,7 +151,7 @@ impl Store {
         };
         match checked {
             Ok(true) => {}
-            Ok(false) => report.find(RECORD_FILE, "its pages", "their bookkeeping was wrong, and is mended", MENDED),
+            Ok(false) => report.find(RECORD_FILE, "its pages", "the bookkeeping was wrong and was repaired", MENDED),
             Err(error) => report.find(RECORD_FILE, "its pages", error.message(), RESTORE),
         }
         let rest = self.verify(VerifyLevel::Checksums, control)?;

@@ -1,5 +1,5 @@
-//! Contents of files, packages and upload chunks: taken over when all of their bytes are what their
-//! record says.
+//! Copies the contents of files, packages and upload chunks into the new store. A content is copied
+//! if all its bytes match the hash in its record.
 
 use std::collections::BTreeSet;
 
@@ -17,10 +17,10 @@ use crate::store::findings::RECORD_FILE;
 use crate::store::scrub_indexes::index_entries;
 use crate::value::{Control, stored};
 
-/// Entries that are looked at in one go.
+/// Number of entries that are read at once.
 const STEP: usize = 1_000;
 
-/// A content, and the row of the record file that names it.
+/// A content, and the row of the record file that references it.
 struct Named {
     space: Space,
     key: Vec<u8>,
@@ -30,8 +30,8 @@ struct Named {
     content: StoredContent,
 }
 
-/// Takes over all contents that the records in `records` name. A record whose content is damaged
-/// goes with it.
+/// Copies all contents that the records in `records` reference. If a content is damaged, its record
+/// is removed too.
 pub(super) fn salvage(
     source: &SharedDisk,
     target: &SharedDisk,
@@ -56,7 +56,7 @@ pub(super) fn salvage(
     drop_unnamed(records, &named_small, report)
 }
 
-/// The contents of some entries from `from` on, and where to go on.
+/// The contents of up to [`STEP`] entries from `from` on, and the key to continue at.
 fn step(records: &RecordFile, space: Space, prefix: &[u8], from: &[u8]) -> Result<(Vec<Named>, Option<Vec<u8>>)> {
     let snapshot = records.snapshot(0)?;
     let source = Source::Snapshot(&snapshot);
@@ -72,7 +72,7 @@ fn step(records: &RecordFile, space: Space, prefix: &[u8], from: &[u8]) -> Resul
             let number = chunk.iter().fold(0u32, |number, byte| number << 8 | u32::from(*byte));
             let session = key_text(Space::Records, &full_key);
             let chunk = stored::read::<UploadChunk>(payload)?;
-            // Without its session nobody can ask for it.
+            // Without its session, no caller can reach the chunk.
             let is_wanted = source.get(Space::Records, &full_key)?.is_some();
             let content = if is_wanted { chunk.content } else { StoredContent { parts: Vec::new(), small: true } };
             ("upload chunk", format!("chunk {number} of the upload session {session}"), content)
@@ -91,7 +91,7 @@ fn step(records: &RecordFile, space: Space, prefix: &[u8], from: &[u8]) -> Resul
     Ok((found, next))
 }
 
-/// Takes over one content, or removes the row that names it.
+/// Copies one content, or removes the row that references it.
 fn take(
     source: &SharedDisk,
     target: &SharedDisk,
@@ -104,7 +104,7 @@ fn take(
     let mut changes = Vec::new();
     let problem = match problem(source, records, &named.content, control)? {
         None if named.space == Space::UploadChunks && named.content.parts.is_empty() => {
-            Some((RECORD_FILE.to_owned(), "the upload session that it belongs to is lost".to_owned()))
+            Some((RECORD_FILE.to_owned(), "its upload session is lost".to_owned()))
         }
         problem => problem,
     };
@@ -135,7 +135,7 @@ fn take(
     if changes.is_empty() { Ok(()) } else { records.write(|turn| turn.apply(changes)) }
 }
 
-/// The file in which a content is damaged, and what is wrong with it.
+/// The damage of a content: the damaged file and the problem; `None` if it is undamaged.
 fn problem(
     source: &SharedDisk,
     records: &RecordFile,
@@ -148,7 +148,10 @@ fn problem(
             let hash = |bytes: &[u8]| (bytes.len() as u64, xxh3_128(bytes));
             let row = Source::Snapshot(&snapshot).read(Space::SmallBlobs, &part.blob.to_be_bytes(), hash)?;
             if row != Some((part.size, part.hash())) {
-                return Ok(Some((RECORD_FILE.to_owned(), "its content is lost or is not what was written".to_owned())));
+                return Ok(Some((
+                    RECORD_FILE.to_owned(),
+                    "its content is missing or differs from what was written".to_owned(),
+                )));
             }
             continue;
         }
@@ -164,7 +167,7 @@ fn problem(
     Ok(None)
 }
 
-/// Removes the small contents that no record names: those of records that are lost.
+/// Removes the small contents that no record references: those of lost records.
 fn drop_unnamed(records: &RecordFile, named: &BTreeSet<u64>, report: &mut SalvageReport) -> Result<()> {
     let snapshot = records.snapshot(0)?;
     let mut cursor = Source::Snapshot(&snapshot).cursor(Space::SmallBlobs, &[], None)?;

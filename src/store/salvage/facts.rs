@@ -1,9 +1,10 @@
-//! Facts of the store as a whole: identity, sequence, time, counters, and where its subscribers
-//! are.
+//! Facts about the store as a whole: identity, sequence, time, counters, and the positions of
+//! subscribers.
 //!
-//! What is lost of them is made anew so that no promise breaks: a number that was given out is not
-//! given out again, and a position of the change feed that somebody holds never lies before a hole,
-//! nor after the last commit.
+//! Lost facts are replaced so that no guarantee breaks. What must hold:
+//! - A number that was assigned is never assigned again.
+//! - A position of the change feed that a subscriber has never lies before a gap in the log, nor
+//!   after the last commit. Otherwise the subscriber would miss changes without an error.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,22 +22,22 @@ use crate::store::format;
 use crate::value::key::after_prefix;
 use crate::value::{RecordKey, time};
 
-/// Numbers that are passed over where it is not known how far a counter was.
+/// Numbers that are skipped if the last value of a counter is unknown.
 const MARGIN: u64 = 1 << 20;
 const TRIMMED: &[u8] = b"trimmed";
 
-/// What is known of the store as a whole.
+/// The facts that are known.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
-    /// Seed and key of tokens.
+    /// The seed, and the key of continuation tokens.
     identity: Option<(u64, [u8; 32])>,
-    /// The seed that FORMAT names.
+    /// The seed in FORMAT.
     format_seed: Option<u64>,
     /// Sequence of the last commit, and the store's time.
     state: Option<(u64, i64)>,
     counters: BTreeMap<Vec<u8>, u64>,
     trimmed: Option<u64>,
-    /// Segments whose manifest entries are not proven.
+    /// Keys of segments whose manifest entries are unproven.
     pub(super) unproven_segments: BTreeSet<Vec<u8>>,
     /// The number of the next new segment.
     pub(super) next_segment: u64,
@@ -51,8 +52,8 @@ impl Facts {
         Self { format_seed: format::seed(source), ..Self::default() }
     }
 
-    /// Takes an entry that is a fact, or of which nothing is taken over; false for others, which
-    /// are written as they are.
+    /// Takes an entry that is a fact, or that is not copied; returns false for all others, which
+    /// are copied unchanged.
     pub(super) fn take(&mut self, space: Space, key: &[u8], value: &[u8], proof: Proof) -> bool {
         let is_proven = proof == Proof::Proven;
         match (space, key) {
@@ -92,7 +93,12 @@ impl Facts {
         self.identity.map_or(0, |(seed, _)| seed)
     }
 
-    /// Makes what is lost anew: before contents and tables are looked at.
+    /// Replaces the lost facts. Called before contents and tables are copied, because they need new
+    /// numbers.
+    ///
+    /// A counter becomes at least one more than the largest number that is seen in the store. If
+    /// the counter itself is lost, `MARGIN` is added, because records with larger numbers may be
+    /// lost too.
     pub(super) fn complete(
         &mut self,
         source: &SharedDisk,
@@ -101,20 +107,20 @@ impl Facts {
         report: &mut SalvageReport,
     ) -> Result<()> {
         if self.state.is_none() && salvaged.damaged.contains(&Space::Meta) {
-            // Nothing but FORMAT tells the format then.
+            // Then only FORMAT tells the format.
             refuse_other_format(source)?;
         }
         if self.identity.is_none() {
             let mut random = [0; 40];
             getrandom::fill(&mut random)
-                .map_err(|error| Error::new(ErrorKind::Io, format!("drawing the identity of the store: {error}")))?;
+                .map_err(|error| Error::new(ErrorKind::Io, format!("generating the identity of the store: {error}")))?;
             let (seed, key) = random.split_first_chunk::<8>().map_or((0, [0; 32]), |(seed, key)| {
                 (u64::from_be_bytes(*seed), <[u8; 32]>::try_from(key).unwrap_or_default())
             });
             self.identity = Some((self.format_seed.unwrap_or(seed), key));
             let reason = match self.format_seed {
-                Some(_) => "the key of continuation tokens is drawn anew: walks that are under way begin again",
-                None => "it is drawn anew: continuation tokens are refused, and backups of this store take no other",
+                Some(_) => "a new key of continuation tokens was generated: start paged queries again",
+                None => "a new one was generated: earlier continuation tokens are refused; back up to a new directory",
             };
             report.lose("fact of the store", "identity", RECORD_FILE, reason);
         }
@@ -131,7 +137,7 @@ impl Facts {
             None => {
                 let time_ms = chrono::Utc::now().timestamp_millis().clamp(time::MIN_MS, time::MAX_MS);
                 let sequence = newest.saturating_add(MARGIN);
-                let reason = format!("the sequence of the last commit is lost; the new store goes on at {sequence}");
+                let reason = format!("the sequence of the last commit is lost; the new store continues at {sequence}");
                 report.lose("fact of the store", "sequence and time", RECORD_FILE, reason);
                 (sequence, time_ms)
             }
@@ -152,7 +158,7 @@ impl Facts {
             }
         }
         if is_lost {
-            // Kinds without a record may have had some.
+            // Kinds without a remaining record may have had some.
             for known in crate::model::REGISTRY {
                 let name = format!("kind {}", known.kind.code).into_bytes();
                 self.counters.entry(name).or_insert(1_000 + MARGIN);
@@ -163,7 +169,7 @@ impl Facts {
         Ok(())
     }
 
-    /// Writes the facts, after all else is there.
+    /// Writes the facts, after everything else was written.
     pub(super) fn write(
         &mut self,
         records: &RecordFile,
@@ -172,7 +178,7 @@ impl Facts {
     ) -> Result<()> {
         let (sequence, time_ms) = self.state.unwrap_or_default();
         let (seed, token_key) = self.identity.unwrap_or_default();
-        // The indexes of the new store are complete, those of its format included.
+        // The indexes of the new store are complete, including those that its format added.
         let (key, value) = format_row();
         let mut changes = vec![Engine::identity_row(seed, token_key), Change::Put { space: Space::Meta, key, value }];
         self.cut_log(records, salvaged, sequence, &mut changes, report)?;
@@ -191,8 +197,8 @@ impl Facts {
         records.write(|turn| turn.apply(changes))
     }
 
-    /// Drops the part of the change log before its last hole, and notes up to where: whoever read
-    /// less is told so.
+    /// Drops the part of the change log before its last gap, and stores how far it was trimmed. A
+    /// subscriber that has read less then gets an error instead of a log with a gap.
     fn cut_log(
         &self,
         records: &RecordFile,
@@ -223,14 +229,14 @@ impl Facts {
         if is_cut || salvaged.damaged.contains(&Space::Positions) {
             let upto = first_kept.map_or(sequence, |first| first.saturating_sub(1));
             trimmed = Some(trimmed.unwrap_or(0).max(upto));
-            let reason = format!("it begins anew after {upto}; {dropped} entries before its last hole are left out");
+            let reason = format!("it starts after {upto}; {dropped} entries before its last gap are left out");
             report.lose("change log", format!("up to {upto}"), RECORD_FILE, reason);
         }
         if let Some(trimmed) = trimmed {
             let (key, value) = (TRIMMED.to_vec(), trimmed.to_be_bytes().to_vec());
             changes.push(Change::Put { space: Space::Positions, key, value });
         }
-        // Nobody has read what is not there yet.
+        // A position after the last commit would skip the next changes.
         let end = after_prefix(SUBSCRIBER);
         let mut positions = Source::Snapshot(&snapshot).cursor(Space::Positions, SUBSCRIBER, end.as_deref())?;
         while let Some((key, value)) = positions.next()? {
@@ -243,7 +249,8 @@ impl Facts {
     }
 }
 
-/// Refuses a store of another format, as FORMAT says, where the record file does not say it.
+/// Refuses a store of another format, by its FORMAT file, if the record file does not tell the
+/// format.
 fn refuse_other_format(source: &SharedDisk) -> Result<()> {
     match format::probe(source) {
         Err(error) if matches!(error.kind(), ErrorKind::NewerFormat | ErrorKind::OlderFormat) => Err(error),
@@ -251,7 +258,7 @@ fn refuse_other_format(source: &SharedDisk) -> Result<()> {
     }
 }
 
-/// The largest number of a content that lies in the store or that the record file names.
+/// The largest number of a content that exists in the store or that the record file references.
 fn largest_blob(source: &SharedDisk, records: &RecordFile) -> Result<u64> {
     let mut largest = 0;
     for (path, _) in crate::disk::walk(&**source, "files").unwrap_or_default() {
@@ -264,7 +271,7 @@ fn largest_blob(source: &SharedDisk, records: &RecordFile) -> Result<u64> {
     Ok(largest.max(small))
 }
 
-/// The largest number of each kind from which the id of a record was made.
+/// For each kind, the largest number from which a record's id was generated.
 fn largest_ids(records: &RecordFile, seed: u64) -> Result<Vec<(String, u64)>> {
     let mut largest = BTreeMap::<u8, u64>::new();
     let snapshot = records.snapshot(0)?;
@@ -276,7 +283,7 @@ fn largest_ids(records: &RecordFile, seed: u64) -> Result<Vec<(String, u64)>> {
             8 => number(bytes),
             _ => bytes.first_chunk::<6>().map(|head| head.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))),
         };
-        // Callers may choose ids of files, which no counter led to.
+        // Callers may choose the ids of files; such ids come from no counter.
         let is_made = |counter: &u64| RecordKey::generate(known.kind, *counter, seed).as_bytes() == bytes;
         if let Some(counter) = counter.filter(is_made) {
             let most = largest.entry(*code).or_default();

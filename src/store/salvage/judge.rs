@@ -1,5 +1,5 @@
-//! What an entry of the record file says of itself: whether its own checksum holds, and whether it
-//! can be one of its space at all.
+//! Verifies an entry of the record file by itself: whether its own checksum matches, and whether it
+//! can be an entry of its space.
 
 use crate::columnar::{SegmentMeta, check_batch};
 use crate::model::UploadChunk;
@@ -9,7 +9,7 @@ use crate::session::changes::read_log_row;
 use crate::session::{SUBSCRIBER, position_in};
 use crate::value::stored;
 
-/// Judges an entry.
+/// Verifies an entry.
 pub(super) fn check(space: Space, key: &[u8], value: &[u8]) -> Check {
     let sealed = |kind: u8| match envelope::open(key, kind, value) {
         Ok(_) => Check::Whole,
@@ -19,8 +19,8 @@ pub(super) fn check(space: Space, key: &[u8], value: &[u8]) -> Check {
     let is_text = || std::str::from_utf8(key).is_ok();
     match space {
         Space::Records | Space::RecordState => key.first().map_or(Check::Damaged, |kind| sealed(*kind)),
-        // Envelopes of kind 0 are elsewhere, too: what is in this one has to be what the space
-        // holds.
+        // Other spaces also have envelopes of kind 0, so the content must be valid for this space
+        // too.
         Space::Log => match read_log_row(key, value) {
             Ok((sequence, _)) if sequence > 0 => Check::Whole,
             _ => Check::Damaged,
@@ -30,8 +30,8 @@ pub(super) fn check(space: Space, key: &[u8], value: &[u8]) -> Check {
             _ => Check::Damaged,
         },
         Space::TableBuffer => match check_batch(value) {
-            // The checksum is not over the key, whose place among the others is looked at with the
-            // table.
+            // The checksum does not cover the key. Salvage of the table checks the key against the
+            // other entries.
             Ok(()) if key.len() == 20 => Check::Whole,
             _ => Check::Damaged,
         },

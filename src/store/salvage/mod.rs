@@ -1,14 +1,17 @@
-//! Salvage: a new store from what is intact of a damaged one.
+//! Salvage: makes a new store from the undamaged parts of a damaged one.
 //!
 //! The damaged store is only read, and not by redb, which stops at damage and repairs in place.
-//! First the entries of its record file go into a fresh one (see `records::salvage` for which of
-//! them count). Then contents and tables are taken over, each checked by the checksums that its
-//! record names; what is damaged is left out with the record that would name it, and told. What
-//! follows from the rest is made anew: indexes, text, counters that are lost.
+//! First the entries of its record file are written into a new one (`records::salvage` describes
+//! which entries count). Then contents and tables are copied, each verified by the checksums in its
+//! record. A damaged one is left out together with its record, and reported. Derived data is
+//! rebuilt: indexes, text, lost counters.
 //!
-//! What must hold: nothing is written in `from`; `into` has the marker of an incomplete copy until
-//! all of it is synced; what the last commit did not say is not in the new store, unless it is told
-//! as unproven.
+//! What must hold:
+//! - Nothing is written in `from`: a later attempt, or another tool, needs the damaged store as it
+//!   is.
+//! - `into` has the marker of an incomplete copy until everything is synced.
+//! - The new store contains nothing that the last commit did not contain, except entries that are
+//!   reported as unproven.
 
 mod contents;
 mod facts;
@@ -38,13 +41,13 @@ use crate::session::tables::{LostRows, TableSalvage};
 use crate::value::{Control, ManualClock, limits, time};
 
 impl Store {
-    /// Makes a new store in `into` from what is intact of the damaged store in `from`, which stays
-    /// as it is.
+    /// Makes a new store in `into` from the undamaged parts of the damaged store in `from`, which
+    /// is not changed.
     ///
-    /// Every record, row and content that the last commit has and whose checksum holds is taken
-    /// over; the report lists what is lost, by id or range. Indexes and text are built anew. `into`
-    /// is missing, empty, or what an interrupted salvage left. Where there is a backup, compare: a
-    /// backup is older and whole, a salvage newer with holes.
+    /// Every record, row and content of the last commit whose checksum matches is copied. The
+    /// report lists what is lost, by id or range. Indexes and text are rebuilt. `into` must be
+    /// missing, empty, or left by an interrupted salvage. If there is a backup, compare the two:
+    /// the backup is older and complete, the salvaged store is newer and has gaps.
     ///
     /// ```
     /// # fn main() -> stationdb::Result<()> {
@@ -59,17 +62,17 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// `NotAStore` when `from` is no store or an incomplete copy, or when `into` holds something; `Locked` when `from` is
-    /// open as a store; `InvalidArgument` when `into` lies in `from`; `NewerFormat`, `OlderFormat`; `NoSpace`, `Io`; what
-    /// `control` says. Damage is no error.
+    /// `NotAStore` if `from` is not a store or is an incomplete copy, or if `into` contains
+    /// something; `Locked` if `from` is open as a store; `InvalidArgument` if `into` is inside
+    /// `from`; `NewerFormat`, `OlderFormat`; `NoSpace`, `Io`; the errors of `control`. Damage is
+    /// not an error.
     pub fn salvage(from: impl AsRef<Path>, into: impl AsRef<Path>, control: &Control) -> Result<SalvageReport> {
         let (from, into) = (from.as_ref(), into.as_ref());
         let attempt = format!("salvaging {} to {}", from.display(), into.display());
         let is_inside = absolute(from).and_then(|from| absolute(into).map(|into| into.starts_with(from)));
         if is_inside.map_err(failed(&attempt))? {
-            return Err(
-                Error::invalid("the new store would lie in the damaged one, which stays as it is").context(attempt)
-            );
+            return Err(Error::invalid("the new store must not be inside the damaged one; choose another directory")
+                .context(attempt));
         }
         let source: SharedDisk = RealDisk::open(from).map_err(failed(&attempt))?;
         check_source(&source).map_err(|error| error.context(attempt.clone()))?;
@@ -77,7 +80,7 @@ impl Store {
         guarded("salvaging", || salvage_to(&source, &target, control)).map_err(|error| error.context(attempt))
     }
 
-    /// As [`Store::salvage`], from one disk to another: for tests on the simulator.
+    /// As [`Store::salvage`], from one disk to another: for tests on the simulated disk.
     ///
     /// # Errors
     /// As [`Store::salvage`].
@@ -87,30 +90,33 @@ impl Store {
     }
 }
 
-/// Refuses what is no store, or the incomplete copy of one.
+/// Refuses a directory that is not a store, or that is an incomplete copy of one.
 fn check_source(source: &SharedDisk) -> Result<()> {
     let entries = source.list("").map_err(failed("listing the damaged store"))?;
     let has = |name: &str| entries.iter().any(|entry| entry.name == name);
     if has(format::INCOMPLETE) {
-        let text = "the source is a copy that was cut short; salvage the store that it is a copy of";
+        let text = "the source is an incomplete copy; salvage the store that it was copied from";
         return Err(Error::new(ErrorKind::NotAStore, text));
     }
     if !has(RECORD_FILE) && !has(format::NAME) {
-        return Err(Error::new(ErrorKind::NotAStore, "the source has neither records.redb nor FORMAT: it is no store"));
+        return Err(Error::new(
+            ErrorKind::NotAStore,
+            "the source has neither records.redb nor FORMAT; choose the directory of a store",
+        ));
     }
     Ok(())
 }
 
-/// What is held of the damaged store until all of it was read.
+/// The files of the damaged store that are kept open and locked until everything was read.
 struct Held {
-    /// LOCK, where it is there.
+    /// LOCK, if it exists.
     _lock: Option<Box<dyn DiskFile>>,
-    /// The record file: locked, so that it is read through this handle, as some platforms want it.
+    /// The record file. It is locked and read through the same handle, as some platforms require.
     records: std::io::Result<Box<dyn DiskFile>>,
 }
 
-/// Keeps others from opening the store. Whoever has it open holds the lock of LOCK and that of the
-/// record file; LOCK may be missing. Both are opened for reading only.
+/// Prevents other processes from opening the store. A process that has it open has locked LOCK and
+/// the record file. LOCK may be missing. Both are opened read-only.
 fn hold_source(source: &SharedDisk) -> Result<Held> {
     let lock = source.open(lock::NAME, Mode::Read).ok();
     let records = source.open(RECORD_FILE, Mode::Read);
@@ -120,12 +126,12 @@ fn hold_source(source: &SharedDisk) -> Result<Held> {
     Ok(Held { _lock: lock, records })
 }
 
-/// Empties a target that an interrupted salvage left, and marks it.
+/// Empties a target that an interrupted salvage left, and marks it as incomplete.
 fn prepare(target: &SharedDisk) -> Result<()> {
     let attempt = failed("preparing the target of the salvage");
     let entries = target.list("").map_err(&attempt)?;
     if !entries.is_empty() && entries.iter().all(|entry| entry.name != format::INCOMPLETE) {
-        return Err(Error::new(ErrorKind::NotAStore, "the target is not empty; choose another"));
+        return Err(Error::new(ErrorKind::NotAStore, "the target is not empty; choose an empty directory"));
     }
     prepare_target(target)?;
     for entry in entries.iter().filter(|entry| entry.is_dir) {
@@ -152,9 +158,12 @@ pub(super) fn salvage_to(source: &SharedDisk, target: &SharedDisk, control: &Con
         tables(source, target, &records, &mut facts, control, &mut report)?;
         facts.write(&records, &salvaged, &mut report)?;
         report.records = records.snapshot(0).and_then(|snapshot| Source::Snapshot(&snapshot).len(Space::Records))?;
-        // This file is nobody's yet: what its pages hold is read once more from the medium.
+        // No other code uses the new file yet, so all its pages can be read once more from the
+        // medium.
         if !records.check_pages()? {
-            return Err(Error::corrupt("the salvaged records are not what was written; use another medium"));
+            return Err(Error::corrupt(
+                "records.redb of the salvaged store differs from what was written; use another medium",
+            ));
         }
         facts.seed()
     };
@@ -164,9 +173,9 @@ pub(super) fn salvage_to(source: &SharedDisk, target: &SharedDisk, control: &Con
     target.remove_file(format::INCOMPLETE).map_err(failed("removing the marker of the salvage"))?;
     target.sync_dir("").map_err(failed("syncing the salvaged store"))?;
 
-    // Nothing expires here: how long upload sessions wait is the business of who opens the store
-    // later.
-    // What an opening writes has no later time than the records: a store's time never goes back.
+    // Nothing expires here: the caller that opens the store later decides how long upload sessions
+    // are kept. The clock is at its minimum, so that the open writes no time later than the
+    // records: a store's time never goes back.
     let clock = ManualClock::new(time::from_millis(time::MIN_MS));
     let options = StoreOptions::default().maintenance_thread(false).upload_session_days(None).clock(clock);
     let mut store = options.open_on(target.clone())?;
@@ -175,7 +184,7 @@ pub(super) fn salvage_to(source: &SharedDisk, target: &SharedDisk, control: &Con
     match findings.first() {
         None => Ok(report),
         Some(finding) => Err(Error::corrupt(format!(
-            "the salvaged store is not sound ({}, {}: {}); use another medium",
+            "the salvaged store is damaged ({}, {}: {}); use another medium",
             finding.file, finding.place, finding.problem
         ))),
     }
@@ -193,7 +202,7 @@ fn sync_directories(target: &SharedDisk) -> Result<()> {
     target.sync_dir("").map_err(&attempt)
 }
 
-/// Takes the entries of the damaged record file over into a fresh one.
+/// Copies the entries of the damaged record file into a new one.
 fn read_records(
     source: &SharedDisk,
     damaged: &std::io::Result<Box<dyn DiskFile>>,
@@ -215,7 +224,7 @@ fn read_records(
             }
             let has_checksum = !matches!(space, Space::SmallBlobs | Space::Segments);
             if proof == Proof::Unproven && has_checksum {
-                let reason = "its page is damaged, its own checksum holds: it may be an earlier version";
+                let reason = "its page is damaged, but its own checksum matches: it may be an earlier version";
                 report.doubt(&kind_of(space, key), key_text(space, key), RECORD_FILE, reason);
             }
             writer.put(space, key, value)
@@ -233,7 +242,7 @@ fn read_records(
         report.lose("commits", "those after the sequence of this report, if there were any", RECORD_FILE, doubt);
     }
     for key in undecoded {
-        let text = "it is in its envelope, but no build that reads this format knows its form";
+        let text = "its checksum matches, but builds of this format cannot decode it";
         report.lose(&kind_of(Space::Records, &key), key_text(Space::Records, &key), RECORD_FILE, text);
     }
     let snapshot = records.snapshot(0)?;
@@ -244,13 +253,12 @@ fn read_records(
     Ok((salvaged, facts))
 }
 
-/// Whether it is told that entries of a collection are lost. Of those that are made anew nobody
-/// misses any.
+/// Whether lost entries of the collection are reported. Collections that are rebuilt lose nothing.
 fn is_told(lost: &LostEntries) -> bool {
     !matches!(lost.collection.space, Space::Blobs | Space::PendingDelete | Space::TableState | Space::Index)
 }
 
-/// Whether the payload of a record's envelope can be read.
+/// Whether the payload of a record's envelope can be decoded.
 fn is_decoded(key: &[u8], value: &[u8]) -> bool {
     let code = key.first().copied().unwrap_or_default();
     let payload = crate::records::envelope::open(key, code, value);

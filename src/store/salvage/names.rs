@@ -1,4 +1,4 @@
-//! How a salvage names what is lost: collections, keys and ranges of keys.
+//! Names of lost items in the report of a salvage: collections, keys and ranges of keys.
 
 use crate::error::Result;
 use crate::model::by_code;
@@ -33,7 +33,7 @@ pub(super) fn kind_of(space: Space, key: &[u8]) -> String {
     Collection::of(space, key).map_or_else(|| space.name().to_owned(), collection_name)
 }
 
-/// A key as people know it: by the ids and numbers that it holds, else in hexadecimal digits.
+/// A key in readable form: its ids and numbers if it can be parsed, else hexadecimal digits.
 pub(in crate::store) fn key_text(space: Space, key: &[u8]) -> String {
     let record = |key: &[u8]| {
         let kind = by_code(*key.first()?)?.kind;
@@ -66,10 +66,10 @@ pub(in crate::store) fn key_text(space: Space, key: &[u8]) -> String {
     known.unwrap_or_else(|| hex(key))
 }
 
-/// Where lost entries were, and why they are lost.
+/// The place of lost entries, and the reason.
 ///
-/// A gap is bounded by what branches hold, which need not be whole keys. So the nearest entries of
-/// the collection that were taken over, before and after the gap, are named.
+/// A gap is bounded by the keys of branches, which need not be complete keys. So the nearest copied
+/// entries of the collection before and after the gap are named.
 pub(super) fn range_text(lost: &LostEntries, taken: Source<'_>) -> Result<(String, String)> {
     let Collection { space, kind } = lost.collection;
     let text = |key: Vec<u8>| key_text(space, &key);

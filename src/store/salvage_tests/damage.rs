@@ -1,4 +1,4 @@
-//! What happens to a store.
+//! The damage that tests do to a store.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub(super) enum Damage {
     SwapFiles { path: String, other: String },
 }
 
-/// Bytes of a file that are not what they were.
+/// Bytes of a file that were changed.
 #[derive(Clone, Debug)]
 pub(super) struct Touched {
     pub(super) path: String,
@@ -55,7 +55,7 @@ pub(super) struct Touched {
 }
 
 impl Damage {
-    /// Half of them in the record file, the others in all files alike.
+    /// Half of the damages are in the record file, the others in any file.
     pub(super) fn draw(random: &mut Random, disk: &MemoryDisk) -> Self {
         let files: Vec<(String, u64)> = files(disk).into_iter().filter(|(_, len)| *len > 0).collect();
         let any = |random: &mut Random| files[usize::try_from(random.below(files.len() as u64)).unwrap()].clone();
@@ -95,7 +95,7 @@ impl Damage {
         (if is_closed { "closed" } else { "killed" }, kind, file)
     }
 
-    /// Damages a store; tells the bytes that differ.
+    /// Damages a store; returns the bytes that differ.
     pub(super) fn strike(&self, disk: &MemoryDisk) -> Vec<Touched> {
         let before = |path: &str| (path.to_owned(), read(disk, path));
         let paths = match self {

@@ -1,5 +1,5 @@
-//! Stores whose record file has pages of earlier commits: which commit is read, and that nothing of
-//! another one gets in.
+//! Stores whose record file has pages of earlier commits: tests which commit is read, and that no
+//! data of another commit is copied.
 
 use std::collections::BTreeSet;
 
@@ -48,8 +48,8 @@ fn a_store_that_was_not_closed_gives_its_last_commit_or_the_one_before_and_tells
     assert!(missing.len() == 2 && missing.keys().any(|name| name.starts_with("Product|")), "{missing:?}");
 }
 
-/// The last commit is not whole, and the root of the one before it is lost: what is whole of the
-/// last one is all that there is.
+/// The last commit is damaged, and the root of the one before it is lost: only the undamaged parts
+/// of the last one can be read.
 #[test]
 fn the_last_commit_is_read_if_the_one_before_it_is_lost() {
     let [before, from] = killed(60);
@@ -68,15 +68,15 @@ fn the_last_commit_is_read_if_the_one_before_it_is_lost() {
     assert_eq!(report.sequence, truth.sequence, "{report:#?}");
     let is_told = |lost: &Lost| lost.kind == "commits" && lost.reason.contains("the one before it is lost");
     assert!(report.lost.iter().any(is_told), "{report:#?}");
-    // What is missing was in the damaged leaf.
+    // The missing entries were in the damaged leaf.
     let missing = truth.missing(&into);
     let in_leaf = truth.items_in(&leaf);
     assert!(missing.keys().all(|name| in_leaf.contains(name)), "{missing:?}: {report:#?}");
     assert!(missing.len() < in_leaf.len(), "{missing:?} of {in_leaf:?}");
 }
 
-/// A store whose products were changed to values of the same length, each in a commit of its own,
-/// so that pages of earlier commits differ from those of the last one in single entries.
+/// A store whose products were changed to values of the same length, each in its own commit, so
+/// that pages of earlier commits differ from those of the last one in single entries.
 fn changed() -> Arc<MemoryDisk> {
     let disk = Arc::new(MemoryDisk::new());
     let store = options().open_on(disk.clone()).unwrap();
@@ -89,20 +89,20 @@ fn changed() -> Arc<MemoryDisk> {
     };
     let made = session.create_products((0..CHANGED).map(|number| request(product(number))).collect()).unwrap();
     let ids: Vec<_> = made.products.into_iter().filter_map(|product| product.id).collect();
-    // All of them once, so that all have been changed and have the same members.
+    // All products are changed once, so that all of them have the same members.
     let all = ids.iter().map(|id| request(serde_json::json!({ "id": id, "name": "state 0001" }))).collect();
     session.update_products(all, false).unwrap();
-    // Keeps the pages of all commits that follow from being written again.
+    // This reader keeps the pages of all later commits from being reused.
     let reader = store.engine().snapshot();
     for turn in 0..CHANGES {
         let update = serde_json::json!({ "id": ids[turn * 37 % CHANGED], "name": format!("state {turn:04}") });
         session.update_products(vec![request(update)], false).unwrap();
     }
-    // In leaves with deleted entries all others are in other places.
+    // In a leaf with deleted entries, all other entries are at other offsets.
     for id in [5, CHANGED - 5] {
         session.delete_product(&ids[id]).unwrap();
     }
-    // Pages in use behind them, so that closing does not cut them off.
+    // Pages in use after them, so that closing the file does not truncate them.
     session.create_products((0..20).map(|number| request(product(CHANGED + number))).collect()).unwrap();
     drop((reader, session));
     store.close().unwrap();
@@ -113,8 +113,8 @@ const CHANGED: usize = 160;
 const CHANGES: usize = 100;
 const PAGE: usize = 4096;
 
-/// Leaves of the records of the last commit, each with pages that earlier commits left and that
-/// have an earlier version of one of its entries, or an entry that was deleted.
+/// Leaves of the records of the last commit. Each comes with pages of earlier commits that have an
+/// earlier version of one of its entries, or an entry that was deleted.
 fn with_older(whole: &MemoryDisk, truth: &Truth) -> Vec<(usize, Vec<usize>)> {
     let file = whole.open("records.redb", Mode::Read).unwrap();
     let pages = (PAGE..usize::try_from(file.len().unwrap()).unwrap() - PAGE).step_by(PAGE);
@@ -134,14 +134,14 @@ fn with_older(whole: &MemoryDisk, truth: &Truth) -> Vec<(usize, Vec<usize>)> {
     leaves.map(|place| (place.start as usize, older(place.start))).filter(|(_, older)| !older.is_empty()).collect()
 }
 
-/// Every so-manyth of a list, so that there are at most `most`.
+/// Every n-th element of a list, so that there are at most `most`.
 fn some<T: Copy>(list: &[T], most: usize) -> impl Iterator<Item = T> {
     list.iter().copied().step_by(list.len().div_ceil(most).max(1))
 }
 
-/// A page of the last commit is replaced by an older version of it, as a write that the disk lost
-/// leaves it. redb's bookkeeping says that the page is in use, and all entries are whole; but
-/// nothing says that they are of the last commit.
+/// A page of the last commit is replaced by an older version of it, as after a write that the disk
+/// lost. redb's bookkeeping says that the page is in use, and all entries match their checksums.
+/// But nothing proves that they are of the last commit.
 #[test]
 fn an_older_version_in_the_place_of_a_page_is_not_taken() {
     let whole = changed();
@@ -157,7 +157,7 @@ fn an_older_version_in_the_place_of_a_page_is_not_taken() {
             file.write_all_at(&bytes[old..old + PAGE], *leaf as u64).unwrap();
             drop(file);
             let (report, into) = salvage(&image);
-            // Fails on whatever the last commit does not say.
+            // Fails on any item that the last commit does not have.
             truth.missing(&into);
             assert!(!report.is_complete(), "{leaf}, {old}");
             salvaged += 1;
@@ -167,8 +167,8 @@ fn an_older_version_in_the_place_of_a_page_is_not_taken() {
     assert!(salvaged >= 12, "{salvaged}, {} leaves", with_older.len());
 }
 
-/// Sectors of a page are swapped with those of an older version of it: no earlier version and no
-/// deleted record comes back, since the page that has the sector now tells of another version.
+/// Sectors of a page are swapped with those of an older version of it. No earlier version and no
+/// deleted record comes back, because the page that now has the sector contains another version.
 #[test]
 fn what_an_earlier_commit_left_does_not_come_back() {
     let whole = changed();

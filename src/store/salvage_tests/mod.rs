@@ -1,5 +1,5 @@
-//! Damaged stores, salvaged: what is in the new store is what the last commit said, and what is
-//! missing is what the damage touched.
+//! Damaged stores are salvaged: the new store contains only what the last commit had, and only what
+//! the damage touched is missing.
 
 mod damage;
 mod earlier;
@@ -40,8 +40,7 @@ fn request<T: serde::de::DeserializeOwned>(value: serde_json::Value) -> T {
     serde_json::from_value(value).unwrap()
 }
 
-/// A store with something of every kind, whose record file has branches, and pages that earlier
-/// commits left.
+/// A store with items of every kind. Its record file has branches, and pages of earlier commits.
 fn filled() -> Arc<MemoryDisk> {
     use crate::products::ProductService;
 
@@ -61,7 +60,7 @@ fn filled() -> Arc<MemoryDisk> {
         let made = session.create_products(batch).unwrap();
         ids.extend(made.products.into_iter().filter_map(|product| product.id).map(|id| id.to_string()));
     }
-    // Each change in a commit of its own, so that each leaves pages behind.
+    // Each change is in its own commit, so that each leaves old pages.
     for (number, id) in ids.iter().enumerate().filter(|(number, _)| number % 9 == 4) {
         let update =
             serde_json::json!({ "id": id, "name": format!("unit {number} changed"), "properties": { "turn": "1" } });
@@ -92,7 +91,7 @@ fn filled() -> Arc<MemoryDisk> {
     disk
 }
 
-/// Rows of the table whose segment has many blocks of checksums.
+/// Number of rows of the table whose segment has many blocks with checksums.
 const LARGE_ROWS: i64 = 20_000;
 
 fn noise(t: i64) -> f64 {
@@ -110,7 +109,7 @@ fn env(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
-/// The bytes of all files, to see that nothing was written.
+/// The bytes of all files, to check that nothing was written.
 fn image(disk: &dyn Disk) -> BTreeMap<String, Vec<u8>> {
     files(disk).into_iter().map(|(path, _)| (path.clone(), damage::read(disk, &path))).collect()
 }
@@ -134,8 +133,8 @@ fn what_is_salvaged_is_true_and_what_is_missing_was_damaged() {
     let begun = Instant::now();
     let closed = filled();
     let [earlier, open] = killed(90);
-    // Each with the states that it may be in: of the last commit, and where that may have been
-    // torn, of the one before.
+    // Each store comes with the states that it may have: that of the last commit and, if that one
+    // may be torn, that of the one before.
     let stores = [(&closed, vec![Truth::of(&closed)]), (&open, vec![Truth::of(&open), Truth::of(&earlier)])];
     let mut random = Random::new(env("STATIONDB_CRASH_SEED", 1));
     let runs = env("STATIONDB_SALVAGES", 60);
@@ -191,7 +190,7 @@ fn fingerprint(disk: &MemoryDisk) -> u64 {
     hasher.digest()
 }
 
-/// Header, tree of tables, root of a table: each leads to everything below it.
+/// The header, the tree of tables, the root of a table: each leads to all pages below it.
 #[test]
 fn what_leads_to_the_records_may_be_lost() {
     let whole = filled();
@@ -234,7 +233,7 @@ fn the_sources_of_a_salvage_are_checked() {
     assert!(Store::salvage(&from, &target, &Control::default()).unwrap().is_complete());
     Store::open(&target).unwrap().close().unwrap();
     assert_eq!(kind(&from, &target), ErrorKind::NotAStore, "it is not empty");
-    // FORMAT tells nothing that the record file does not.
+    // The record file tells everything that FORMAT does.
     std::fs::write(from.join("FORMAT"), "stationdb\nformat 9\nrevision 0\nstore 0\n").unwrap();
     assert!(Store::salvage(&from, directory.path().join("again"), &Control::default()).unwrap().is_complete());
     std::fs::remove_file(from.join("records.redb")).unwrap();
@@ -280,8 +279,8 @@ fn a_power_cut_during_a_salvage_leaves_a_marked_target_and_the_source_as_it_was(
     assert!(image(&*from) == before, "the source was changed");
 }
 
-/// A sector of a leaf is lost: the entries beside it are taken by their own checksums, and told as
-/// unproven, unless another page has another version of them.
+/// A sector of a leaf is lost. The other entries of the leaf are copied by their own checksums and
+/// reported as unproven, unless another page has another version of them.
 #[test]
 fn entries_of_a_damaged_leaf_are_told_as_unproven() {
     let whole = filled();
@@ -301,8 +300,8 @@ fn entries_of_a_damaged_leaf_are_told_as_unproven() {
     assert!(unproven > 40 && lost > 20, "{unproven}, {lost}");
 }
 
-/// Damage that no CRC-32 of a block shows, and damage that looks like another wrong bit: the hash
-/// of the file tells.
+/// Damage that the CRC-32 of a block does not detect, and damage that looks like another wrong bit:
+/// the hash of the file detects both.
 #[test]
 fn a_segment_whose_blocks_only_seem_whole_is_not_taken() {
     let whole = filled();
@@ -310,7 +309,7 @@ fn a_segment_whose_blocks_only_seem_whole_is_not_taken() {
     let (path, _) =
         files(&*whole).into_iter().find(|(path, len)| path.ends_with(".parquet") && *len > 100_000).unwrap();
     let bytes = damage::read(&*whole, &path);
-    // The polynomial itself: every block with and without it has the same CRC-32.
+    // The polynomial itself: a block has the same CRC-32 with and without it.
     let pattern = (1u64 | 0xEDB8_8320 << 1).to_le_bytes();
     for wrong_bit in [None, Some(70_100)] {
         let image = copy(&*whole);
@@ -322,10 +321,11 @@ fn a_segment_whose_blocks_only_seem_whole_is_not_taken() {
         }
         drop(file);
         let (report, into) = salvage(&image);
-        // Fails on rows that are not what they were.
+        // Fails on rows with other values.
         let lost: u64 = truth.missing(&into).values().sum();
         assert!(report.lost.iter().any(|lost| lost.kind == "rows" && lost.file == path), "{report:#?}");
-        // With the wrong bit the damaged block is known, so the rows of the others are taken.
+        // With the wrong bit, the damaged block is known, so the rows of the other blocks are
+        // copied.
         let all = LARGE_ROWS.unsigned_abs();
         assert!(
             if wrong_bit.is_none() { lost == all } else { (1_000..all / 2).contains(&lost) },
@@ -334,7 +334,7 @@ fn a_segment_whose_blocks_only_seem_whole_is_not_taken() {
     }
 }
 
-/// Where keys hold ids, the report names what is lost by them.
+/// If keys contain ids, the report names the lost items by id.
 #[test]
 fn what_is_lost_is_told_by_id() {
     let whole = filled();
@@ -356,7 +356,7 @@ fn what_is_lost_is_told_by_id() {
                     assert!(tables.iter().any(|id| lost.place.starts_with(&format!("table {id}, rows "))), "{lost:?}");
                 }
             }
-            // Ids of products that were taken over bound those that are missing.
+            // The missing products are bounded by the ids of copied ones.
             for lost in report.lost.iter().filter(|lost| lost.kind == "Product") {
                 let products = truth.ids_of("Product", missing.keys());
                 let place = lost.place.trim_start_matches("between ").trim_start_matches("after ");

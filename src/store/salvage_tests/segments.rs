@@ -1,4 +1,4 @@
-//! Entries of a manifest that are not proven, beside entries that are.
+//! Manifest entries that are not proven, next to entries that are.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -18,7 +18,7 @@ use crate::value::Control;
 /// Rows of each of the two segments.
 const ROWS: u64 = 1_000;
 
-/// A closed store whose one table has two segments.
+/// A closed store whose only table has two segments.
 fn two_segments() -> Arc<MemoryDisk> {
     let disk = Arc::new(MemoryDisk::new());
     let store = options().open_on(disk.clone()).unwrap();
@@ -36,7 +36,7 @@ fn two_segments() -> Arc<MemoryDisk> {
     disk
 }
 
-/// A copy of the record file alone, on a disk of its own.
+/// A copy of the record file alone, on its own disk.
 fn records_of(disk: &Arc<MemoryDisk>) -> (SharedDisk, RecordFile) {
     let into: SharedDisk = Arc::new(MemoryDisk::new());
     copy_file(&**disk, &*into, "records.redb", |_| Ok(())).unwrap();
@@ -57,9 +57,9 @@ fn manifest(records: &RecordFile) -> Vec<(Vec<u8>, SegmentMeta)> {
     found
 }
 
-/// Takes over the table of `disk` after an entry was added that names `named` and has no files.
-/// `unproven` says which of the two true entries are unproven beside it. Returns the row count and
-/// what is told as lost.
+/// Salvages the table of `disk` after an entry was added that names the rows `named` and has no
+/// files. `unproven` says which of the two true entries are unproven as well. Returns the row count
+/// and the ranges that are reported as lost.
 fn with_false_entry(disk: &Arc<MemoryDisk>, named: Range<u64>, unproven: &[usize]) -> (u64, Vec<Range<u64>>) {
     let from: SharedDisk = disk.clone();
     let (into, records) = records_of(disk);
@@ -69,7 +69,8 @@ fn with_false_entry(disk: &Arc<MemoryDisk>, named: Range<u64>, unproven: &[usize
     let table = entries[0].0[..kind.key_len()].to_vec();
     let row_count = named.end - named.start;
     let meta = SegmentMeta { id: 0, first_ordinal: named.start, row_count, ..entries[0].1.clone() };
-    // Before the true ones, so that it comes first of those with the same first row.
+    // Its number is less than those of the true entries, so it is first among entries with the same
+    // first row.
     let key = [table, 0_u64.to_be_bytes().to_vec()].concat();
     let value = envelope::to_row(&key, &meta).unwrap();
     records.write(|turn| turn.apply([Change::Put { space: Space::Segments, key: key.clone(), value }])).unwrap();
@@ -115,7 +116,7 @@ fn the_rows_that_only_a_false_entry_names_are_told_as_lost_once() {
     let entries = manifest(&records_of(&disk).1);
     let id = TableMetadata::KIND.id;
     let table = crate::value::RecordKey::from_bytes(id, &entries[1].0[..id.key_len()]).unwrap().to_id(id);
-    // The files of the second segment are gone, and its entry is not proven.
+    // The files of the second segment are missing, and its entry is not proven.
     let path = format!("{}/{}", directory(&table), crate::columnar::data_name(entries[1].1.id));
     crate::disk::Disk::remove_file(&*disk, &path).unwrap();
     assert_eq!(with_false_entry(&disk, ROWS..2 * ROWS, &[1]), (ROWS, vec![ROWS..2 * ROWS]));

@@ -1,5 +1,5 @@
-//! What the last commit of the undamaged store says, item by item, and what each item needs of the
-//! files.
+//! The items of the last commit of the undamaged store, and the entries and files that each item
+//! needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -23,7 +23,7 @@ use crate::value::stored;
 
 type Key = (Space, Vec<u8>);
 
-/// What an item stands on.
+/// The entries and files that an item needs.
 #[derive(Clone, Debug, Default)]
 struct Needs {
     entries: Vec<Key>,
@@ -34,14 +34,15 @@ pub(super) struct Truth {
     /// Items by name, with their bytes.
     items: BTreeMap<String, Vec<u8>>,
     needs: BTreeMap<String, Needs>,
-    /// Ids of tables, with their index values, and the ranges of rows that need the same.
+    /// Ids of tables, with their index values, and the ranges of rows that need the same entries
+    /// and files.
     tables: BTreeMap<String, Vec<i64>>,
     counters: BTreeMap<Vec<u8>, u64>,
     pages: Vec<MappedPage>,
     pub(super) sequence: u64,
 }
 
-/// What a store says.
+/// The contents of a store.
 struct Seen {
     items: BTreeMap<String, Vec<u8>>,
     needs: BTreeMap<String, Needs>,
@@ -70,7 +71,7 @@ fn content_needs(needs: &mut Needs, content: &StoredContent) {
 }
 
 fn look(disk: &Arc<MemoryDisk>) -> Seen {
-    // A copy, since opening writes.
+    // Opens a copy, because opening writes.
     let store = options().upload_session_days(None).open_on(super::copy(&**disk)).unwrap();
     let session = store.session(Identity::user("ada"));
     let engine = store.engine().clone();
@@ -177,7 +178,7 @@ impl Truth {
     pub(super) fn of(disk: &Arc<MemoryDisk>) -> Self {
         let Seen { items, needs, tables, counters, .. } = look(disk);
         let file = disk.open("records.redb", Mode::Read).unwrap();
-        // Of the file itself, since the copy that was looked at has written on.
+        // From the file itself, because opening the copy has written to it.
         let sequence = {
             let copied: SharedDisk = super::copy(&**disk);
             let options = crate::records::RecordFileOptions { cache_bytes: 1 << 20, quick_repair: false };
@@ -189,8 +190,8 @@ impl Truth {
         Self { items, needs, tables, counters, pages: page_map(&*file), sequence }
     }
 
-    /// Items, and rows of tables as their number, that a salvaged store lacks; fails on what it
-    /// should not have.
+    /// The items that a salvaged store lacks, and lacking rows of tables as their number. Fails on
+    /// anything that the store should not have.
     pub(super) fn missing(&self, disk: &Arc<MemoryDisk>) -> BTreeMap<String, u64> {
         self.compare(disk).unwrap()
     }
@@ -202,7 +203,7 @@ impl Truth {
             match self.items.get(name) {
                 None => return Err(format!("{name} is not in the last commit")),
                 Some(truth) if truth == value => {}
-                // Drawn anew where it is lost; the seed stands in FORMAT as well.
+                // It is generated anew if it is lost; the seed is in FORMAT too.
                 Some(_) if name.starts_with("fact") => drop(missing.insert(name.clone(), 1)),
                 Some(_) => return Err(format!("{name} is not what the last commit says")),
             }
@@ -240,13 +241,13 @@ impl Truth {
         Ok(missing)
     }
 
-    /// Where the leaf with an entry lies.
+    /// The place of the leaf with an entry.
     pub(super) fn leaf_of(&self, space: Space, key: &[u8]) -> Range<u64> {
         let wanted = (space, key.to_vec());
         self.pages.iter().find(|page| page.entries.contains(&wanted)).unwrap().place.clone()
     }
 
-    /// Where the leaves with entries of a space lie.
+    /// The places of the leaves with entries of a space.
     pub(super) fn leaves_of(&self, space: Space) -> Vec<Range<u64>> {
         let holds = |page: &&MappedPage| page.entries.iter().any(|(of, _)| *of == space);
         self.pages.iter().filter(holds).map(|page| page.place.clone()).collect()
@@ -257,14 +258,14 @@ impl Truth {
         self.tables.keys().cloned().collect()
     }
 
-    /// Ids of the records of a kind among these names of items.
+    /// Ids of the records of a kind, from these names of items.
     pub(super) fn ids_of<'n>(&self, kind: &str, names: impl Iterator<Item = &'n String>) -> Vec<String> {
         let of_kind = names.filter(|name| name.split('|').next() == Some(kind));
         let keys = of_kind.flat_map(|name| &self.needs[name].entries).filter(|(space, _)| *space == Space::Records);
         keys.map(|(space, key)| crate::store::salvage::key_text(*space, key)).collect()
     }
 
-    /// Where the page with the names of the tables lies.
+    /// The place of the page with the names of the tables.
     pub(super) fn tree_of_tables(&self) -> Range<u64> {
         self.pages.iter().find(|page| page.above.len() == 1).unwrap().place.clone()
     }
@@ -276,32 +277,32 @@ impl Truth {
         keys.map(|(_, key)| key.clone()).collect()
     }
 
-    /// Names of the items that need an entry of the leaf that lies here.
+    /// Names of the items that need an entry of this leaf.
     pub(super) fn items_in(&self, leaf: &Range<u64>) -> BTreeSet<String> {
         let page = self.pages.iter().find(|page| page.place == *leaf).unwrap();
         let is_in = |needs: &Needs| needs.entries.iter().any(|entry| page.entries.contains(entry));
         self.needs.iter().filter(|(_, needs)| is_in(needs)).map(|(name, _)| name.clone()).collect()
     }
 
-    /// Whether a page of the tables begins here.
+    /// Whether a page of the tables begins at `at`.
     pub(super) fn is_page(&self, at: u64) -> bool {
         self.pages.iter().any(|page| page.place.start == at)
     }
 
-    /// Where the pages lie that lead to others, and the number of leaves.
+    /// The places of the branch pages, and the number of leaves.
     pub(super) fn places(&self) -> (Vec<Range<u64>>, usize) {
         let (branches, leaves): (Vec<_>, Vec<_>) = self.pages.iter().partition(|page| page.entries.is_empty());
         (branches.into_iter().map(|page| page.place.clone()).collect(), leaves.len())
     }
 
-    /// As [`Self::missing`] of a store in the state of an earlier commit.
+    /// As [`Self::missing`], for a store in the state of an earlier commit.
     pub(super) fn missing_of_older(&self, disk: &Arc<MemoryDisk>) -> BTreeMap<String, u64> {
         let found = look(disk);
         let missing = self.items.iter().filter(|(name, value)| found.items.get(*name) != Some(value));
         missing.map(|(name, _)| (name.clone(), 1)).collect()
     }
 
-    /// Judges a salvaged store; the number of items that it lacks.
+    /// Judges a salvaged store; returns the number of items that it lacks.
     pub(super) fn judge(
         &self,
         damage: &Damage,
@@ -350,7 +351,7 @@ impl Truth {
             }
         }
         if let (Damage::Flip { path, .. }, false) = (damage, missing.is_empty()) {
-            // Larger pages are not searched for the one wrong bit.
+            // Larger pages are not searched for a single wrong bit.
             let is_searched = |page: &MappedPage| page.place.end - page.place.start <= 16 * 1024;
             if path == "records.redb" && self.pages.iter().filter(|page| overlaps(&page.place)).all(is_searched) {
                 return Err(format!("a wrong bit lost {missing:?}: {report:#?}"));
