@@ -1,8 +1,8 @@
-//! Checks what this crate depends on: every dependency is used and has its reason, and licences,
-//! sources and versions are those that `deny.toml` allows.
+//! Checks the dependencies of this crate: every dependency is used and has a documented reason, and
+//! licences, sources and versions are allowed by `deny.toml`.
 //!
-//! `cargo deny` checks more (advisories, the texts of licences, every platform), but takes longer to
-//! build than the crate. `.ci/run` runs it where it is installed; this test runs everywhere.
+//! `cargo deny` checks more (advisories, the texts of licences, every platform), but takes longer
+//! to build than the crate. `.ci/run` runs it where it is installed; this test runs everywhere.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ fn unused(declared: &[Value], packages: &[Value], library: &str, all: &str) -> V
     let is_unused = |dependency: &&Value| {
         let package = || library_of(dependency).or(text(&dependency["name"]));
         let name = text(&dependency["rename"]).or_else(package).unwrap_or_default();
-        // What is built into the library has to be used there.
+        // Dependencies that are built into the library must be used in the library.
         let code = if dependency["kind"].is_null() { library } else { all };
         !names(code, &name.replace('-', "_"))
     };
@@ -66,7 +66,7 @@ fn unused(declared: &[Value], packages: &[Value], library: &str, all: &str) -> V
     declared.iter().filter(is_unused).map(problem).collect()
 }
 
-/// Whether code names a crate: in a path, in a `use`, or as a macro.
+/// Whether the code names a crate: in a path, in a `use`, or as a macro.
 fn names(code: &str, name: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     code.match_indices(name).any(|(at, _)| {
@@ -92,7 +92,7 @@ fn without_reason(declared: &[Value], decisions: &str) -> Vec<String> {
     missing.chain(gone).collect()
 }
 
-/// What `deny.toml` does not allow of one package.
+/// The rules of `deny.toml` that one package breaks.
 fn refused(package: &Value, deny: &toml::Value) -> Vec<String> {
     let (name, version) = (text(&package["name"]).unwrap(), text(&package["version"]).unwrap());
     let mut problems = Vec::new();
@@ -121,7 +121,7 @@ fn refused(package: &Value, deny: &toml::Value) -> Vec<String> {
     problems
 }
 
-/// Whether a license expression is met by allowed licenses alone.
+/// Whether a license expression can be satisfied by allowed licenses alone.
 fn is_licensed(expression: &str, allowed: &[&str]) -> bool {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let mut words = spaced.split_whitespace().peekable();
@@ -173,7 +173,7 @@ fn metadata() -> Value {
     let version = String::from_utf8(run(&["-vV"]).unwrap()).unwrap();
     let host = version.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
     let arguments = ["metadata", "--format-version=1", "--locked", "--all-features", "--filter-platform", host];
-    // The build of this test has fetched them, so the network is mostly not needed.
+    // The build of this test has fetched the packages, so the network is usually not needed.
     let offline = [&arguments[..], &["--offline"]].concat();
     let output = run(&offline).or_else(|_| run(&arguments)).unwrap_or_else(|error| {
         panic!("cargo metadata failed: {}", String::from_utf8_lossy(&error));

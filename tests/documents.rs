@@ -1,4 +1,4 @@
-//! Holds the documents to the code: what one names the other has.
+//! Checks that the documents and the code name the same things.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ fn read(path: &str) -> String {
         .unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// What of `names` is not in `document` between backquotes.
+/// Those of `names` that `document` does not contain between backquotes.
 fn missing<'n>(document: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
     let spans: Vec<&str> = document.split('`').skip(1).step_by(2).collect();
     names

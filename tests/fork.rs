@@ -1,5 +1,6 @@
-//! A process that forks with a store open. The child has a copy of all that the parent has in memory, and a write of it would
-//! be overwritten by the parent: so it is refused, and closing in the child leaves the parent's files, locks and threads alone.
+//! A process that forks with an open store. The child has a copy of the parent's memory, and the
+//! parent would overwrite its writes. So writes in the child are refused, and closing in the child
+//! does not affect the parent's files, locks and threads.
 #![cfg(unix)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,7 +43,7 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 struct Child(i32);
 
 impl Child {
-    /// Forks, and runs `work` in the child, which writes what is wrong into the file `told` and ends.
+    /// Forks and runs `work` in the child, which writes the problem into the file `told` and ends.
     fn start(told: &Path, work: impl FnOnce() -> Result<(), String>) -> Self {
         match fork().unwrap() {
             Fork::Parent(child) => Self(child),
@@ -81,7 +82,7 @@ fn refused<T>(what: &str, outcome: Result<T, Error>) -> Result<(), String> {
     }
 }
 
-/// The names and bytes of the files in a store's directory and below it, without those of the text index, which threads of
+/// The names and bytes of all files of a store, except those of the text index, which threads of
 /// the parent may be writing.
 fn contents(path: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
@@ -105,7 +106,7 @@ fn unchanged(path: &Path, before: &BTreeMap<String, Vec<u8>>) -> Result<(), Stri
     if changed.is_empty() { Ok(()) } else { Err(format!("the child changed {changed:?}")) }
 }
 
-/// Checks that the store opens, is sound and has the products.
+/// Checks that the store opens, is undamaged and has the products.
 fn assert_holds(path: &Path, part_numbers: &[&str]) {
     let store = Store::open(path).unwrap();
     assert_eq!(store.verify(VerifyLevel::Checksums, &Control::default()).unwrap().findings, []);
@@ -117,7 +118,8 @@ fn assert_holds(path: &Path, part_numbers: &[&str]) {
 
 #[test]
 fn a_forked_child_writes_nothing_and_closes_nothing() {
-    // Maintenance and the text index have threads, which a child does not have and must not wait for.
+    // Maintenance and the text index have threads. A child does not have them and must not wait for
+    // them.
     for has_thread in [false, true] {
         let dir = tempfile::tempdir().unwrap();
         let [path, told] = ["station", "told"].map(|name| dir.path().join(name));
@@ -132,7 +134,7 @@ fn a_forked_child_writes_nothing_and_closes_nothing() {
             .unwrap();
         let child = Child::start(&told, || {
             let before = contents(&path);
-            // Taken out of the child's copy alone.
+            // Removed from the child's copy only.
             let (store, session) = (store.take().unwrap(), session.take().unwrap());
             refused("a product", create_product(&session, "lost"))?;
             refused("a file", upload(&session))?;
@@ -146,7 +148,7 @@ fn a_forked_child_writes_nothing_and_closes_nothing() {
         });
         child.end(&told);
         let (store, session) = (store.take().unwrap(), session.take().unwrap());
-        assert_eq!(Store::open(&path).unwrap_err().kind(), ErrorKind::Locked, "the child gave the lock away");
+        assert_eq!(Store::open(&path).unwrap_err().kind(), ErrorKind::Locked, "the child released the lock");
         create_product(&session, "after").unwrap();
         drop(session);
         store.close().unwrap();
@@ -158,7 +160,7 @@ fn a_forked_child_writes_nothing_and_closes_nothing() {
 fn a_transaction_that_forks_is_committed_by_the_parent_alone() {
     let dir = tempfile::tempdir().unwrap();
     let [path, told] = ["station", "told"].map(|name| dir.path().join(name));
-    // Without a cache, what a transaction changes goes to the file before it is committed.
+    // Without a cache, the changes of a transaction reach the file before the commit.
     let store = Store::options().maintenance_thread(false).record_cache_bytes(0).open(&path).unwrap();
     let session = ada(&store);
     create_product(&session, "before").unwrap();
@@ -179,7 +181,7 @@ fn a_transaction_that_forks_is_committed_by_the_parent_alone() {
     assert_holds(&path, &["before", "in the transaction"]);
 }
 
-/// The child goes out of the closure of a transaction as if it had done its part.
+/// The child returns from the closure of a transaction as if it had done its part.
 #[test]
 fn a_commit_in_a_forked_child_is_refused() {
     let dir = tempfile::tempdir().unwrap();

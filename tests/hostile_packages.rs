@@ -1,4 +1,5 @@
-//! Packages that mean harm, uploaded to a feed: each is refused by kind, soon, in little memory, and leaves nothing.
+//! Malicious packages, uploaded to a feed. Each is refused with the right kind of error, quickly,
+//! with little memory, and leaves no file.
 
 #![cfg(feature = "packages")]
 
@@ -8,9 +9,9 @@ use std::time::{Duration, Instant};
 use stationdb::feeds::{CreateFeedRequest, FeedService, Platform};
 use stationdb::{Control, ErrorKind, Identity, Session, Store};
 
-/// The largest archive that is inflated, a decoder's dictionary, and what reading takes besides.
+/// The largest archive that is inflated, a decoder's dictionary, and the other memory of reading.
 const MEMORY_KIB: u64 = 64 * 1024;
-/// In an unoptimised build on a busy machine; it is a tenth of a second otherwise.
+/// For an unoptimised build on a busy machine; otherwise it takes a tenth of a second.
 const TIME: Duration = Duration::from_secs(10);
 
 fn gz(bytes: &[u8]) -> Vec<u8> {
@@ -65,7 +66,8 @@ fn hostile() -> Vec<(&'static str, Vec<u8>, ErrorKind)> {
     let names: Vec<(&str, tar::EntryType, &[u8])> = vec![("x", FILE, b""); 20_000];
     let mut many = ar(&[("debian-binary", 4, b"2.0\n")]);
     (0..20_000).for_each(|_| many.extend_from_slice(&ar(&[("_x", 0, b"")])[8..]));
-    // A dictionary of a gibibyte, in the header of an otherwise sound stream; a frame that asks for as large a window.
+    // A dictionary of a gibibyte, in the header of an otherwise valid stream; a frame that requires
+    // a window of the same size.
     let window = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa0, 0x01, 0x00, 0x00];
     vec![
         ("no content", vec![], InvalidArgument),
@@ -111,7 +113,7 @@ fn upload(session: &Session, feed: &str, bytes: &[u8]) -> stationdb::Result<stat
     session.upload_package_content(&feed.into(), &mut &*bytes, None, false, &Control::default())
 }
 
-/// Peak and present memory of this process, where the system tells.
+/// Peak and present memory of this process, if the system reports them.
 fn memory_kib(line: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     status.lines().find(|text| text.starts_with(line))?.split_whitespace().nth(1)?.parse().ok()
@@ -126,10 +128,10 @@ fn hostile_packages_are_refused_soon_and_in_little_memory() {
     let platform = Some(Platform::ni_linux_rt());
     let request = CreateFeedRequest { name: "tools".to_owned(), platform, ..Default::default() };
     let feed = session.create_feed(request).unwrap();
-    // One that is sound, so that what every upload needs is in memory.
+    // A valid package first, so that the memory that every upload needs is allocated.
     upload(&session, &feed.id, &deb(&gz(&tarball(&[("control", FILE, CONTROL)])))).unwrap();
     let hostile = hostile();
-    // Making them took memory: the peak is counted from here, where the system allows that.
+    // Creating the packages took memory. The peak is reset here, if the system allows that.
     let counts = std::fs::write("/proc/self/clear_refs", "5").is_ok();
     let idle = memory_kib("VmRSS:");
     let mut slowest = (Duration::ZERO, "");

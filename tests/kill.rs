@@ -1,5 +1,5 @@
-//! A real process on a real disk, killed at random moments: what it was told is durable is there, and the store opens
-//! by itself each time.
+//! A real process on a real disk, killed at random moments. Every acknowledged write is there
+//! afterwards, and the store opens without help each time.
 
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ fn kills() -> u64 {
     std::env::var("STATIONDB_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS)
 }
 
-/// Not a test of its own: what the child process runs until it is killed.
+/// Not a separate test: the code that the child process runs until it is killed.
 #[test]
 fn child_that_is_killed() {
     let Ok(directory) = std::env::var(DIRECTORY) else { return };
@@ -29,7 +29,8 @@ fn child_that_is_killed() {
     let mut next = newest(&store).map_or(0, |newest| newest + 1);
     loop {
         write(&store, next);
-        // Past the test harness's own capturing, and in one write: a line is there whole or not at all.
+        // Written directly, to bypass the output capture of the test harness, and in one write, so
+        // that a line is there completely or not at all.
         std::io::stdout().lock().write_all(format!("{ACKED}{next}\n").as_bytes()).unwrap();
         std::io::stdout().flush().unwrap();
         next += 1;
@@ -40,7 +41,7 @@ fn child_that_is_killed() {
 fn a_killed_process_loses_nothing_that_was_acknowledged() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("store");
-    // Any seed will do: the moment of the kill is not repeatable anyway.
+    // Any seed is good enough: the moment of the kill is not repeatable anyway.
     let mut random = u64::from(std::process::id()) | 1;
     let mut acked = None;
     for kill in 0..kills() {
@@ -57,13 +58,14 @@ fn a_killed_process_loses_nothing_that_was_acknowledged() {
         assert!(found <= acked.map_or(Some(0), |acked| Some(acked + 1)), "after kill {kill}: {found:?} {acked:?}");
         acked = found;
     }
-    // `.ci/night` adds these lines up.
+    // `.ci/night` adds up these lines.
     println!("counted: {} kills", kills());
     println!("{} kills, {acked:?} is the newest write", kills());
     assert!(acked > Some(kills()), "the child hardly wrote anything");
 }
 
-/// Starts the child, kills it so long after its first acknowledgement, and gives its last one.
+/// Starts the child, kills it `delay` after its first acknowledgement, and returns its last
+/// acknowledged number.
 fn run_and_kill(path: &Path, delay: Duration) -> Option<u64> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child_that_is_killed", "--nocapture", "--test-threads=1"])
@@ -99,7 +101,7 @@ fn table(store: &Store) -> Option<TableMetadata> {
     store.session(Identity::user("ada")).list_tables(ListTablesRequest::default()).unwrap().tables.pop()
 }
 
-/// Appends the batch with this number, after creating the table where there is none.
+/// Appends the batch with this number; creates the table first if it does not exist.
 fn write(store: &Store, number: u64) {
     let session = store.session(Identity::user("ada"));
     let id = match table(store).and_then(|table| table.id) {
@@ -123,7 +125,7 @@ fn write(store: &Store, number: u64) {
     session.append_table_data(&id, AppendTableDataRequest { frame, end_of_data: None }).unwrap();
 }
 
-/// The newest batch that is there; it and all older ones must be there whole.
+/// The newest batch in the table. It and all older ones must be complete.
 fn newest(store: &Store) -> Option<u64> {
     let table = table(store)?;
     let (id, count) = (table.id.unwrap(), u64::try_from(table.row_count.unwrap()).unwrap());
@@ -147,7 +149,8 @@ fn newest(store: &Store) -> Option<u64> {
 const HOLD: &str = "STATIONDB_HOLD_DIRECTORY";
 const HELD: &str = "holding the store";
 
-/// Not a test of its own: what the child process runs that another one meets.
+/// Not a separate test: the code of the child process that keeps the store open for another
+/// process.
 #[test]
 fn child_that_holds_the_store() {
     let Ok(directory) = std::env::var(HOLD) else { return };
@@ -158,7 +161,8 @@ fn child_that_holds_the_store() {
     drop(store);
 }
 
-/// A process that has the store open, and its output, which has to stay open while it may write to it.
+/// A process that has the store open, and its output, which must stay open while the process may
+/// write to it.
 fn holder(program: &Path, store: &Path) -> (Child, impl Iterator<Item = String>) {
     let mut child = Command::new(program)
         .args(["--exact", "child_that_holds_the_store", "--nocapture", "--test-threads=1"])
@@ -183,23 +187,24 @@ fn a_second_process_is_told_who_has_the_store_open() {
     assert_eq!(error.kind(), ErrorKind::Locked, "{error}");
     let name = program.file_name().unwrap().to_string_lossy().into_owned();
     assert!(error.message().contains(&format!("process {} ({name})", child.id())), "{error}");
-    // It ends by itself, and the store is free.
+    // It ends by itself, and the store can be opened.
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success());
     drop(Store::open(&path).unwrap());
-    // A process that was killed holds nothing either.
+    // A killed process does not keep the lock either.
     let (mut killed, _output) = holder(&program, &path);
     killed.kill().unwrap();
     killed.wait().unwrap();
     assert!(Store::open(&path).unwrap().verify(VerifyLevel::Checksums, &Control::default()).unwrap().is_sound());
 }
 
-/// The example as this build has it. Cargo builds the examples with the tests, but not when only some of the tests are
-/// asked for: so it is asked again, which takes no time when nothing has changed. `None` where no cargo runs the test.
+/// The example program of this build. Cargo builds the examples with the tests, but not when only
+/// some of the tests are requested. So this requests the build again, which takes no time if
+/// nothing has changed. `None` if the test is not run by cargo.
 fn example() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?;
     let profile = program.parent()?.parent()?;
-    // The published package is without them.
+    // The published package does not contain the examples.
     if !Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/Cargo.toml")).exists() {
         return None;
     }
@@ -209,7 +214,7 @@ fn example() -> Option<PathBuf> {
     features.extend(cfg!(feature = "faults").then_some("faults"));
     let mut build = Command::new(std::env::var_os("CARGO")?);
     build.args(["build", "--quiet", "--locked", "--example", "station_day", "--no-default-features", "--features"]);
-    // Both packages, as in a build of all: their dependencies have the same features then.
+    // Both packages, as in a build of everything: then their dependencies have the same features.
     build
         .arg(features.join(","))
         .args(["-p", "stationdb", "-p", "stationdb-examples", "--target-dir"])
@@ -247,7 +252,7 @@ fn the_killed_example_runs_again_on_its_store() {
         std::thread::sleep(Duration::from_millis(50 + random % 600));
         child.kill().unwrap();
         let output = child.wait_with_output().unwrap();
-        // It may have been done already; what it may not do is fail by itself.
+        // It may have finished already, but it must not fail by itself.
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!text.contains("Error"), "run {kill}: {text}");
         let store = directory.path().join("store");

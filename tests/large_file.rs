@@ -1,6 +1,6 @@
-//! A file of 3 GiB goes in and out, and memory does not grow with it.
+//! A file of 3 GiB is uploaded and downloaded, and memory does not grow with it.
 //!
-//! Takes as much disk while it runs.
+//! The test needs that much disk space while it runs.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
@@ -10,7 +10,7 @@ use stationdb::{Control, Identity, Store};
 const LEN: u64 = 3 * 1024 * 1024 * 1024 + 12_345;
 const MEMORY_KIB: u64 = 64 * 1024;
 
-/// Bytes that are told by their place, without a file behind them.
+/// Bytes that are computed from their offset, without a file.
 struct Sparse(u64);
 
 fn word(at: u64) -> [u8; 8] {
@@ -20,7 +20,7 @@ fn word(at: u64) -> [u8; 8] {
 impl Read for Sparse {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = usize::try_from((LEN - self.0).min(buffer.len() as u64)).unwrap();
-        // Nearly all zeros, with a mark in each 64 KiB, so that the source costs nothing.
+        // Nearly all zeros, with a mark in each 64 KiB, so that the source costs almost no time.
         buffer[..count].fill(0);
         let mark = self.0.next_multiple_of(65_536);
         if let Some(room) = buffer[..count].get_mut((mark - self.0) as usize..) {
@@ -44,13 +44,13 @@ impl Write for Counting {
     }
 }
 
-/// Peak and present memory of this process, where the system tells.
+/// Peak and present memory of this process, if the system reports them.
 fn memory_kib(line: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     status.lines().find(|text| text.starts_with(line))?.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Bytes that this process has read of files, where the system tells.
+/// Bytes that this process has read from files, if the system reports them.
 fn read_bytes() -> Option<u64> {
     let io = std::fs::read_to_string("/proc/self/io").ok()?;
     io.lines().find_map(|line| line.strip_prefix("rchar:"))?.trim().parse().ok()
@@ -81,7 +81,8 @@ fn three_gibibytes_stream_in_and_out_in_little_memory() {
         assert_eq!(read, word(block * 65_536));
     }
     if let (Some(before), Some(after)) = (read_before, read_bytes()) {
-        // A block each, the header of the file, and what the record file and this look itself take.
+        // One block for each range, the header of the file, and the bytes that the record file and
+        // this measurement itself read.
         assert!(after - before < 6 * 65_536, "{} bytes were read for five ranges", after - before);
     }
     println!("3 GiB: {up:.1?} in, {down:.1?} out, idle {idle:?} KiB, peak {:?} KiB", memory_kib("VmHWM:"));

@@ -1,6 +1,7 @@
-//! A store whose directory or record file is moved away, removed or replaced while it is open. What must hold: nothing more
-//! is acknowledged, no file of what stands in its place is touched, and all that was acknowledged before is where it was
-//! moved to. Windows does not let go of a directory or of a record file that is open, so there is nothing to test there.
+//! A store whose directory or record file is moved away, removed or replaced while it is open. What
+//! must hold: no further write is acknowledged, no file of the replacement is changed, and all
+//! acknowledged data is in the place to which it was moved. Windows does not allow an open
+//! directory or record file to be moved, so there is nothing to test there.
 #![cfg(unix)]
 
 use std::collections::BTreeMap;
@@ -54,7 +55,7 @@ fn fill(store: &Store) -> TableId {
     table
 }
 
-/// Checks that a store is sound and shows what [`fill`] put into it, and nothing else.
+/// Checks that a store is undamaged and contains what [`fill`] wrote, and nothing else.
 fn assert_filled(path: &Path) {
     let store = open(path);
     let report = store.verify(VerifyLevel::Checksums, &Control::default()).unwrap();
@@ -94,7 +95,7 @@ fn contents(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// Every way to write is refused by a store that lost its files, and the ways to look say so.
+/// A store that lost its files refuses every kind of write, and its checks report the loss.
 fn assert_refuses(store: &Store, table: &TableId) {
     let ada = ada(store);
     let file = &ada.get_files(GetFilesRequest::default()).unwrap().available_files[0].id;
@@ -116,11 +117,12 @@ fn assert_refuses(store: &Store, table: &TableId) {
         assert_eq!(report.findings.len(), 1, "{report:?}");
         assert!(report.findings[0].problem.contains("while "), "{report:?}");
     }
-    // What is in memory or in the record file that is open is still answered.
+    // Data in memory or in the open record file can still be read.
     assert_eq!(ada.query_products(Default::default()).unwrap().products.len(), 1);
 }
 
-/// Moves the directory of an open store away, lets `place` put something there, and looks at both.
+/// Moves the directory of an open store away, lets `place` put something in its place, and checks
+/// both.
 fn moved_away(place: impl FnOnce(&Store, &Path)) {
     let dir = tempfile::tempdir().unwrap();
     let [path, away] = ["station", "away"].map(|name| dir.path().join(name));
@@ -128,7 +130,7 @@ fn moved_away(place: impl FnOnce(&Store, &Path)) {
     let table = fill(&store);
     // A text index that closing would save.
     ada(&store).search(SearchRequest { text: Some("acknowledged".to_owned()), ..Default::default() }).unwrap();
-    // Forgotten files, which maintenance would remove.
+    // Unnamed files, which maintenance would remove.
     let other = upload(&ada(&store), b'y').map(|()| {
         let files = ada(&store).get_files(GetFilesRequest::default()).unwrap().available_files;
         files.into_iter().max_by_key(|file| file.id.to_string()).unwrap().id
@@ -149,8 +151,8 @@ fn moved_away(place: impl FnOnce(&Store, &Path)) {
     let names =
         |files: &Option<BTreeMap<PathBuf, Vec<u8>>>| files.iter().flatten().map(|(name, _)| name.clone()).collect();
     let [names_before, names_after]: [Vec<PathBuf>; 2] = [names(&before), names(&after)];
-    assert_eq!(names_after, names_before, "what stands in its place was touched");
-    assert!(after == before, "bytes of what stands in its place were changed");
+    assert_eq!(names_after, names_before, "the names of the replacement changed");
+    assert!(after == before, "bytes of the replacement changed");
     assert_filled(&away);
     if before.is_some_and(|files| !files.is_empty()) {
         assert_filled(&path);
@@ -183,7 +185,8 @@ fn a_directory_with_an_empty_one_in_its_place_takes_no_writes() {
     moved_away(|_, place| std::fs::create_dir(place).unwrap());
 }
 
-/// A write to a file without a name would be gone with the process. What is in it can still be backed up.
+/// A write to a file without a name would be lost with the process. The data in it can still be
+/// backed up.
 #[test]
 fn a_record_file_that_was_removed_or_replaced_takes_no_writes() {
     for is_replaced in [false, true] {
@@ -206,7 +209,7 @@ fn a_record_file_that_was_removed_or_replaced_takes_no_writes() {
     }
 }
 
-/// The thread that maintains finds the loss without anybody writing.
+/// The maintenance thread finds the loss without a write.
 #[test]
 fn an_idle_store_finds_out_by_itself() {
     let dir = tempfile::tempdir().unwrap();
@@ -215,7 +218,7 @@ fn an_idle_store_finds_out_by_itself() {
     fill(&store);
     std::fs::rename(&path, &away).unwrap();
     let until = Instant::now() + Duration::from_secs(30);
-    // Moved back before each write, so that only what was found before can refuse it.
+    // Moved back before each write, so that only the earlier detection can refuse it.
     loop {
         std::thread::sleep(Duration::from_millis(1_500));
         std::fs::rename(&away, &path).unwrap();

@@ -1,6 +1,7 @@
-//! Reads the sources and documents of this crate, and refuses what the house does not allow.
+//! Reads the sources and documents of this crate, and refuses what the project's rules do not
+//! allow.
 //!
-//! Each rule is a function over text, so that the tests below can show that it refuses what it should.
+//! Each rule is a function over text, so that the tests below can show what it refuses.
 
 #[path = "tidy/circles.rs"]
 mod circles;
@@ -13,7 +14,8 @@ use std::path::{Path, PathBuf};
 
 use sources::scrub;
 
-/// Rooms from the bottom up. A room imports only from lower levels; rooms of one level do not know each other.
+/// Rooms from the lowest to the highest level. A room imports only from lower levels; rooms of one
+/// level do not import each other.
 const LEVELS: &[&[&str]] = &[
     &["error"],
     &["value", "disk"],
@@ -25,10 +27,10 @@ const LEVELS: &[&[&str]] = &[
     &["fuzz"],
 ];
 
-/// The one file that may use the operating system's files.
+/// The only file that may use the operating system's files.
 const FILE_DOOR: &str = "src/disk/real.rs";
 
-/// What library code does not say, and what it says instead.
+/// Code that the library must not contain, and what to do instead.
 const BANNED: &[(&str, &str)] = &[
     (".unwrap()", "return an error"),
     (".expect(\"", "return an error"),
@@ -40,7 +42,7 @@ const BANNED: &[(&str, &str)] = &[
     ("from_ne_bytes", "use little or big endian bytes"),
     ("unsafe ", "find a safe way"),
     ("dbg!(", "remove it"),
-    ("println!(", "return what there is to say"),
+    ("println!(", "return the text to the caller"),
 ];
 
 #[test]
@@ -59,49 +61,49 @@ fn links_of_documents_lead_to_files() {
         let here = path.parent().unwrap().to_owned();
         dead_links(&text, |link| here.join(link).exists())
             .into_iter()
-            .map(|link| format!("{}: the link {link:?} leads nowhere", path.display()))
+            .map(|link| format!("{}: the link {link:?} leads to no file", path.display()))
             .collect::<Vec<_>>()
     });
     report(problems.collect());
 }
 
-/// Bounds that no call of `holds_at` tries, and why.
+/// Limits that no call of `holds_at` tests, and the reason.
 const NOT_TRIED: &[(&str, &str)] = &[
-    ("TABLE_ROWS", "a billion rows: `table_rows_max` is tried with few, in tests/services/tables/rules.rs"),
-    ("SPECIFICATION_MAGNITUDE", "no whole number: tests/services/bounds.rs tries the numbers beside it"),
-    (
-        "SPILL_BYTES",
-        "four gibibytes of temporary files: `bytes_max` of the place is tried with few, in columnar/tests.rs",
-    ),
-    ("QUERY_LIST", "tests/request_bounds tries every list of every request with as many entries and one more"),
+    ("TABLE_ROWS", "a billion rows: tests/services/tables/rules.rs tests `table_rows_max` with few rows"),
+    ("SPECIFICATION_MAGNITUDE", "not an integer: tests/services/bounds.rs tests the numbers next to it"),
+    ("SPILL_BYTES", "four gibibytes of temporary files: columnar/tests.rs tests a small `bytes_max`"),
+    ("QUERY_LIST", "tests/request_bounds tests every list of every request with as many entries and one more"),
     ("FINDINGS", "further findings are counted; none is refused"),
     ("FILTER_TEXT_BYTES", "a longer text counts as null; none is refused"),
     ("QUERY_MEMORY_BYTES", "the default of an option"),
-    ("RECORD_CACHE_BYTES", "the default of an option, kept by the engine below"),
+    ("RECORD_CACHE_BYTES", "the default of an option, applied by redb"),
     (
         "RECORD_REWRITE_BYTES_MIN",
-        "when a file is rewritten; none is refused: store/rewrite_tests.rs has a file below it",
+        "decides when a file is rewritten; none is refused: store/rewrite_tests.rs has a file below it",
     ),
-    ("RECORD_REWRITE_BYTES_MAX", "the default of an option, which store/rewrite_tests.rs tries with little in use"),
-    ("SMALL_BLOB_BYTES", "parts two ways of storing that read alike; tests/services/files.rs has a file of each size"),
-    ("SMALL_BLOB_BYTES_MAX", "cuts an option down, and refuses nothing"),
+    ("RECORD_REWRITE_BYTES_MAX", "the default of an option; store/rewrite_tests.rs tests it with little in use"),
+    (
+        "SMALL_BLOB_BYTES",
+        "decides between two ways of storing that read alike; tests/services/files.rs has a file of each size",
+    ),
+    ("SMALL_BLOB_BYTES_MAX", "caps an option, and refuses nothing"),
     ("DICTIONARY_CACHE_BYTES", "the size of a cache"),
     ("SEARCH_RESIDENT_BYTES", "the size of a cache"),
     ("SEARCH_BLOCKS_BYTES", "the size of a cache"),
-    ("SEARCH_WRITER_BYTES", "what a writer is given"),
-    ("SEARCH_OVERLAY_CHANGES", "when work is handed on; answers do not depend on it"),
+    ("SEARCH_WRITER_BYTES", "the memory of a writer"),
+    ("SEARCH_OVERLAY_CHANGES", "decides when work is passed on; answers do not depend on it"),
     ("SEARCH_FEED_CHANGES", "how much is read at once; answers do not depend on it"),
-    ("SEARCH_CHECKPOINT_CHANGES", "when work is made durable; answers do not depend on it"),
+    ("SEARCH_CHECKPOINT_CHANGES", "decides when work is made durable; answers do not depend on it"),
     ("SEARCH_TAKE_DEFAULT", "a default"),
-    ("GROUP_OPERATIONS", "operations beyond it are in the next commit; none is refused"),
+    ("GROUP_OPERATIONS", "operations above it are in the next commit; none is refused"),
     ("QUERY_THREADS", "how many threads share the work"),
-    ("UTILIZATION_LOOKUPS", "parts two plans with equal answers"),
-    ("EXECUTION_HISTORY", "the oldest event makes room; none is refused"),
-    ("LAB_TAKE", "pages of more are cut down to it, as the service does; none is refused"),
-    ("PACKAGE_DECODER_KIB", "declared by the archive in steps; packages/tests.rs has an archive above"),
+    ("UTILIZATION_LOOKUPS", "decides between two plans with equal answers"),
+    ("EXECUTION_HISTORY", "the oldest event is dropped; none is refused"),
+    ("LAB_TAKE", "larger pages are capped to it, as the service does; none is refused"),
+    ("PACKAGE_DECODER_KIB", "the archive declares it in steps; packages/tests.rs has an archive above it"),
 ];
 
-/// Every bound is tried one below, at, and one above, or has a reason why not.
+/// Every limit is tested one below it, at it and one above it, or has a reason why not.
 #[test]
 fn every_bound_is_tried() {
     let limits = std::fs::read_to_string(root().join("src/value/limits.rs")).unwrap();
@@ -124,23 +126,23 @@ fn every_bound_is_tried() {
     let mut problems = Vec::new();
     for name in &names {
         match (is_tried(name), excused(name)) {
-            (false, false) => problems.push(format!("no test tries {name} with `limits::holds_at`")),
-            (true, true) => problems.push(format!("{name} is tried; take it out of NOT_TRIED")),
+            (false, false) => problems.push(format!("no test checks {name} with `limits::holds_at`")),
+            (true, true) => problems.push(format!("{name} is tested; remove it from NOT_TRIED")),
             _ => {}
         }
     }
     let gone = NOT_TRIED.iter().filter(|(name, _)| !names.contains(name));
-    problems.extend(gone.map(|(name, _)| format!("there is no bound {name}")));
+    problems.extend(gone.map(|(name, _)| format!("there is no limit {name}")));
     report(problems);
 }
 
-/// Test modules have one form, which CONTRIBUTING.md has under "Tests".
+/// Test modules have the form that CONTRIBUTING.md describes under "Tests".
 #[test]
 fn test_modules_have_one_form() {
     report(sources::rust_files("src").iter().flat_map(|(path, text)| odd_test_modules(path, text)).collect());
 }
 
-/// Test modules that are not where the compiler looks for them by their name.
+/// Test modules that are not in the file where the compiler expects them.
 fn odd_test_modules(path: &str, text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let declared = lines.iter().enumerate().filter_map(|(at, line)| {
@@ -148,9 +150,7 @@ fn odd_test_modules(path: &str, text: &str) -> Vec<String> {
         let has_path = at > 0 && lines[at - 1].starts_with("#[path");
         (has_path && (name == "tests" || name.ends_with("_tests"))).then_some((at + 1, name))
     });
-    declared
-        .map(|(line, name)| format!("{path}:{line}: `mod {name};` belongs into mod.rs, without a #[path]"))
-        .collect()
+    declared.map(|(line, name)| format!("{path}:{line}: `mod {name};` belongs in mod.rs, without a #[path]")).collect()
 }
 
 fn root() -> PathBuf {
@@ -178,11 +178,11 @@ fn files_below(dir: &Path, extension: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The library's code without comments and the insides of strings.
+/// The library's code without comments and without the contents of strings.
 struct Sources {
     /// Path with `/` (`src/disk/mod.rs`) to code without tests.
     files: BTreeMap<String, String>,
-    /// The same of all files, with tests.
+    /// The same for all files, with tests.
     with_tests: BTreeMap<String, String>,
 }
 
@@ -211,7 +211,7 @@ impl Sources {
             }));
             stripped.insert(path, code);
         }
-        // A test module that is named by `#[path]` is known by the name of its file.
+        // A test module with a `#[path]` is known by the name of its file.
         stripped.retain(|path, _| !path.ends_with("_tests.rs"));
         stripped.retain(|path, _| !test_modules.iter().any(|module| module_path(path).starts_with(module)));
         Self { files: stripped, with_tests }
@@ -229,7 +229,7 @@ impl Sources {
         };
         let mut upward = sources(&self.files, &|path, code| upward_imports(path, code, &root));
         upward.extend(sources(&self.with_tests, &|path, code| match module_path(path).first() {
-            // A module of tests at the root belongs to no room.
+            // A test module at the root belongs to no room.
             Some(room) if level(room).is_none() => Vec::new(),
             _ => upward_imports(path, code, &root),
         }));
@@ -250,7 +250,8 @@ fn level(room: &str) -> Option<usize> {
     LEVELS.iter().position(|rooms| rooms.contains(&room))
 }
 
-/// Blanks out items behind a `cfg` that names `test`, and tells the names of the modules among them.
+/// Blanks out items under a `cfg` that contains `test`, and returns the names of the modules among
+/// them.
 fn without_tests(code: &str) -> (String, Vec<String>) {
     let mut out: Vec<char> = code.chars().collect();
     let mut modules = Vec::new();
@@ -300,13 +301,13 @@ fn without_tests(code: &str) -> (String, Vec<String>) {
     (out.into_iter().collect(), modules)
 }
 
-/// What `lib.rs` re-exports: a name at the root, or in a public module there, is no way around the
-/// levels.
+/// The re-exports of `lib.rs`. An import through a name at the root, or through a public module
+/// there, must keep to the levels too.
 #[derive(Default)]
 struct Root {
     /// The room of each name.
     names: BTreeMap<String, String>,
-    /// The highest room of each public module, which `module::*` brings in; that of the root is `*`.
+    /// The highest room of each public module, which `module::*` imports; `*` is that of the root.
     modules: BTreeMap<String, String>,
 }
 
@@ -351,17 +352,17 @@ fn line_of(code: &str, at: usize) -> usize {
     code[..at].matches('\n').count() + 1
 }
 
-/// One path that a `use` brings in.
+/// One path that a `use` imports.
 struct Use {
     line: usize,
     path: String,
-    /// The name under which it is known from there on; `*` for all of a module.
+    /// The name in the importing file; `*` for everything in a module.
     name: String,
-    /// Whether it is `pub`, be it for a part of the crate.
+    /// Whether it is `pub`, even if only for a part of the crate.
     is_public: bool,
 }
 
-/// Every path that a `use` brings in; trees are unfolded.
+/// Every path that a `use` imports; nested trees are expanded.
 fn uses(code: &str) -> Vec<Use> {
     let mut found = Vec::new();
     let mut from = 0;
@@ -388,7 +389,7 @@ fn uses(code: &str) -> Vec<Use> {
     found
 }
 
-/// Every path that a `use` brings in, with its line.
+/// Every path that a `use` imports, with its line.
 fn use_paths(code: &str) -> Vec<(usize, String)> {
     uses(code).into_iter().map(|import| (import.line, import.path)).collect()
 }
@@ -418,12 +419,12 @@ fn unfold(prefix: &str, tree: &str, found: &mut impl FnMut(String)) {
     }
 }
 
-/// The room that a path of a file leads to; `None` when it leaves the crate.
+/// The room that a path of a file leads to; `None` if it leaves the crate.
 fn resolve(path: &str, file: &str, root: &Root) -> Option<String> {
     let mut here = module_path(file);
     let mut parts = path.split("::").map(str::trim).peekable();
     match parts.peek().copied()? {
-        // Tests name the crate as its users do.
+        // Tests may use the crate's name, as its users do.
         "crate" | "stationdb" => {
             here.clear();
             parts.next();
@@ -438,7 +439,7 @@ fn resolve(path: &str, file: &str, root: &Root) -> Option<String> {
         here.pop();
         parts.next();
     }
-    // In a test module inside a file of the root, this is the file.
+    // In a test module inside a file of the root, this is the file itself.
     if here.is_empty() && path.starts_with("super") && parts.peek() == Some(&"*") {
         return None;
     }
@@ -446,7 +447,7 @@ fn resolve(path: &str, file: &str, root: &Root) -> Option<String> {
     root.room(&here).map(str::to_owned)
 }
 
-/// Imports of a room that is not below, but for the pairs of rooms in `but`.
+/// Imports of a room that is not on a lower level.
 fn upward_imports(file: &str, code: &str, root: &Root) -> Vec<(usize, String)> {
     let Some(room) = module_path(file).first().cloned() else { return Vec::new() };
     let Some(own) = level(&room) else {
@@ -479,7 +480,7 @@ fn banned_words(file: &str, code: &str) -> Vec<(usize, String)> {
             // A longer name is another macro.
             let part_of_longer = !word.starts_with('.') && before.is_some_and(|c| c.is_alphanumeric() || c == '_');
             if !part_of_longer {
-                problems.push((line_of(code, at), format!("{:?} is not for library code: {instead}", word.trim())));
+                problems.push((line_of(code, at), format!("{:?} must not be in library code: {instead}", word.trim())));
             }
         }
     }
@@ -487,7 +488,7 @@ fn banned_words(file: &str, code: &str) -> Vec<(usize, String)> {
         let uses = use_paths(code).into_iter().filter(|(_, path)| path.starts_with("std::fs")).map(|(line, _)| line);
         let inline = code.match_indices("std::fs").map(|(at, _)| line_of(code, at));
         for line in uses.chain(inline) {
-            problems.push((line, format!("std::fs is for {FILE_DOOR} alone: use the disk")));
+            problems.push((line, format!("only {FILE_DOOR} may use std::fs; use the disk")));
         }
     }
     problems.sort();
@@ -495,7 +496,7 @@ fn banned_words(file: &str, code: &str) -> Vec<(usize, String)> {
     problems
 }
 
-/// The relative links of a Markdown text that `exists` denies; code is no link.
+/// The relative links of a Markdown text whose targets do not exist. Code contains no links.
 fn dead_links(text: &str, exists: impl Fn(&str) -> bool) -> Vec<String> {
     let mut dead = Vec::new();
     let mut in_code = false;
@@ -575,7 +576,7 @@ mod rules_refuse {
         );
         refused("src/records/tests.rs", "use crate::session::View;", "records must not import session");
         refused("src/records/file_tests.rs", "fn f() { stationdb::Session::new() }", "must not import session");
-        // All that the root or a public module of it has.
+        // Everything that the root or one of its public modules has.
         let lib = ("src/lib.rs", "pub mod lab {\n pub use crate::session::Runner;\n}\npub use store::Store;");
         let found = |text| problems(&[lib, ("src/records/tests.rs", text)]);
         assert!(found("use crate::lab::*;")[0].contains("must not import session"));

@@ -1,23 +1,23 @@
-//! Finds circles of files: files of one room that import each other, also through others.
+//! Finds import cycles: files of one room that import each other, directly or through others.
 //!
-//! An import is a path of a `use`, or one that stands in the code. It leads to the file that
-//! defines the item: a path through `pub use` is followed to its end. Test modules are left out.
+//! An import is a path of a `use`, or a path in the code. It leads to the file that defines the
+//! item: a path through `pub use` is followed to its end. Test modules are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{module_path, scrub, uses, without_tests};
 
-/// A module by its path from the crate's root: `["store", "salvage"]`.
+/// A module, by its path from the crate's root: `["store", "salvage"]`.
 type Module = Vec<String>;
 
 /// The files of a crate without their tests, and where their items are defined.
 struct Crate<'c> {
     code: BTreeMap<Module, &'c str>,
-    /// The names that each module re-exports, with the full path of what each stands for.
+    /// The names that each module re-exports, each with the full path of its item.
     exports: BTreeMap<Module, Vec<(String, Vec<String>)>>,
 }
 
-/// The circles among `files`, each with its files and the imports that close it.
+/// The cycles among `files`: the files of each, and the imports that close it.
 pub(super) fn circles(files: &BTreeMap<String, String>) -> Vec<String> {
     let known = Crate::new(files);
     let mut edges: BTreeMap<&Module, BTreeMap<&Module, String>> = BTreeMap::new();
@@ -26,7 +26,7 @@ pub(super) fn circles(files: &BTreeMap<String, String>) -> Vec<String> {
             let Some((target, _)) = known.home(&path, 0).and_then(|target| known.code.get_key_value(&target)) else {
                 continue;
             };
-            // Imports between rooms have a rule of their own; the root only lists.
+            // Imports between rooms have another rule; the root only lists names.
             if target != here && target.first() == here.first() && !target.is_empty() {
                 edges.entry(here).or_default().entry(target).or_insert_with(|| path.join("::"));
             }
@@ -60,7 +60,7 @@ impl<'c> Crate<'c> {
         known
     }
 
-    /// A path from the crate's root; `None` when it leaves the crate.
+    /// A path from the crate's root; `None` if it leaves the crate.
     fn absolute(&self, path: &str, here: &Module) -> Option<Vec<String>> {
         let mut parts = path.split("::").map(str::trim).peekable();
         let mut base = here.clone();
@@ -89,10 +89,10 @@ impl<'c> Crate<'c> {
         Some(base)
     }
 
-    /// What a file imports, as paths from the crate's root.
+    /// The imports of a file, as paths from the crate's root.
     fn imports(&self, here: &Module, code: &str) -> BTreeSet<Vec<String>> {
         let all = uses(code);
-        // A module that was imported is the first part of paths in the code.
+        // An imported module can be the first part of a path in the code.
         let mut names: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for import in all.iter().filter(|import| !import.is_public) {
             names.extend(self.absolute(&import.path, here).map(|path| (import.name.as_str(), path)));
@@ -109,9 +109,10 @@ impl<'c> Crate<'c> {
         found
     }
 
-    /// The file that defines what a path leads to.
+    /// The file that defines the item of a path.
     fn home(&self, path: &[String], depth: usize) -> Option<Module> {
-        // Re-exports that name each other in a ring do not compile.
+        // The depth needs a limit only for code that does not compile: re-exports that form a
+        // cycle.
         if depth > 16 {
             return None;
         }
@@ -121,7 +122,7 @@ impl<'c> Crate<'c> {
         Some(self.definition(module, name, depth).unwrap_or_else(|| module.to_vec()))
     }
 
-    /// The file in which `name` of `module` is defined; `None` when the module does not have it.
+    /// The file that defines `name` of `module`; `None` if the module does not have it.
     fn definition(&self, module: &[String], name: &str, depth: usize) -> Option<Module> {
         let exports = self.exports.get(module)?;
         if let Some((_, target)) = exports.iter().find(|(export, _)| export == name) {
@@ -151,7 +152,7 @@ fn defines(code: &str, name: &str) -> bool {
     })
 }
 
-/// The paths of two and more parts that stand in the code, but for those of `use` and `pub(in …)`.
+/// The paths of two or more parts in the code, except those of `use` and `pub(in …)`.
 fn paths(code: &str) -> Vec<String> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut found = Vec::new();
@@ -180,7 +181,7 @@ fn paths(code: &str) -> Vec<String> {
             found.push(path.to_owned());
         }
         before.push_str(path);
-        // Only the end is looked at.
+        // Only the end is needed.
         let cut = before.len().saturating_sub(64);
         let cut = (cut..before.len()).find(|at| before.is_char_boundary(*at)).unwrap_or(0);
         before.drain(..cut);
@@ -188,16 +189,21 @@ fn paths(code: &str) -> Vec<String> {
     found
 }
 
-/// The sets of more than one node that lead to each other, by Tarjan's algorithm.
+/// The sets of more than one node that are connected in both directions, by Tarjan's algorithm.
+///
+/// Each node gets a number in the order of the visits, and `low`, the smallest number on the stack
+/// that it can reach. A node whose `low` is its own number is the first of its set: everything
+/// above it on the stack belongs to the set. A node that is no longer on the stack belongs to a
+/// finished set and must not lower `low`; otherwise two sets would be joined.
 fn strongly_connected<'m>(
     nodes: &[&'m Module],
     edges: &BTreeMap<&'m Module, BTreeMap<&'m Module, String>>,
 ) -> Vec<BTreeSet<&'m Module>> {
     #[derive(Default)]
     struct Search<'m> {
-        /// The order in which nodes were met.
+        /// The number of each node, in the order of the visits.
         number: BTreeMap<&'m Module, usize>,
-        /// The first node that each leads back to.
+        /// The smallest number on the stack that each node can reach.
         low: BTreeMap<&'m Module, usize>,
         stack: Vec<&'m Module>,
         found: Vec<BTreeSet<&'m Module>>,
@@ -264,7 +270,7 @@ fn files_that_import_each_other() {
         &[STORE, ("src/store/open.rs", "use super::scrub;\npub struct Store;"), scrub],
         &["2 files", "store::open imports store::scrub", "store::scrub imports store::open::Store of store::open"],
     );
-    // In the code, through a module that is imported, and through re-exports by name and of all.
+    // In the code, through an imported module, and through re-exports by name and by glob.
     for text in [
         "fn f() { super::scrub::scrub(); }\npub struct Store;",
         "fn f() { use crate::store::scrub; }\npub struct Store;",
