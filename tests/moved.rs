@@ -224,7 +224,7 @@ fn an_idle_store_finds_out_by_itself() {
         std::fs::rename(&away, &path).unwrap();
         match create_product(&ada(&store), "after") {
             Err(error) => break assert_eq!(error.kind(), ErrorKind::Latched, "{error}"),
-            Ok(()) => assert!(Instant::now() < until, "nobody looked"),
+            Ok(()) => assert!(Instant::now() < until, "the loss was not detected"),
         }
         std::fs::rename(&path, &away).unwrap();
     }

@@ -91,6 +91,12 @@ impl RecordFile {
     /// Replaces this file by `fresh`, which [`Self::rewrite`] wrote. Requires that nothing reads or
     /// writes, and that [`Self::check_name`] succeeded.
     ///
+    /// The new file is read first, while the old one is still open, because that may fail. Then the
+    /// old file is closed without a write, the new one is renamed, and the directory is synced. If
+    /// the rename fails and the name still leads to the old file, that is opened again: it has the
+    /// last commit, because nothing was written to it. If the sync fails, both files have the last
+    /// commit, and only later writes could be lost; so there are none.
+    ///
     /// # Errors
     /// The errors of reading `fresh`. Nothing was changed then.
     pub(crate) fn replace(&mut self, fresh: Self, sequence: u64) -> Result<Replaced> {

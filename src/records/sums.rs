@@ -51,6 +51,8 @@ pub(crate) struct Sum {
     hashes: u128,
 }
 
+/// The hash of an entry. The hash of the key is the seed, so a value under another key has another
+/// hash.
 fn hash(key: &[u8], value: &[u8]) -> u128 {
     xxh3_128_with_seed(value, xxh3_64(key))
 }

@@ -102,6 +102,14 @@ impl Store {
         guarded("backing up", || self.backup_to(target, control))
     }
 
+    /// Copies the last commit into `target`. What must hold, in this order:
+    ///
+    /// - Missing files are found before the target is changed. So an earlier backup survives a
+    ///   store that lost files.
+    /// - The marker is durable before anything of an earlier backup is removed. Otherwise an
+    ///   interrupted backup would look complete.
+    /// - The files, their names and FORMAT are durable before the marker is removed. Otherwise a
+    ///   power cut could leave a backup that opens and lacks a file.
     pub(crate) fn backup_to(&self, target: &SharedDisk, control: &Control) -> Result<BackupReport> {
         let engine = self.engine();
         // Kept until the end: while the snapshot is alive, no file that it names is removed.
@@ -231,6 +239,9 @@ fn hold_target(target: &SharedDisk, seed: u64) -> Result<(Option<Box<dyn DiskFil
 
 /// Marks the target as incomplete. Returns whether it was complete or empty before, so that its
 /// files are durable.
+///
+/// The marker and its name are synced before FORMAT and the record file are removed. From then on,
+/// `probe` refuses the directory as a store until the copy is complete.
 pub(super) fn prepare_target(target: &SharedDisk) -> Result<bool> {
     let attempt = failed("preparing the target of the backup");
     let marked = target.exists(format::INCOMPLETE).map_err(&attempt)?;

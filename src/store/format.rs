@@ -176,6 +176,8 @@ pub(super) fn copy(from: &SharedDisk, to: &SharedDisk) -> Result<()> {
     write_text(to, &read(from)?)
 }
 
+/// Replaces FORMAT: writes a new file, syncs it, renames it, and syncs the directory. So a power
+/// cut leaves either the old text or the new one.
 fn write_text(disk: &SharedDisk, text: &str) -> Result<()> {
     let failed = |error| Error::io("writing FORMAT", error);
     if disk.exists(NEW_NAME).map_err(failed)? {

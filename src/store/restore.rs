@@ -57,6 +57,12 @@ fn check_source(source: &SharedDisk) -> Result<()> {
     }
 }
 
+/// Copies the backup to `target`, opens the copy and verifies it.
+///
+/// The order is that of a backup: the marker is durable first; then the record file and the files
+/// are copied and synced; then FORMAT is written, and the marker is removed last. So an interrupted
+/// restore is never taken for a store. FORMAT is copied unchanged, and the open raises it if the
+/// backup has an older format.
 pub(super) fn restore_to(source: &SharedDisk, target: &SharedDisk, control: &Control) -> Result<BackupReport> {
     check_source(source)?;
     let attempt = failed("restoring");

@@ -265,7 +265,7 @@ fn readers_and_writers_beside_rewrites_see_no_error() {
         reads = readers.into_iter().map(|reader| reader.join().unwrap()).sum();
         writes = writer.join().unwrap();
     });
-    println!("{rewrites} rewrites beside {reads} reads and {writes} writes");
+    println!("{rewrites} rewrites during {reads} reads and {writes} writes");
     assert_eq!(rewrites, 2);
     assert_eq!(part_numbers(&session).len(), writes);
     assert_sound(&store);
@@ -293,7 +293,7 @@ fn a_rewrite_keeps_to_its_bounds() {
     assert_eq!(returned(options().record_rewrite_bytes_max(0), None, LARGE), 0, "never");
     assert_eq!(returned(options().record_rewrite_bytes_max(LARGE as u64), None, LARGE), 0, "too much is in use");
     assert_eq!(returned(options(), None, LARGE / 8), 0, "a small file");
-    assert_eq!(returned(options(), Some(2 * MIB), LARGE), 0, "no room beside the reserve");
+    assert_eq!(returned(options(), Some(2 * MIB), LARGE), 0, "no space in addition to the reserve");
     assert!(returned(options(), Some(8 * MIB), LARGE) > 4 * MIB);
 }
 

@@ -130,6 +130,12 @@ struct Stop {
 }
 
 impl Scrub<'_> {
+    /// Checks one space: walks it, then compares each collection with its sum.
+    ///
+    /// If damage stops the forward walk, a second walk runs backward from the end to the same
+    /// place. So every readable entry is checked once, and the gap is bounded by a key on each
+    /// side. A collection in the gap is not compared with its sum: its damage is already reported.
+    /// The stored number of rows is compared only if nothing else was found.
     fn space(&mut self, space: Space, sums: Option<&Sums>) -> Result<()> {
         let mut seen = BTreeMap::new();
         let mut gap = None;

@@ -347,7 +347,7 @@ fn nothing_is_reported_beside_writers() {
         }
         stop.store(true, Ordering::Relaxed);
     });
-    println!("{passes} passes beside writers, {entries} entries in the largest");
+    println!("{passes} passes during writes, {entries} entries in the largest");
 }
 
 #[test]

@@ -173,7 +173,7 @@ fn reads_go_on_after_a_failed_compaction() {
                 latched += 1;
             }
             Ok(_) => {
-                assert_eq!(entry.kind, OpKind::Read, "{place}: writes go on after a failed one");
+                assert_eq!(entry.kind, OpKind::Read, "{place}: writes continue after a failed one");
                 writable += 1;
             }
         }

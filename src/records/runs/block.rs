@@ -197,6 +197,12 @@ impl Block {
         self.try_group(number).ok_or_else(|| damaged("a block"))
     }
 
+    /// Decodes all keys of a group into `keys`; `None` if the bytes are not a group.
+    ///
+    /// Each key is the prefix of the key before it and the rest that is stored, so a group is
+    /// always decoded from its start. A prefix must not be longer than the key before it, and for
+    /// the first key it must be empty. The checksum has matched, so other bytes come from a defect
+    /// or from forged data; they must not cause a panic.
     fn try_group(&mut self, number: usize) -> Option<()> {
         self.keys.clear();
         self.group.clear();

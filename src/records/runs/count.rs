@@ -61,6 +61,8 @@ pub(in crate::records) fn count(
     Ok(u64::try_from(net).unwrap_or(0))
 }
 
+/// The number of keys that the entries of one block from `from` to `to` add. If all entries add a
+/// key, their positions are enough, and at most two groups are decoded.
 fn within(block: &mut Block, from: &[u8], to: &[u8]) -> Result<i64> {
     if block.only_adds() {
         let before = block.rank(from)?;

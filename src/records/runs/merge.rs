@@ -192,7 +192,7 @@ fn sweep(table: &mut Table<'_>, manifest: &mut Manifest, most: usize) -> Result<
 ///
 /// For idle times: reads are fastest with one run. A run that is much larger than all newer ones
 /// together is left out, so that a store with occasional writes is not rewritten after each of
-/// them.
+/// them. The inputs are the newest runs, so they are adjacent.
 pub(in crate::records) fn settle(table: &mut Table<'_>, manifest: &mut Manifest, work: Work) -> Result<bool> {
     if manifest.merges.is_empty() {
         let mut total = 0u64;

@@ -143,6 +143,14 @@ fn prepare(target: &SharedDisk) -> Result<()> {
     target.sync_dir("").map_err(&attempt)
 }
 
+/// Salvages `source` to `target`. What must hold, in this order:
+///
+/// - Records come first: they name the contents and the tables.
+/// - Lost counters are replaced before contents and tables are copied, because new segments need
+///   numbers that were never assigned.
+/// - The facts are written last, when the number of the next segment is known.
+/// - The source stays locked until everything was read.
+/// - FORMAT is written, and the marker removed, only after all files and names are durable.
 pub(super) fn salvage_to(source: &SharedDisk, target: &SharedDisk, control: &Control) -> Result<SalvageReport> {
     check_source(source)?;
     let held = hold_source(source)?;

@@ -91,9 +91,9 @@ pub(super) fn range_text(lost: &LostEntries, taken: Source<'_>) -> Result<(Strin
             };
             match (before.or_else(|| after.clone()).map(text), after_it.or_else(|| upto.clone()).map(text)) {
                 (None, None) => "all of them, or any".to_owned(),
-                (Some(before), Some(behind)) => format!("between {before} and {behind}"),
+                (Some(before), Some(next)) => format!("between {before} and {next}"),
                 (Some(before), None) => format!("after {before}"),
-                (None, Some(behind)) => format!("before {behind}"),
+                (None, Some(next)) => format!("before {next}"),
             }
         }
     };

@@ -342,7 +342,7 @@ impl Truth {
                 || (kind == "rows" && report.lost.iter().any(|lost| of_rows.contains(&lost.kind.as_str())))
                 || report.lost.iter().any(|lost| lost.kind == kind || lost.kind == "records" || lost.kind == "commits");
             if !is_told {
-                return Err(format!("{name} is missing and nothing tells it: {report:#?}"));
+                return Err(format!("{name} is missing and the report does not say so: {report:#?}"));
             }
         }
         if let (Damage::Flip { path, .. }, false) = (damage, missing.is_empty()) {
