@@ -34,8 +34,9 @@ pub(crate) struct Replaced {
 }
 
 impl RecordFile {
-    /// Returns the bytes in use at the last count if a rewrite is due: at least nine sixteenths of
-    /// what the file takes on the disk are free, and at most `used_bytes_max` are in use.
+    /// Returns the bytes in use at the last count if a rewrite is due: the file takes at least
+    /// [`limits::RECORD_REWRITE_BYTES_MIN`] on the disk, at least nine sixteenths of that are free,
+    /// and at most `used_bytes_max` are in use.
     ///
     /// The limit is more than half because redb doubles a file that is full. Half of the file is
     /// then free right after it grew, and each rewrite would make it grow again.
