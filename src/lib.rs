@@ -187,6 +187,7 @@ pub mod lab {
         TimelinePatch,
     };
     pub use crate::session::{FreshIdRunner, JobRequest, JobRunner, NotebookRequest, QueueFailure};
+    pub use crate::value::PlannedTime;
 }
 
 /// Tables of measured rows: metadata, rows, import and export.
