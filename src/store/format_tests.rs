@@ -17,6 +17,9 @@ const RULE: &str = "What is stored has changed. A member, an enumeration value, 
     STATIONDB_PIN_FORMAT=1. Nothing that an earlier format stores may change or go. See \"How the format grows\" in \
     docs/format.md.";
 
+/// Kinds that came after format 1, by code, with their formats.
+const KINDS_SINCE: &[(u8, &str)] = &[(14, "4")];
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
 }
@@ -184,7 +187,8 @@ fn stored() -> String {
     assert!(found.len() > 60, "{} stored types were found", found.len());
     for registered in REGISTRY {
         let kind = &registered.kind;
-        let mut lines = line(&format!("{:?} ids", kind.id), "1");
+        let since = KINDS_SINCE.iter().find(|(code, _)| *code == kind.code).map_or("1", |(_, since)| since);
+        let mut lines = line(&format!("{:?} ids", kind.id), since);
         for index in (registered.indexes)() {
             let unique = if index.unique { " unique" } else { "" };
             let text = format!("index {} {:?} beside {:?}{unique}", index.number, index.fields, index.include);

@@ -147,6 +147,8 @@ impl StoreOptions {
         record_cache_bytes: usize;
         /// Free bytes of the disk below which writes are refused, so that deletes still have room.
         reserve_bytes: u64;
+        /// Whether records may be put into registered workspaces alone, also while none is registered.
+        require_registered_workspaces: bool;
         /// Two syncs a commit, so that the store opens in constant time after a power cut.
         quick_repair: bool;
         /// Bytes in use up to which maintenance rewrites the record file when more than nine sixteenths of it are free; 0 for never.
