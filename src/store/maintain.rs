@@ -21,8 +21,9 @@ impl Store {
     /// [`Settings::record_rewrite_bytes_max`]: crate::Settings::record_rewrite_bytes_max
     ///
     /// # Errors
-    /// As any write, and what `control` says.
+    /// As any write, and what `control` says; `Conflict` inside a transaction of the same thread, which it would wait for.
     pub fn maintain(&self, control: &Control) -> Result<MaintenanceReport> {
+        self.engine().write_queue.refuse_in_transaction()?;
         maintenance::run(self.engine(), control, true)
     }
 }

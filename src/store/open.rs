@@ -7,7 +7,7 @@ use super::format::{self, Found};
 use super::lock;
 use super::maintenance::{MAINTENANCE_USER, MaintenanceThread};
 use crate::disk::{RealDisk, SharedDisk};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::VendorPrefix;
 use crate::records::{Change, RecordFile, RecordFileOptions, Space};
 use crate::services::recover_intents;
@@ -38,6 +38,30 @@ struct Inner {
     // First, so that it has stopped before the engine is let go.
     maintenance: Option<MaintenanceThread>,
     engine: Arc<Engine>,
+    /// Whether the text index was saved, so that nothing is left to do.
+    is_saved: bool,
+}
+
+impl Inner {
+    /// Saves the text index when nobody else has the engine.
+    fn close(&mut self) -> Result<()> {
+        // Waits for a pass that is under way, which has the engine as well.
+        self.maintenance = None;
+        if Arc::strong_count(&self.engine) > 1 {
+            return Err(in_use());
+        }
+        let session = Session::new(self.engine.clone(), Identity::user(MAINTENANCE_USER));
+        self.is_saved = true;
+        match guarded("closing", || self.engine.search.save(&session)) {
+            // The write that latched the store has told it.
+            Err(error) if error.kind() == ErrorKind::Latched => Ok(()),
+            saved => saved.map(drop),
+        }
+    }
+}
+
+fn in_use() -> Error {
+    Error::conflict("other handles of the store are alive; drop its clones, sessions, change streams and readers first")
 }
 
 impl Drop for Inner {
@@ -45,7 +69,7 @@ impl Drop for Inner {
     /// lost its files, or that is another process's, saves nothing.
     fn drop(&mut self) {
         self.maintenance = None;
-        if self.engine.check_place().is_err() {
+        if self.is_saved || self.engine.check_place().is_err() {
             return;
         }
         let session = Session::new(self.engine.clone(), Identity::user(MAINTENANCE_USER));
@@ -83,7 +107,6 @@ impl Store {
 
     /// The engine alone, for what needs that nobody reads; the maintenance thread is stopped for good.
     pub(super) fn engine_mut(&mut self) -> Result<&mut Engine> {
-        let in_use = || Error::conflict("other handles of the store are alive; drop its clones and sessions first");
         let inner = Arc::get_mut(&mut self.inner).ok_or_else(in_use)?;
         inner.maintenance = None;
         Arc::get_mut(&mut inner.engine).ok_or_else(in_use)
@@ -93,14 +116,30 @@ impl Store {
         &self.inner.engine
     }
 
-    /// Closes this handle. The directory can be opened again once the last clone and the last session are gone.
+    /// Closes the store: stops its maintenance, saves the text index, and lets the directory go, which can be opened again
+    /// then. Everything that was acknowledged is durable before.
+    ///
+    /// A store that is dropped without it is closed in the same way with the last of its handles, and tells no error.
     ///
     /// # Errors
-    /// `Latched` when the directory or its record file was moved, removed or replaced while the store was open: what the
+    /// `Conflict` while another handle is alive: a clone, a session, a change stream, or an iterator or reader that holds
+    /// one; the store is then closed with the last of them. What saving the text index failed with, such as `Io`: the store
+    /// is closed, and the next opening makes the index good. `Latched` when the directory or its record file was moved, removed or replaced while the store was open: what the
     /// message says should be looked at before the store is opened again. `Locked` in a forked process, which closes
     /// nothing. The handle is gone in any case.
     pub fn close(self) -> Result<()> {
-        self.engine().check_place()
+        self.engine().check_place()?;
+        Arc::into_inner(self.inner).ok_or_else(in_use)?.close()
+    }
+
+    /// What the last pass of the maintenance thread failed with. `None` when it succeeded, when there was none yet, and
+    /// without the thread.
+    ///
+    /// A pass that failed is tried again about a second later. [`Store::maintain`] runs a pass at once and returns its
+    /// error.
+    #[must_use]
+    pub fn maintenance_error(&self) -> Option<Error> {
+        self.inner.maintenance.as_ref().and_then(MaintenanceThread::error)
     }
 }
 
@@ -262,14 +301,14 @@ impl StoreOptions {
             true => Some(MaintenanceThread::start(Arc::downgrade(&engine))?),
             false => None,
         };
-        Ok(Store { inner: Arc::new(Inner { maintenance, engine }) })
+        Ok(Store { inner: Arc::new(Inner { maintenance, engine, is_saved: false }) })
     }
 }
 
 fn create(disk: &SharedDisk, options: RecordFileOptions, seed: Option<u64>) -> Result<()> {
     let mut random = [0; 40];
     getrandom::fill(&mut random)
-        .map_err(|error| Error::new(crate::ErrorKind::Io, format!("drawing the identity of the store: {error}")))?;
+        .map_err(|error| Error::new(ErrorKind::Io, format!("drawing the identity of the store: {error}")))?;
     let (seed_bytes, token_key) = random.split_at(8);
     let seed = seed.unwrap_or_else(|| seed_bytes.iter().fold(0, |seed, &byte| seed << 8 | u64::from(byte)));
     let mut key = [0; 32];

@@ -31,6 +31,7 @@ pub const READ_NOTHING: &[&str] = &[
     "Session::with_deadline",
     "Session::with_default_workspace",
     "Store::changes",
+    "Store::maintenance_error",
     "Store::session",
     "Store::settings",
 ];
@@ -142,6 +143,12 @@ pub fn probes() -> Vec<(&'static str, Run)> {
         ("Store::settings", |w, d| {
             d.begin();
             let _ = w.store.settings().seal_rows;
+            d.disarm();
+            Ok(())
+        }),
+        ("Store::maintenance_error", |w, d| {
+            d.begin();
+            let _ = w.store.maintenance_error();
             d.disarm();
             Ok(())
         }),
