@@ -1,7 +1,5 @@
 //! The feed service.
 
-#[cfg(test)]
-mod delete_tests;
 mod index;
 mod lookup;
 mod upload;
