@@ -107,7 +107,7 @@ fn read_pages<T>(mut items: Items<'_, T>) -> Result<()> {
 }
 
 fn page_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
-    let table: [(&'static str, Run); 30] = page_probes! {
+    let table: [(&'static str, Run); 32] = page_probes! {
         products(|w| json!({"take": 1}));
         specifications(|w| json!({"productIds": [w.open.product, w.secret.product], "take": 1}));
         assets(|w| json!({"take": 1}));
@@ -122,6 +122,7 @@ fn page_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
         listed_files(|w| json!({"take": 1}));
         matching_files(|w| json!({"take": 1}));
         found_files(|w| json!({"filter": "", "take": 1}));
+        workspaces(|w| json!({"take": 1}));
         hits(|w| json!({"text": "thing", "take": 1}));
     };
     table

@@ -540,7 +540,7 @@ fn verification_finds_damaged_and_missing_contents() {
 /// No order of files reads more than the page.
 #[test]
 fn every_order_of_files_is_read_from_an_index() {
-    let store = Store::options().maintenance_thread(false).open_on(Arc::new(MemoryDisk::new())).unwrap();
+    let store = Store::options().maintenance_thread(false).open_disk(Arc::new(MemoryDisk::new())).unwrap();
     let session = store.session(Identity::user("ada"));
     for order in FileLinqQueryOrderBy::ALL {
         let request = FileLinqQueryRequest { order_by: Some(*order), ..Default::default() };

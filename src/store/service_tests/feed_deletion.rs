@@ -15,7 +15,8 @@ fn a_feed_of_many_packages_is_deleted_in_steps() {
     let options = StoreOptions::default().maintenance_thread(false).seed(Some(1));
     let store = options.open_on(Arc::new(MemoryDisk::new())).unwrap();
     let session = store.session(Identity::user("ada"));
-    let [doomed, other] = [(); 2].map(|()| session.create_feed(CreateFeedRequest::new("tools").platform(Platform::ni_linux_rt())).unwrap());
+    let [doomed, other] = [(); 2]
+        .map(|()| session.create_feed(CreateFeedRequest::new("tools").platform(Platform::ni_linux_rt())).unwrap());
     let feeds = [(doomed.id.clone(), PACKAGES), (other.id.clone(), 3)];
     let put = session.write(move |draft| {
         for (feed_id, count) in feeds {
