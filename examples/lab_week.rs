@@ -143,8 +143,8 @@ fn schedule(session: &Session, items: &[WorkItem], monday: DateTime<Utc>) -> Res
             id: item.id.clone().map(Into::into),
             assigned_to: Patch::Value(format!("operator {}", number % 3)),
             schedule: Patch::Value(SchedulePatch {
-                planned_start_date_time: Patch::Value(start),
-                planned_end_date_time: Patch::Value(start + duration),
+                planned_start_date_time: Patch::Value(start.into()),
+                planned_end_date_time: Patch::Value((start + duration).into()),
                 planned_duration_in_seconds: Patch::Value(duration.num_seconds()),
             }),
             resources: Patch::Value(ScheduleResourcesDefinition {
@@ -178,7 +178,7 @@ fn taken_until(
         ..Default::default()
     })?;
     let ends = page.work_items.iter().filter_map(|item| item.schedule.as_ref()?.planned_end_date_time);
-    Ok(ends.max())
+    Ok(ends.max().map(Into::into))
 }
 
 /// Starts most items, ends most of those, approves about half of the ended ones, and aborts a few.

@@ -228,6 +228,19 @@ impl fmt::Display for Place {
     }
 }
 
+/// Bytes of one text of an error.
+const TEXT_BYTES: usize = 4096;
+
+/// A text of an error, cut when it is long.
+fn shown(mut text: String) -> String {
+    if text.len() > TEXT_BYTES {
+        let len = text.len();
+        text.truncate(text.floor_char_boundary(TEXT_BYTES - 64));
+        text.push_str(&format!("\u{2026} ({len} bytes)"));
+    }
+    text
+}
+
 type Source = Arc<dyn std::error::Error + Send + Sync + 'static>;
 
 #[derive(Clone)]
@@ -258,10 +271,13 @@ pub struct Error(Box<Inner>);
 
 impl Error {
     /// An error of `kind` whose message says what was attempted, on what, and what to do.
+    ///
+    /// A text of more than 4,096 bytes is cut, here and in the other parts of an error: a value of megabytes that was
+    /// refused is not repeated.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Inner {
             kind,
-            message: message.into(),
+            message: shown(message.into()),
             name: None,
             code: None,
             args: Vec::new(),
@@ -324,14 +340,14 @@ impl Error {
     /// Sets the values in the message.
     #[must_use]
     pub fn with_args<S: Into<String>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
-        self.0.args = args.into_iter().map(Into::into).collect();
+        self.0.args = args.into_iter().map(|text| shown(text.into())).collect();
         self
     }
 
     /// Sets the resource concerned.
     #[must_use]
     pub fn with_resource(mut self, resource_type: &'static str, id: impl Into<String>) -> Self {
-        self.0.resource = Some((resource_type, id.into()));
+        self.0.resource = Some((resource_type, shown(id.into())));
         self
     }
 
@@ -365,7 +381,7 @@ impl Error {
     /// Puts `context` in front of the message.
     #[must_use]
     pub fn context(mut self, context: impl fmt::Display) -> Self {
-        self.0.message = format!("{context}: {}", self.0.message);
+        self.0.message = shown(format!("{context}: {}", self.0.message));
         self
     }
 
@@ -479,5 +495,18 @@ mod tests {
         for wrong in [r#"{"code":"3"}"#, r#"{"args":[1]}"#, r#"{"innerErrors":[{"name":2}]}"#, "[]"] {
             assert!(serde_json::from_str::<ApiError>(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_long_value_is_not_repeated() {
+        let long = "ä".repeat(5_000_000);
+        let error =
+            Error::invalid(format!("{long:?} is refused")).with_args([long.clone()]).with_resource("product", long);
+        let error = error.context("somewhere");
+        let api = error.api_error();
+        let told = serde_json::to_string(&api).unwrap();
+        assert!(told.len() < 4 * TEXT_BYTES, "{} bytes", told.len());
+        assert!(api.args[0].ends_with("\u{2026} (10000000 bytes)"), "{}", &api.args[0][TEXT_BYTES - 100..]);
+        assert_eq!(shown("short".to_owned()), "short");
     }
 }

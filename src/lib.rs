@@ -91,7 +91,7 @@ pub use serde_json;
 pub mod prelude {
     pub use crate::services::{
         AssetService, FeedService, FileService, ProductService, SearchService, SpecificationService, TableService,
-        TestPlanService, WorkItemService,
+        TestPlanService, WorkItemService, WorkspaceService,
     };
 }
 
@@ -187,6 +187,7 @@ pub mod lab {
         TimelinePatch,
     };
     pub use crate::session::{FreshIdRunner, JobRequest, JobRunner, NotebookRequest, QueueFailure};
+    pub use crate::value::PlannedTime;
 }
 
 /// Tables of measured rows: metadata, rows, import and export.
@@ -226,6 +227,14 @@ pub mod feeds {
         QueryFeedsResponse, QueryPackagesResponse, UpdateFeedRequest,
     };
     pub use crate::services::FeedService;
+}
+
+/// The registry of workspaces.
+pub mod workspaces {
+    pub use crate::model::workspaces::{
+        CreateWorkspaceRequest, PagedWorkspaces, QueryWorkspacesRequest, Workspace, WorkspaceKey, WorkspaceOrderBy,
+    };
+    pub use crate::services::WorkspaceService;
 }
 
 /// Full-text search over every kind of resource.

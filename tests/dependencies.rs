@@ -43,6 +43,28 @@ fn dependencies_keep_the_rules() {
     assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
 }
 
+/// The salvage reads redb's pages itself, and its tests hold it to the pages that the locked version writes. A minor version
+/// may write others, so the requirement allows no other than the locked one.
+#[test]
+fn the_requirement_of_redb_allows_only_what_the_reader_of_its_pages_is_tested_with() {
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().unwrap();
+    let own = packages.iter().find(|package| package["name"] == "stationdb").unwrap();
+    let is_engine = |dependency: &&Value| dependency["name"] == "redb" && dependency["rename"].is_null();
+    let required = own["dependencies"].as_array().unwrap().iter().find(is_engine).unwrap();
+    let versions =
+        packages.iter().filter(|package| package["name"] == "redb").filter_map(|package| text(&package["version"]));
+    let locked: Vec<&str> = versions.filter(|version| !version.starts_with("3.")).collect();
+    let [locked] = locked.as_slice() else { panic!("several engines: {locked:?}") };
+    let (minor, _) = locked.rsplit_once('.').unwrap();
+    let expected = format!("~{minor}");
+    assert_eq!(
+        text(&required["req"]),
+        Some(expected.as_str()),
+        "Cargo.toml has to require redb so that no other minor is taken"
+    );
+}
+
 /// Declared dependencies that no code names.
 fn unused(declared: &[Value], packages: &[Value], library: &str, all: &str) -> Vec<String> {
     // The library of a package may have another name than the package.

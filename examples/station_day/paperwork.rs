@@ -115,7 +115,7 @@ pub fn specify(session: &Session, product: &Product) -> Answer<Vec<Specification
             name: Some(name.to_owned()),
             category: Some("Self-test".to_owned()),
             unit: Some(unit.to_owned()),
-            limit: Some(SpecificationLimit { min, typical: None, max }),
+            limit: Some(SpecificationLimit { min: min.map(Into::into), typical: None, max: max.map(Into::into) }),
             properties: Some(properties([("column", column)])),
             ..Default::default()
         }
@@ -171,7 +171,9 @@ pub fn begin_work_item(session: &Session, machine: &Machine, asset: &Asset, prog
     let planned = session.schedule_work_items(ScheduleWorkItemsRequest {
         work_items: vec![ScheduleWorkItemRequest {
             id: Some(id.clone()),
-            schedule: Patch::Value(ScheduleDefinition { planned_start_date_time: now, ..Default::default() }.into()),
+            schedule: Patch::Value(
+                ScheduleDefinition { planned_start_date_time: now.map(Into::into), ..Default::default() }.into(),
+            ),
             ..Default::default()
         }],
         ..Default::default()

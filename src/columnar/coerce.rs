@@ -12,6 +12,7 @@ use arrow::datatypes::{
     ArrowPrimitiveType, DataType as Arrow, Date32Type, Date64Type, Float64Type, TimeUnit, TimestampMicrosecondType,
     TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
 };
+use arrow::util::display::array_value_to_string;
 
 use super::schema::{TableSchema, UTC, arrow_type};
 use crate::error::{Error, Place, Result};
@@ -71,8 +72,7 @@ pub fn coerce_batch(schema: &TableSchema, batch: &RecordBatch, first_row: u64) -
 fn coerce_array(column: &Column, array: &ArrayRef, first_row: u64) -> Result<ArrayRef> {
     let place = |row: usize| Place::Cell { row: first_row + row as u64, column: column.name.clone() };
     let misfit = |row: usize| {
-        let mut text = String::new();
-        super::frame::write_cells(array, row, &mut text);
+        let text = array_value_to_string(array, row).unwrap_or_else(|_| "that Arrow cannot show".to_owned());
         Error::invalid(format!(
             "the value {text} of Arrow type {} does not fit {}",
             array.data_type(),
@@ -218,4 +218,32 @@ fn timestamps<T: ArrowPrimitiveType>(
         }
     }
     Ok(Arc::new(TimestampMillisecondArray::new(out.into(), source.nulls().cloned()).with_timezone(UTC)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{Date32Array, TimestampSecondArray, UInt32Array, UInt64Array};
+
+    #[test]
+    fn a_misfit_names_the_value_whatever_its_arrow_type() {
+        let misfit = |data_type: DataType, array: ArrayRef| {
+            let column = Column::new("c", data_type);
+            coerce_array(&column, &array, 5).unwrap_err().to_string()
+        };
+        for (told, expected) in [
+            (misfit(DataType::Int32, Arc::new(UInt32Array::from(vec![1, 4_000_000_000]))), "the value 4000000000 "),
+            (
+                misfit(DataType::Int64, Arc::new(UInt64Array::from(vec![1, u64::MAX]))),
+                "the value 18446744073709551615 ",
+            ),
+            (misfit(DataType::Timestamp, Arc::new(TimestampSecondArray::from(vec![1, 253_402_300_800]))), "the value "),
+            (misfit(DataType::Timestamp, Arc::new(Date32Array::from(vec![1, 2_932_897]))), "the value "),
+        ] {
+            assert!(told.contains(expected) && !told.contains("the value  "), "{told}");
+            assert!(told.contains("row 6"), "{told}");
+        }
+        let year = misfit(DataType::Timestamp, Arc::new(TimestampSecondArray::from(vec![253_402_300_800])));
+        assert!(year.contains("10000-01-01T00:00:00"), "{year}");
+    }
 }

@@ -180,9 +180,12 @@ fn read_metadata(input: &mut dyn Read, is_first: bool) -> Result<Option<Vec<u8>>
         return if is_first { Err(malformed("it has no schema")) } else { Ok(None) };
     }
     if len > limits::IMPORT_METADATA_BYTES {
+        // Only streams from before Arrow 0.15 lack the marker, so this is most likely no length at all.
+        if word != CONTINUATION || len > i32::MAX as usize {
+            return Err(malformed("a message does not begin with a marker and a length"));
+        }
         return Err(Error::limit(format!(
-            "the metadata of an Arrow message takes {len} bytes, more than the {} that an import may have; \
-             or the bytes are not an Arrow IPC stream",
+            "the metadata of an Arrow message takes {len} bytes, more than the {} that an import may have",
             limits::IMPORT_METADATA_BYTES
         )));
     }

@@ -427,3 +427,20 @@ fn a_date_before_all_dates_is_refused() {
     let error = read_unguarded(&wide_schema(), &bytes).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
 }
+
+#[test]
+fn bytes_that_are_no_stream_are_invalid_and_not_too_large() {
+    for bytes in [
+        &b"this is no Arrow stream"[..],
+        b"PAR1 and more",
+        &[0xff, 0xff, 0xff, 0x7f, 0],
+        &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff],
+    ] {
+        let error = read_stream(&mut &bytes[..], |_| Ok(())).unwrap_err();
+        assert_eq!(error.kind(), crate::ErrorKind::InvalidArgument, "{bytes:?}: {error}");
+    }
+    // A message that is marked as one and is too large.
+    let large = [&[0xff; 4][..], &(crate::value::limits::IMPORT_METADATA_BYTES as u32 + 1).to_le_bytes()].concat();
+    let error = read_stream(&mut &large[..], |_| Ok(())).unwrap_err();
+    assert_eq!(error.kind(), crate::ErrorKind::LimitExceeded, "{error}");
+}

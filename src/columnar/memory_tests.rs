@@ -129,7 +129,7 @@ fn a_sort_of_wide_rows_by_way_of_files_answers_in_small_batches() {
     let schema = schema();
     let view = view(&schema, 8000);
     let disk: SharedDisk = Arc::new(MemoryDisk::default());
-    let place = SpillPlace { disk, dir: "tmp", numbers: Arc::default(), bytes_max: u64::MAX };
+    let place = SpillPlace { disk, dir: "tmp", numbers: Arc::default(), bytes_max: u64::MAX, reserve_bytes: 0 };
     let mut seen = Vec::new();
     for batch in RowStream::new(view, sorted_by_text(1000, Some(place)), Control::default()).unwrap() {
         let batch = batch.unwrap();

@@ -27,6 +27,8 @@ pub struct SpillPlace {
     pub numbers: Arc<AtomicU64>,
     /// Bytes of temporary files that one sort may use.
     pub bytes_max: u64,
+    /// Free bytes of the disk that a sort leaves to others.
+    pub reserve_bytes: u64,
 }
 
 /// What to read of a table.

@@ -20,7 +20,7 @@ use super::row_query::{RowQuery, SpillPlace};
 use super::unit;
 use super::view::TableView;
 use crate::disk::{DiskFile, Mode, SharedDisk};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::value::Control;
 
 /// Rows and bytes of one block of a run. During the merge one block of each run is in memory.
@@ -288,8 +288,29 @@ impl Sorter<'_> {
         Ok(())
     }
 
+    /// Refuses a run that would leave the disk less than the reserve.
+    fn check_disk(&self, run_bytes: u64) -> Result<()> {
+        let free = self.place.disk.free_bytes();
+        let free = free.map_err(|error| Error::io("asking how much space is left for a sort", error))?;
+        let needed = self.place.reserve_bytes.saturating_add(run_bytes);
+        if free.is_some_and(|free| free < needed) {
+            return Err(Error::new(
+                ErrorKind::NoSpace,
+                format!(
+                    "the disk has {} bytes left, and the sort wants {run_bytes} in temporary files beside the reserve of \
+                     {}; ask for fewer rows or columns, sort by the index column, or make room on the disk",
+                    free.unwrap_or_default(),
+                    self.place.reserve_bytes
+                ),
+            ));
+        }
+        Ok(())
+    }
+
     fn spill(&mut self, control: &Control) -> Result<()> {
         let attempt = |error| Error::io("sorting in a temporary file", error);
+        // Before the sort, so that one that has no room costs nothing more.
+        self.check_disk(self.pending_bytes as u64)?;
         let sorted = self.sorted()?;
         let SpillPlace { disk, dir, numbers, .. } = self.place;
         disk.create_dir_all(dir).map_err(attempt)?;

@@ -469,7 +469,7 @@ proptest! {
         prop_assume!(index != DataType::Timestamp || filters.iter().all(|filter| filter.column != "i"));
         let fixture = fixture(index, &appends, &sealed);
         let disk: SharedDisk = Arc::new(MemoryDisk::default());
-        let place = SpillPlace { disk: disk.clone(), dir: "tmp", numbers: Arc::default(), bytes_max: u64::MAX };
+        let place = SpillPlace { disk: disk.clone(), dir: "tmp", numbers: Arc::default(), bytes_max: u64::MAX, reserve_bytes: 0 };
         let query = RowQuery {
             columns: columns.clone(), take, memory_bytes, spill: Some(place), ..fixture.query(&filters, &order)
         };
@@ -537,12 +537,36 @@ fn wave(rows: Range<i64>, step: i64) -> Vec<Cells> {
 }
 
 #[test]
+fn a_sort_leaves_the_disk_its_reserve() {
+    let fixture = fixture(DataType::Int64, &[wave(0..3000, 1), wave(3000..6000, 1)], &[true, false]);
+    let order = [OrderColumn { column: 1, descending: true }];
+    let sort = |reserve_bytes: u64| {
+        let disk = crate::disk::sim::SimDisk::new(1);
+        disk.set_capacity(Some(10_000_000));
+        let place = SpillPlace {
+            disk: Arc::new(disk.clone()),
+            dir: "tmp",
+            numbers: Arc::default(),
+            bytes_max: u64::MAX,
+            reserve_bytes,
+        };
+        let query = RowQuery { spill: Some(place), ..fixture.query(&[], &order) };
+        let mut stream = RowStream::new(fixture.view.clone(), query, Control::default()).unwrap();
+        let first = stream.next().unwrap();
+        (first.map(drop).map_err(|error| error.kind()), disk.changes())
+    };
+    assert!(sort(1_000_000).0.is_ok());
+    // It asks before it writes anything.
+    assert_eq!(sort(9_999_999), (Err(crate::ErrorKind::NoSpace), 0));
+}
+
+#[test]
 fn a_sort_takes_just_the_bytes_that_it_may() {
     let fixture = fixture(DataType::Int64, &[wave(0..3000, 1), wave(3000..6000, 1)], &[true, false]);
     let order = [OrderColumn { column: 1, descending: true }];
     let sort = |bytes_max: u64| {
         let disk: SharedDisk = Arc::new(MemoryDisk::default());
-        let place = SpillPlace { disk: disk.clone(), dir: "tmp", numbers: Arc::default(), bytes_max };
+        let place = SpillPlace { disk: disk.clone(), dir: "tmp", numbers: Arc::default(), bytes_max, reserve_bytes: 0 };
         let query = RowQuery { spill: Some(place), ..fixture.query(&[], &order) };
         let mut stream = RowStream::new(fixture.view.clone(), query, Control::default()).unwrap();
         // The sort is complete when its first rows are returned.

@@ -156,6 +156,11 @@ fn removals(disk: &dyn Disk) {
     put(disk, "d/e/f", b"1");
     put(disk, "d-x", b"1");
     assert!(disk.remove_file("d").is_err());
+    assert_eq!(kind(disk.remove_dir("d")), io::ErrorKind::DirectoryNotEmpty);
+    disk.create_dir_all("empty").unwrap();
+    disk.remove_dir("empty").unwrap();
+    assert!(!disk.exists("empty").unwrap());
+    assert_eq!(kind(disk.remove_dir("empty")), io::ErrorKind::NotFound);
     disk.remove_dir_all("d").unwrap();
     assert!(!disk.exists("d/e/f").unwrap());
     assert!(disk.exists("d-x").unwrap());

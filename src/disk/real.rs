@@ -237,6 +237,11 @@ impl Disk for RealDisk {
         while_held(|| fs::remove_dir_all(&path))
     }
 
+    fn remove_dir(&self, path: &str) -> io::Result<()> {
+        let path = self.named(path)?;
+        while_held(|| fs::remove_dir(&path))
+    }
+
     fn sync_dir(&self, path: &str) -> io::Result<()> {
         sync_directory(&self.full(path)?)
     }

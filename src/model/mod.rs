@@ -11,6 +11,7 @@ pub mod specifications;
 pub mod tables;
 pub mod test_plans;
 pub mod work_items;
+pub mod workspaces;
 
 pub use assets::*;
 pub use feeds::*;
@@ -42,4 +43,5 @@ resource::registry::registry! {
     work_items::template::WorkItemTemplate,
     test_plans::test_plan::TestPlan,
     test_plans::template::TestPlanTemplate,
+    workspaces::Workspace,
 }

@@ -15,6 +15,7 @@ mod specifications;
 mod tables;
 pub mod test_plans;
 pub mod work_items;
+mod workspaces;
 
 pub use assets::AssetService;
 pub(crate) use content::{
@@ -34,3 +35,4 @@ pub use tables::{PagedTableRows, Rows, SegmentFile, TablePlan, TableRows, TableS
 pub use test_plans::TestPlanService;
 pub use work_items::WorkItemService;
 pub(crate) use work_items::recover_intents;
+pub use workspaces::WorkspaceService;

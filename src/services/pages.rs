@@ -17,11 +17,12 @@ use crate::model::work_items::requests::QueryWorkItemsRequest;
 use crate::model::work_items::template::WorkItemTemplate;
 use crate::model::work_items::template_requests::QueryWorkItemTemplatesRequest;
 use crate::model::work_items::work_item::WorkItem;
+use crate::model::workspaces::{QueryWorkspacesRequest, Workspace};
 use crate::model::{Asset, FileLinqMetadata, FileMetadata, Product, Specification};
 use crate::services::search::{SearchHit, SearchRequest};
 use crate::services::{
     AssetService, FileService, ProductService, SearchService, SpecificationService, TableService, TestPlanService,
-    WorkItemService, assets, files,
+    WorkItemService, WorkspaceService, assets, files,
 };
 use crate::session::{Handle, Session, Transaction};
 
@@ -147,6 +148,13 @@ impl Session, Transaction {
     pub fn specifications(&self, query: QuerySpecificationsRequest) -> Items<'_, Specification> = |handle, _token| {
         let page = handle.query_specs(query.clone())?;
         follow(&mut query.continuation_token, page.specs.unwrap_or_default(), page.continuation_token)
+    };
+
+    /// All workspaces that match [`WorkspaceService::query_workspaces`].
+    pub fn workspaces(&self, query: QueryWorkspacesRequest) -> Items<'_, Workspace> = |handle, _token| {
+        query.return_count = None;
+        let page = handle.query_workspaces(query.clone())?;
+        follow(&mut query.continuation_token, page.workspaces, page.continuation_token)
     };
 
     /// All assets that match [`AssetService::query_assets`].

@@ -76,6 +76,23 @@ impl View<'_> {
     /// # Errors
     /// `Conflict` when the log no longer reaches back to `position`.
     pub(crate) fn log_after(&self, position: u64, mut f: impl FnMut(u64, LogEntry) -> Result<bool>) -> Result<()> {
+        self.check_log_reaches(position)?;
+        let Some(after) = position.checked_add(1) else { return Ok(()) };
+        let mut cursor = self.source().cursor(Space::Log, &after.to_be_bytes(), None)?;
+        while let Some((key, value)) = cursor.next()? {
+            let (sequence, entry) = read_log_row(&key, &value)?;
+            if !f(sequence, entry)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a position after which entries of the log were dropped.
+    ///
+    /// # Errors
+    /// `Conflict`.
+    pub(crate) fn check_log_reaches(&self, position: u64) -> Result<()> {
         let trimmed = self.raw(Space::Positions, TRIMMED)?;
         let trimmed =
             trimmed.and_then(|bytes| <[u8; 8]>::try_from(bytes.as_slice()).ok()).map_or(0, u64::from_be_bytes);
@@ -84,14 +101,6 @@ impl View<'_> {
                 "the change log no longer contains the commits after position {position}, it starts after {trimmed}; \
                  read the resources anew, and continue from the current position"
             )));
-        }
-        let Some(after) = position.checked_add(1) else { return Ok(()) };
-        let mut cursor = self.source().cursor(Space::Log, &after.to_be_bytes(), None)?;
-        while let Some((key, value)) = cursor.next()? {
-            let (sequence, entry) = read_log_row(&key, &value)?;
-            if !f(sequence, entry)? {
-                break;
-            }
         }
         Ok(())
     }

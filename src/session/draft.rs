@@ -5,6 +5,7 @@
 //! What must hold: a record, its index entries and its event are always drafted together, and no
 //! two records share an entry of a unique index.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use super::event::{Event, What};
 use super::fillings::Fillings;
 use super::view::{View, part_at, with_state};
 use crate::error::{Error, Result};
+use crate::model::workspaces::Workspace;
 use crate::model::{
     EntryBuffer, Resource, entries, entries_between, entry_value_into, has_same_entries, has_same_value,
     include_positions, index_positions, members_beside_state,
@@ -41,6 +43,8 @@ pub struct Draft<'v> {
     /// Positions of the indexed members, by kind code.
     positions: BTreeMap<u8, Arc<[Positions]>>,
     scratch: Scratch,
+    /// The workspace that was looked up last, and may be written into.
+    pub(super) required_workspace: RefCell<Option<String>>,
 }
 
 /// Positions of the members of an index entry, and of the members stored in its value.
@@ -80,6 +84,7 @@ impl<'v> Draft<'v> {
             fillings: None,
             positions: BTreeMap::new(),
             scratch: Scratch::default(),
+            required_workspace: RefCell::default(),
         }
     }
 
@@ -419,20 +424,26 @@ impl<'v> Draft<'v> {
         Ok(())
     }
 
-    /// Returns `PermissionDenied` if the policy does not let the caller turn `old` into `new`.
+    /// Returns `PermissionDenied` if the policy does not let the caller turn `old` into `new`, and
+    /// `InvalidArgument` if the registry does not have the new workspace of the record.
     /// [`Draft::put`] checks the same. A plan that looks up other records first calls this before
     /// it does, so that its refusal reveals nothing about them.
     pub(crate) fn require<R: Resource>(&self, old: Option<&R>, new: &R, what: What) -> Result<()> {
         let context = self.view.context();
         let service = R::KIND.service;
+        // After the policy, so that a refusal by the registry tells nothing to who may not write there.
+        let is_registry = R::KIND.code == Workspace::KIND.code;
+        let require_workspace = || if is_registry { Ok(()) } else { self.require_workspace(new.workspace()) };
         let Some(old) = old else {
-            return context.require(service, Action::Create, new.workspace());
+            context.require(service, Action::Create, new.workspace())?;
+            return require_workspace();
         };
         let action = if what == What::Executed { Action::Execute } else { Action::Update };
         context.require(service, action, old.workspace())?;
         if old.workspace() != new.workspace() {
             context.require(service, Action::Delete, old.workspace())?;
             context.require(service, Action::Create, new.workspace())?;
+            require_workspace()?;
         }
         Ok(())
     }

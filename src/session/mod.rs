@@ -24,6 +24,7 @@ mod subscribers;
 pub(crate) mod tables;
 pub(crate) mod token;
 mod view;
+mod workspaces;
 mod write_path;
 
 pub(crate) use crate::text::Snippet;

@@ -18,6 +18,10 @@ pub struct Settings {
     pub runner: Arc<dyn JobRunner>,
     /// The workspace of a resource that is created without one; default `default`.
     pub default_workspace: String,
+    /// Whether records may be put into registered workspaces alone, also while none is registered; default off. Once a
+    /// workspace is registered they may in any case, see
+    /// [`WorkspaceService`](crate::workspaces::WorkspaceService).
+    pub require_registered_workspaces: bool,
     /// The vendor prefix of asset members, platforms and package extensions; default `NI`.
     pub vendor_prefix: String,
     /// Days before its due date in which a calibration counts as approaching; default 30.
@@ -69,6 +73,7 @@ impl Default for Settings {
             policy: Arc::new(AllowAll),
             runner: Arc::new(FreshIdRunner),
             default_workspace: "default".to_owned(),
+            require_registered_workspaces: false,
             vendor_prefix: "NI".to_owned(),
             calibration_warning_days: 30,
             utilization_timeout_s: 600,

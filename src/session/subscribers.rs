@@ -184,7 +184,8 @@ impl Session {
     /// without owner exists (such as one from before format 3), it finds that one.
     ///
     /// # Errors
-    /// `PermissionDenied` when the policy refuses; `LimitExceeded` for a new name of more than
+    /// `Conflict` when the log no longer reaches back to the position that it has: read the resources anew, and
+    /// move it to the position from before. `PermissionDenied` when the policy refuses; `LimitExceeded` for a new name of more than
     /// `SUBSCRIBER_NAME_BYTES`, an owner of more than `SUBSCRIBER_OWNER_BYTES`, more than
     /// `SUBSCRIBERS_PER_OWNER` of the user, and more than `SUBSCRIBERS` in all; the errors of any
     /// write.
@@ -239,6 +240,7 @@ impl Session {
         self.write(move |draft| {
             let keys = caller.keys(draft.context(), Action::Create, &of)?;
             if let Some((_, position)) = find(draft, &keys)? {
+                draft.view().check_log_reaches(position.0)?;
                 return Ok(position);
             }
             let Some(key) = keys.into_iter().next() else { return Ok(last) };

@@ -239,4 +239,46 @@ mod tests {
         session.register_subscriber("new").unwrap();
         assert_eq!(names().count(), SUBSCRIBERS);
     }
+
+    /// Commits that each have an event.
+    fn commit(store: &Store, count: usize) {
+        use crate::products::{CreateProductRequest, ProductService as _};
+        let ada = store.session(Identity::user("ada"));
+        for _ in 0..count {
+            let part_number = format!("P-{}", ada.position().0);
+            let made = ada.create_products(vec![CreateProductRequest::new(part_number)]).unwrap();
+            assert_eq!(made.error, None);
+        }
+    }
+
+    #[test]
+    fn a_position_that_the_log_does_not_reach_is_not_handed_out() {
+        let store = options().log_entries_max(10).open_on(Arc::new(MemoryDisk::new())).unwrap();
+        let from = store.register("replica").unwrap();
+        commit(&store, 30);
+        store.maintain(&crate::Control::default()).unwrap();
+        let refused = store.register("replica").unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Conflict, "{refused}");
+        assert_eq!(store.changes(from).poll().unwrap_err().kind(), ErrorKind::Conflict);
+        // It is moved to where the resources were read anew.
+        let now = store.feed().position();
+        store.advance("replica", now).unwrap();
+        assert_eq!(store.register("replica").unwrap(), now);
+    }
+
+    #[test]
+    fn a_subscriber_holds_the_log_within_its_bound() {
+        let store = options().log_entries_max(100).open_on(Arc::new(MemoryDisk::new())).unwrap();
+        let from = store.register("replica").unwrap();
+        commit(&store, 90);
+        // Of another subscriber, which has read everything.
+        store.register("other").unwrap();
+        for _ in 0..3 {
+            store.maintain(&crate::Control::default()).unwrap();
+        }
+        assert_eq!(store.register("replica").unwrap(), from);
+        let mut changes = store.changes(from);
+        let told = std::iter::from_fn(|| changes.poll().unwrap()).count();
+        assert_eq!(told, 90);
+    }
 }

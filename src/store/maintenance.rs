@@ -155,6 +155,7 @@ fn remove_forgotten(engine: &Arc<Engine>, session: &Session, control: &Control) 
     }
     for directory in directories {
         engine.disk.sync_dir(&directory).map_err(|error| Error::io(format!("syncing {directory}"), error))?;
+        crate::session::tables::remove_empty(session, &directory)?;
     }
     let count = removed.len() as u64;
     if count > 0 {
@@ -173,6 +174,8 @@ pub(super) struct MaintenanceThread {
     control: Control,
     thread: Option<JoinHandle<()>>,
     owner: Owner,
+    /// Of the last pass.
+    error: Arc<Mutex<Option<Error>>>,
 }
 
 impl MaintenanceThread {
@@ -181,7 +184,8 @@ impl MaintenanceThread {
     pub(super) fn start(engine: Weak<Engine>) -> Result<Self> {
         let stop = Arc::new((Mutex::new(false), Condvar::new()));
         let control = Control::default();
-        let (thread_stop, thread_control) = (stop.clone(), control.clone());
+        let error = Arc::<Mutex<Option<Error>>>::default();
+        let (thread_stop, thread_control, thread_error) = (stop.clone(), control.clone(), error.clone());
         let work = move || {
             let mut seen = None;
             loop {
@@ -199,7 +203,7 @@ impl MaintenanceThread {
                 // by itself.
                 let newest = engine.snapshot().sequence;
                 let is_idle = seen == Some(newest);
-                let _ = run(&engine, &thread_control, is_idle);
+                *lock(&thread_error) = run(&engine, &thread_control, is_idle).err();
                 seen = Some(newest);
             }
         };
@@ -207,7 +211,12 @@ impl MaintenanceThread {
             .name("stationdb-maintenance".to_owned())
             .spawn(work)
             .map_err(|error| Error::io("starting the maintenance thread", error))?;
-        Ok(Self { stop, control, thread: Some(thread), owner: Owner::current() })
+        Ok(Self { stop, control, thread: Some(thread), owner: Owner::current(), error })
+    }
+
+    /// What the last pass failed with.
+    pub(super) fn error(&self) -> Option<Error> {
+        lock(&self.error).clone()
     }
 }
 

@@ -7,7 +7,7 @@ use super::format::{self, Found};
 use super::lock;
 use super::maintenance::{MAINTENANCE_USER, MaintenanceThread};
 use crate::disk::{RealDisk, SharedDisk};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::VendorPrefix;
 use crate::records::{Change, RecordFile, RecordFileOptions, Space};
 use crate::services::recover_intents;
@@ -39,6 +39,30 @@ struct Inner {
     // First, so that the thread has stopped before the engine is dropped.
     maintenance: Option<MaintenanceThread>,
     engine: Arc<Engine>,
+    /// Whether the text index was saved, so that nothing is left to do.
+    is_saved: bool,
+}
+
+impl Inner {
+    /// Saves the text index when nobody else has the engine.
+    fn close(&mut self) -> Result<()> {
+        // Waits for a pass that is under way, which has the engine as well.
+        self.maintenance = None;
+        if Arc::strong_count(&self.engine) > 1 {
+            return Err(in_use());
+        }
+        let session = Session::new(self.engine.clone(), Identity::user(MAINTENANCE_USER));
+        self.is_saved = true;
+        match guarded("closing", || self.engine.search.save(&session)) {
+            // The write that latched the store has told it.
+            Err(error) if error.kind() == ErrorKind::Latched => Ok(()),
+            saved => saved.map(drop),
+        }
+    }
+}
+
+fn in_use() -> Error {
+    Error::conflict("other handles of the store are alive; drop its clones, sessions, change streams and readers first")
 }
 
 impl Drop for Inner {
@@ -47,7 +71,7 @@ impl Drop for Inner {
     /// opened, saves nothing.
     fn drop(&mut self) {
         self.maintenance = None;
-        if self.engine.check_place().is_err() {
+        if self.is_saved || self.engine.check_place().is_err() {
             return;
         }
         let session = Session::new(self.engine.clone(), Identity::user(MAINTENANCE_USER));
@@ -87,7 +111,6 @@ impl Store {
     /// Exclusive access to the engine, for operations during which nothing may read. Stops the
     /// maintenance thread for good.
     pub(super) fn engine_mut(&mut self) -> Result<&mut Engine> {
-        let in_use = || Error::conflict("other handles of the store are alive; drop its clones and sessions first");
         let inner = Arc::get_mut(&mut self.inner).ok_or_else(in_use)?;
         inner.maintenance = None;
         Arc::get_mut(&mut inner.engine).ok_or_else(in_use)
@@ -97,15 +120,32 @@ impl Store {
         &self.inner.engine
     }
 
-    /// Closes this handle. The directory can be opened again after the last clone and the last
-    /// session are dropped.
+    /// Closes the store: stops its maintenance, saves the text index, and releases the directory,
+    /// which can be opened again then. Every acknowledged write is durable before that.
+    ///
+    /// A store that is dropped instead is closed in the same way with the last of its handles, and
+    /// reports no error.
     ///
     /// # Errors
-    /// `Latched` if the directory or its record file was moved, removed or replaced while the store
-    /// was open: follow the message before you open the store again. `Locked` in a forked process,
-    /// which closes nothing. The handle is consumed in any case.
+    /// `Conflict` while another handle is alive: a clone, a session, a change stream, or an iterator
+    /// or reader of one; the store is then closed with the last of them. The errors of saving the
+    /// text index, such as `Io`: the store is closed, and the next open catches up. `Latched` if the
+    /// directory or its record file was moved, removed or replaced while the store was open: follow
+    /// the message before you open the store again. `Locked` in a forked process, which closes
+    /// nothing. The handle is consumed in any case.
     pub fn close(self) -> Result<()> {
-        self.engine().check_place()
+        self.engine().check_place()?;
+        Arc::into_inner(self.inner).ok_or_else(in_use)?.close()
+    }
+
+    /// What the last pass of the maintenance thread failed with. `None` when it succeeded, when there was none yet, and
+    /// without the thread.
+    ///
+    /// A pass that failed is tried again about a second later. [`Store::maintain`] runs a pass at once and returns its
+    /// error.
+    #[must_use]
+    pub fn maintenance_error(&self) -> Option<Error> {
+        self.inner.maintenance.as_ref().and_then(MaintenanceThread::error)
     }
 }
 
@@ -152,6 +192,8 @@ impl StoreOptions {
         record_cache_bytes: usize;
         /// Free bytes of the disk below which writes are refused, so that deletes still have space.
         reserve_bytes: u64;
+        /// Whether records may be put into registered workspaces only, also while none is registered.
+        require_registered_workspaces: bool;
         /// Two syncs for each commit, so that the store opens in constant time after a power cut.
         quick_repair: bool;
         /// Bytes in use up to which maintenance rewrites the record file if more than nine
@@ -277,14 +319,14 @@ impl StoreOptions {
             true => Some(MaintenanceThread::start(Arc::downgrade(&engine))?),
             false => None,
         };
-        Ok(Store { inner: Arc::new(Inner { maintenance, engine }) })
+        Ok(Store { inner: Arc::new(Inner { maintenance, engine, is_saved: false }) })
     }
 }
 
 fn create(disk: &SharedDisk, options: RecordFileOptions, seed: Option<u64>) -> Result<()> {
     let mut random = [0; 40];
     getrandom::fill(&mut random)
-        .map_err(|error| Error::new(crate::ErrorKind::Io, format!("generating the identity of the store: {error}")))?;
+        .map_err(|error| Error::new(ErrorKind::Io, format!("generating the identity of the store: {error}")))?;
     let (seed_bytes, token_key) = random.split_at(8);
     let seed = seed.unwrap_or_else(|| seed_bytes.iter().fold(0, |seed, &byte| seed << 8 | u64::from(byte)));
     let mut key = [0; 32];

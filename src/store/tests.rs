@@ -259,3 +259,123 @@ fn nothing_works_on_the_whole_record_file_after_a_failed_write() {
         assert_eq!(found.iter().map(|one| one.part_number.as_deref().unwrap()).collect::<Vec<_>>(), ["before"]);
     }
 }
+
+#[test]
+fn closing_is_refused_while_another_handle_is_alive() {
+    let disk = Arc::new(MemoryDisk::new());
+    let is_refused = |store: Store| {
+        let refused = store.close().unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Conflict, "{refused}");
+        // The store is closed with the last handle.
+        assert_eq!(StoreOptions::default().open_on(disk.clone()).unwrap_err().kind(), ErrorKind::Locked);
+    };
+    let store = open(&disk);
+    let session = store.session(Identity::user("ada"));
+    is_refused(store);
+    session.register_subscriber("replica").unwrap();
+    drop(session);
+    let store = open(&disk);
+    let mut changes = store.changes(crate::Position::START);
+    is_refused(store);
+    changes.poll().unwrap();
+    drop(changes);
+    let store = open(&disk);
+    let clone = store.clone();
+    is_refused(store);
+    clone.close().unwrap();
+    open(&disk).close().unwrap();
+}
+
+#[cfg(feature = "search")]
+#[test]
+fn closing_returns_the_error_of_saving_the_text_index() {
+    use crate::disk::sim::{Fault, OpKind, Pick, SimDisk};
+    use crate::products::CreateProductRequest;
+    use crate::products::ProductService as _;
+
+    let disk = SimDisk::new(1);
+    let open = || StoreOptions::default().maintenance_thread(false).open_on(Arc::new(disk.clone()));
+    let store = open().unwrap();
+    let session = store.session(Identity::user("ada"));
+    let products = (0..200).map(|number| CreateProductRequest::new(format!("P-{number}")).name("amplifier"));
+    session.create_products(products.collect()).unwrap();
+    let search = |session: &crate::Session| {
+        let request =
+            crate::search::SearchRequest { text: Some("amplifier".to_owned()), take: Some(1000), ..Default::default() };
+        crate::search::SearchService::search(session, request).unwrap().hits.len()
+    };
+    // The index is open, and has what no checkpoint has.
+    assert_eq!(search(&session), 200);
+    drop(session);
+    disk.inject(Pick::kind(OpKind::Sync).on_path("search/"), Fault::Io);
+    assert_eq!(store.close().unwrap_err().kind(), ErrorKind::Io);
+    disk.heal();
+    // It is closed all the same, and nothing is missing.
+    let store = open().unwrap();
+    assert_eq!(search(&store.session(Identity::user("ada"))), 200);
+    store.close().unwrap();
+}
+
+/// A table with two segments that have no files, so that each pass of maintenance fails.
+fn damage_a_table(store: &Store) -> crate::tables::TableId {
+    use crate::columnar::SegmentMeta;
+    use crate::model::tables::table::TableMetadata;
+    use crate::session::Access as _;
+    use crate::tables::{Column, ColumnType, CreateTableRequest, DataType};
+
+    let session = store.session(Identity::user("ada"));
+    let column = Column { column_type: ColumnType::Index, ..Column::new("t", DataType::Int64) };
+    let id = session.create_table(CreateTableRequest::new([column])).unwrap();
+    let damaged = id.to_string();
+    let add = session.write(move |draft| {
+        let table = draft.get::<TableMetadata>(&damaged)?.unwrap();
+        let meta = |id| SegmentMeta { id, row_count: 10, min_index: 0, max_index: 9, ..SegmentMeta::default() };
+        crate::session::tables::add_segments(draft, &table, vec![meta(900), meta(901)])
+    });
+    add.unwrap();
+    id
+}
+
+#[test]
+fn what_maintenance_in_the_background_fails_with_can_be_read() {
+    let store = open(&Arc::new(MemoryDisk::new()));
+    assert!(store.maintenance_error().is_none());
+    let damaged = damage_a_table(&store);
+    let wait_for = |expected: Option<ErrorKind>| {
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        while store.maintenance_error().map(|error| error.kind()) != expected {
+            assert!(std::time::Instant::now() < until, "{:?}", store.maintenance_error());
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+    };
+    wait_for(Some(ErrorKind::Corrupt));
+    store.session(Identity::user("ada")).delete_table(&damaged).unwrap();
+    // A pass that succeeds forgets it.
+    wait_for(None);
+}
+
+#[test]
+fn maintenance_inside_a_transaction_of_its_thread_is_refused() {
+    use crate::tables::{Column, ColumnType, CreateTableRequest, DataType};
+
+    let options = StoreOptions::default().maintenance_thread(false).seal_rows(1);
+    let store = options.open_on(Arc::new(MemoryDisk::new())).unwrap();
+    let session = store.session(Identity::user("ada"));
+    let column = Column { column_type: ColumnType::Index, ..Column::new("t", DataType::Int64) };
+    let id = session.create_table(CreateTableRequest::new([column])).unwrap();
+    // Two segments that overlap, so that a merge is due.
+    for _ in 0..2 {
+        let index = arrow::array::Int64Array::from_iter_values(0..10);
+        let batch = arrow::array::RecordBatch::try_from_iter([("t", Arc::new(index) as _)]);
+        session.append_batches(&id, &mut std::iter::once(Ok(batch.unwrap())), None).unwrap();
+    }
+    let refused = std::thread::scope(|scope| {
+        session.transaction(|_| {
+            // Another thread merges, and waits for the transaction with the lock that a merge holds.
+            scope.spawn(|| store.maintain(&Control::default()));
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            Ok(store.maintain(&Control::default()).unwrap_err())
+        })
+    });
+    assert_eq!(refused.unwrap().kind(), ErrorKind::Conflict);
+}

@@ -25,6 +25,8 @@ impl Service {
     pub const TABLES: Self = Self("tables");
     /// Files.
     pub const FILES: Self = Self("files");
+    /// The registry of workspaces. The workspace of a registered workspace is itself.
+    pub const WORKSPACES: Self = Self("workspaces");
     /// Subscribers of the change feed. The policy is asked whether the caller may create, update,
     /// delete or list its own subscribers. Subscribers have no workspace, so any answer other than
     /// [`Visibility::All`](crate::Visibility::All) refuses the call. A caller that may also read

@@ -54,6 +54,8 @@ pub const RECORD_REWRITE_BYTES_MIN: u64 = 4 * 1024 * 1024;
 /// Bytes in use up to which maintenance rewrites the record file, unless the options say otherwise.
 /// Writers wait during a rewrite: about a second for this many bytes.
 pub const RECORD_REWRITE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Bytes of the id and of the name of a registered workspace.
+pub const WORKSPACE_BYTES: usize = 1024;
 /// Bytes of one appended batch after encoding.
 pub const BATCH_BYTES: usize = 64 * 1024 * 1024;
 /// Memory of one query, unless the options say otherwise.

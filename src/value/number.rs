@@ -1,7 +1,12 @@
 //! Numbers that keep the form in which they were written: an integer stays an integer.
 
+use std::fmt;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::Val;
+use super::field::FieldType;
+use super::part::{Part, Typed};
 use super::stored::{DecodeResult, Decoder, EncodeResult, Encoder, Format, Stored};
 
 /// An integer or a float, as the caller wrote it.
@@ -23,6 +28,24 @@ impl Number {
         match self {
             Self::Int(value) => value as f64,
             Self::Float(value) => value,
+        }
+    }
+
+    /// The value, when it was written as an integer.
+    #[must_use]
+    pub const fn as_integer(self) -> Option<i64> {
+        match self {
+            Self::Int(value) => Some(value),
+            Self::Float(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Int(value) => value.fmt(f),
+            Self::Float(value) => value.fmt(f),
         }
     }
 }
@@ -51,6 +74,31 @@ impl From<i64> for Number {
 impl From<f64> for Number {
     fn from(value: f64) -> Self {
         Self::Float(value)
+    }
+}
+
+impl From<i32> for Number {
+    fn from(value: i32) -> Self {
+        Self::Int(value.into())
+    }
+}
+
+impl Part for Number {
+    type Of = Self;
+
+    fn part(&self) -> Option<&Self> {
+        Some(self)
+    }
+}
+
+/// Filters see a double.
+impl Typed for Number {
+    const TYPE: FieldType = FieldType::Double;
+}
+
+impl From<&Number> for Val<'_> {
+    fn from(number: &Number) -> Self {
+        number.as_f64().into()
     }
 }
 

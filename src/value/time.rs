@@ -78,6 +78,13 @@ pub fn parse_with_offset(text: &str) -> Option<(DateTime<Utc>, FixedOffset)> {
     (MIN_MS..=MAX_MS).contains(&utc).then(|| (from_millis(utc), offset))
 }
 
+/// Whether a text that [`parse`] reads ends with an offset, such as `Z`.
+#[must_use]
+pub fn has_offset(text: &str) -> bool {
+    // After the date, whose parts a minus separates too.
+    text.get(10..).is_some_and(|time| time.contains(['Z', 'z', '+', '-']))
+}
+
 /// [`parse_with_offset`] without the offset.
 #[must_use]
 pub fn parse(text: &str) -> Option<DateTime<Utc>> {

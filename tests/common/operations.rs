@@ -432,6 +432,14 @@ pub fn probes() -> Vec<Probe> {
             s.export_feed(&w.secret.feed.as_str().into(), &target, &Control::default())?;
             Ok(text(&std::fs::read(target.join("Packages")).unwrap()))
         }),
+        ("WorkspaceService::create_workspace", Changes, |s, _| {
+            s.create_workspace(request(json!({"id": "secret too", "name": "new"}))).map(wire)
+        }),
+        ("WorkspaceService::query_workspaces", Shows, |s, _| s.query_workspaces(request(all())).map(wire)),
+        ("WorkspaceService::explain_query_workspaces", Describes, |s, _| {
+            s.explain_query_workspaces(request(json!({}))).map(|plan| text(plan.to_string().as_bytes()))
+        }),
+        ("WorkspaceService::delete_workspace", Changes, |s, w| s.delete_workspace(&w.secret.workspace).map(wire)),
         ("SearchService::search", Shows, |s, _| {
             let answer = wire(s.search(request(
                 json!({"text": "thing", "take": 100, "highlight": true, "facets": true, "returnCount": true}),

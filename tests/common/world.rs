@@ -178,6 +178,7 @@ impl World {
             "content": content,
             "uploads": ada.query_upload_sessions().map(wire).unwrap(),
             "feeds": ada.query_feeds(request(json!({"workspace": "secret"}))).map(wire).unwrap(),
+            "workspaces": ada.query_workspaces(request(json!({"filter": "id.StartsWith(\"secret\")"}))).map(wire).unwrap(),
             "packages": ada.query_packages(&ids.feed.as_str().into()).map_or(Value::Null, wire),
         })
     }
@@ -187,6 +188,7 @@ fn fill(ada: &Session, workspace: &str, mark: &str) -> Ids {
     let name = format!("{mark} thing");
     let control = Control::default();
 
+    ada.create_workspace(request(json!({"id": workspace, "name": name}))).unwrap();
     let product = wire(
         ada.create_products(vec![request(json!({
             "partNumber": format!("{mark}-1"), "name": name, "family": format!("{mark} family"),

@@ -31,6 +31,7 @@ pub const READ_NOTHING: &[&str] = &[
     "Session::with_deadline",
     "Session::with_default_workspace",
     "Store::changes",
+    "Store::maintenance_error",
     "Store::session",
     "Store::settings",
 ];
@@ -106,7 +107,7 @@ fn read_pages<T>(mut items: Items<'_, T>) -> Result<()> {
 }
 
 fn page_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
-    let table: [(&'static str, Run); 30] = page_probes! {
+    let table: [(&'static str, Run); 32] = page_probes! {
         products(|w| json!({"take": 1}));
         specifications(|w| json!({"productIds": [w.open.product, w.secret.product], "take": 1}));
         assets(|w| json!({"take": 1}));
@@ -121,6 +122,7 @@ fn page_probes() -> impl IntoIterator<Item = (&'static str, Run)> {
         listed_files(|w| json!({"take": 1}));
         matching_files(|w| json!({"take": 1}));
         found_files(|w| json!({"filter": "", "take": 1}));
+        workspaces(|w| json!({"take": 1}));
         hits(|w| json!({"text": "thing", "take": 1}));
     };
     table
@@ -142,6 +144,12 @@ pub fn probes() -> Vec<(&'static str, Run)> {
         ("Store::settings", |w, d| {
             d.begin();
             let _ = w.store.settings().seal_rows;
+            d.disarm();
+            Ok(())
+        }),
+        ("Store::maintenance_error", |w, d| {
+            d.begin();
+            let _ = w.store.maintenance_error();
             d.disarm();
             Ok(())
         }),

@@ -37,6 +37,13 @@ fn ways(base: &Value, filter: (&str, &[&str]), orders: &[Value]) -> Vec<Value> {
     requests
 }
 
+fn workspaces(_: &World) -> Vec<Value> {
+    let filters =
+        [r#"id == "secret""#, r#"id.StartsWith("s")"#, r#"name == "Zebra thing""#, r#"createdAt > "2020-01-01""#];
+    let orders = [json!({"returnCount": true}), json!({"orderBy": "CREATED_AT", "descending": true})];
+    ways(&json!({}), ("filter", &filters), &orders)
+}
+
 fn explained(plan: &Plan) -> Value {
     json!({"plan": wire(plan), "text": plan.to_string()})
 }
@@ -311,6 +318,9 @@ pub fn questions() -> Vec<Question> {
             s.explain_query_files_linq(request(r)).map(|plan| explained(&plan));
         "FileService::search_files" searched_files, |s, w, r| s.search_files(request(r)).map(wire);
         "FeedService::query_feeds" feeds, |s, w, r| s.query_feeds(request(r)).map(wire);
+        "WorkspaceService::query_workspaces" workspaces, |s, w, r| s.query_workspaces(request(r)).map(wire);
+        "WorkspaceService::explain_query_workspaces" workspaces, |s, w, r|
+            s.explain_query_workspaces(request(r)).map(|plan| explained(&plan));
         "SearchService::search" searches, |s, w, r| s.search(request(r)).map(wire);
     }
 }

@@ -10,6 +10,7 @@ use stationdb::specifications::*;
 use stationdb::tables::*;
 use stationdb::test_plans::*;
 use stationdb::work_items::*;
+use stationdb::workspaces::*;
 use stationdb::*;
 
 /// Entries of a batch.
@@ -75,6 +76,7 @@ pub const LISTS: &[(&str, Class)] = &[
     ("QueryProductValuesRequest.substitutions", SUBSTITUTIONS),
     ("QueryProductsRequest.projection", steers("projection")),
     ("QueryProductsRequest.substitutions", SUBSTITUTIONS),
+    ("QueryWorkspacesRequest.substitutions", SUBSTITUTIONS),
     ("QuerySpecificationsRequest.product_ids", steers("productIds")),
     ("QuerySpecificationsRequest.projection", steers("projection")),
     ("QueryTableDataRequest.columns", COLUMNS),
@@ -412,6 +414,9 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
             .map(drop),
         "QueryProductsRequest.substitutions" => session
             .query_products(QueryProductsRequest { substitutions: substitutions(len), ..Default::default() })
+            .map(drop),
+        "QueryWorkspacesRequest.substitutions" => session
+            .query_workspaces(QueryWorkspacesRequest { substitutions: substitutions(len), ..Default::default() })
             .map(drop),
         "QueryProductValuesRequest.substitutions" => session
             .query_product_values(QueryProductValuesRequest {

@@ -304,7 +304,8 @@ fn queries_filter_by_expression_search_and_structure() {
             "DateTime(created) > DateTime.parse(\"2001-01-01\") and name.Contains(\"run\")",
             vec!["run1.tdms", "run2.tdms"],
         ),
-        ("userId == \"ada\"", vec![]),
+        ("userId == \"ada\"", vec!["notes.txt", "run1.tdms", "run2.tdms"]),
+        ("userId == \"bob\"", vec![]),
     ] {
         assert_eq!(names(linq(filter, Some(false)).unwrap()), expected, "{filter}");
     }
@@ -534,4 +535,21 @@ fn verification_finds_damaged_and_missing_contents() {
     assert_eq!(get(&session, &ids[0]).unwrap_err().kind(), ErrorKind::Corrupt);
     assert_eq!(get(&session, &ids[1]).unwrap_err().kind(), ErrorKind::Corrupt);
     assert_eq!(get(&session, &ids[2]).unwrap(), b"small");
+}
+
+/// No order of files reads more than the page.
+#[test]
+fn every_order_of_files_is_read_from_an_index() {
+    let store = Store::options().maintenance_thread(false).open_disk(Arc::new(MemoryDisk::new())).unwrap();
+    let session = store.session(Identity::user("ada"));
+    for order in FileLinqQueryOrderBy::ALL {
+        let request = FileLinqQueryRequest { order_by: Some(*order), ..Default::default() };
+        let plan = session.explain_query_files_linq(request).unwrap().to_string();
+        assert!(plan.contains(" in order") && !plan.contains("all records"), "{order}: {plan}");
+    }
+    for filter in ["workspace == \"lab\"", "size > 100"] {
+        let request = FileLinqQueryRequest { filter: Some(filter.to_owned()), ..Default::default() };
+        let plan = session.explain_query_files_linq(request).unwrap().to_string();
+        assert!(plan.starts_with("index "), "{filter}: {plan}");
+    }
 }

@@ -22,6 +22,7 @@ mod tables;
 mod test_plans;
 mod utilizations;
 mod work_items;
+mod workspaces;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 

@@ -33,7 +33,7 @@ record! {
 #[resource(kind = 10, name = "file", service(FILES), id(Hex24AnyCase), title(get(display_name)))]
 #[fields(id, created, updated(from(last_updated), also("lastUpdatedTimestamp")))]
 #[fields(name(get(display_name), of(String)), extension(get(extension), of(String)))]
-#[fields(size(get(size), also("size64")), user_id(get(user_id), of(String)))]
+#[fields(size(get(size), also("size64")), user_id)]
 #[fields(workspace(also("workspaceId")), properties)]
 #[index(1, created)]
 #[index(2, updated)]
@@ -61,6 +61,9 @@ pub struct FileRecord {
     pub workspace: String,
     /// Where its bytes are.
     pub content: StoredContent,
+    /// Id of the user who uploaded it; not known of files from before format 4.
+    #[since(4)]
+    pub user_id: Option<String>,
 }
 
 record! {
@@ -200,11 +203,6 @@ impl FileRecord {
 
     fn size(&self) -> i64 {
         sizes(self.content.size()).1
-    }
-
-    /// Files have no user in process.
-    fn user_id(&self) -> Option<&str> {
-        None
     }
 
     fn add_name(&self, out: &mut String) {

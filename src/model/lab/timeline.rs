@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
+use crate::value::PlannedTime;
 use crate::value::wire::record;
 
 record! {
@@ -29,10 +30,10 @@ record! {
     #[patch(SchedulePatch = "What scheduling changes in a schedule.")]
     #[patch(SchedulePatch(planned_start_date_time, planned_end_date_time, planned_duration_in_seconds))]
     pub struct ScheduleDefinition new() {
-        /// Start.
-        pub planned_start_date_time: Option<DateTime<Utc>>,
-        /// End.
-        pub planned_end_date_time: Option<DateTime<Utc>>,
+        /// Start; answered without an offset when it was given without one.
+        pub planned_start_date_time: Option<PlannedTime>,
+        /// End; answered without an offset when it was given without one.
+        pub planned_end_date_time: Option<PlannedTime>,
         /// Duration; not derived from start and end.
         pub planned_duration_in_seconds: Option<i64>,
     }

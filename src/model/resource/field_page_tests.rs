@@ -116,6 +116,7 @@ fn page() -> String {
         texts!["`get_files`" = FileQueryOrderBy, "`query_files_linq` and `search_files`" = FileLinqQueryOrderBy],
         &[],
     );
+    resource::<workspaces::Workspace>(page, texts!["`query_workspaces`" = workspaces::WorkspaceOrderBy], &[]);
     page.clone()
 }
 

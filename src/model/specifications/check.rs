@@ -10,6 +10,7 @@ use arrow::datatypes::{DataType, Float64Type};
 use crate::error::{Error, Result};
 use crate::model::specifications::condition::{Condition, ConditionValue};
 use crate::model::specifications::specification::{Specification, SpecificationType};
+use crate::value::Number;
 
 /// One point of the conditions under which a value was measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -141,6 +142,7 @@ impl Specification {
     fn judge(&self, value: f64) -> Verdict {
         let limit = self.limit.as_ref();
         let (min, max) = (limit.and_then(|limit| limit.min), limit.and_then(|limit| limit.max));
+        let (min, max) = (min.map(Number::as_f64), max.map(Number::as_f64));
         if self.r#type == Some(SpecificationType::Functional) && min.is_none() && max.is_none() {
             return Verdict::NotApplicable;
         }

@@ -11,9 +11,10 @@ use crate::error::{Error, Result};
 use crate::model::resource::declare::{check_property_keys, fill, without_repeats};
 use crate::model::resource::{Resource, Stamped as _};
 use crate::model::specifications::condition::{Condition, ConditionValue, check_magnitude};
-use crate::value::IdForm;
 use crate::value::id::id_type;
+use crate::value::stored::{DecodeResult, Decoder, EncodeResult, Encoder, Format};
 use crate::value::wire::{record, wire_enum};
+use crate::value::{IdForm, Number, Stored};
 
 id_type!(
     /// The global id of a specification.
@@ -32,14 +33,65 @@ wire_enum! {
 }
 
 record! {
-    /// Limits of a measured value, which has to lie strictly between `min` and `max`.
-    pub struct SpecificationLimit new() {
+    /// Limits of a measured value, which has to lie strictly between `min` and `max`. A limit that was
+    /// given as an integer is answered as an integer.
+    wire pub struct SpecificationLimit new() {
         /// The value has to be greater.
-        pub min: Option<f64>,
+        pub min: Option<Number>,
         /// What is expected; not judged.
-        pub typical: Option<f64>,
+        pub typical: Option<Number>,
         /// The value has to be smaller.
-        pub max: Option<f64>,
+        pub max: Option<Number>,
+    }
+}
+
+/// The stored form of a limit. Formats 1 to 3 stored doubles alone.
+mod stored_form {
+    use crate::value::wire::record;
+
+    record! {
+        /// Limits as they are stored.
+        pub struct SpecificationLimit {
+            /// Minimum.
+            pub min: Option<f64>,
+            /// What is expected.
+            pub typical: Option<f64>,
+            /// Maximum.
+            pub max: Option<f64>,
+            /// The minimum, when it was given as an integer.
+            since(4) pub min_integer: Option<i64>,
+            /// What is expected, when it was given as an integer.
+            since(4) pub typical_integer: Option<i64>,
+            /// The maximum, when it was given as an integer.
+            since(4) pub max_integer: Option<i64>,
+        }
+    }
+}
+
+impl Stored for SpecificationLimit {
+    fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult {
+        let double = |limit: Option<Number>| limit.map(Number::as_f64);
+        let integer = |limit: Option<Number>| limit.and_then(Number::as_integer);
+        let Self { min, typical, max } = *self;
+        stored_form::SpecificationLimit {
+            min: double(min),
+            typical: double(typical),
+            max: double(max),
+            min_integer: integer(min),
+            typical_integer: integer(typical),
+            max_integer: integer(max),
+        }
+        .put(out)
+    }
+
+    fn take<D: Decoder<Context = Format>>(input: &mut D) -> DecodeResult<Self> {
+        let stored = stored_form::SpecificationLimit::take(input)?;
+        let number = |double: Option<f64>, integer: Option<i64>| integer.map(Number::Int).or(double.map(Number::Float));
+        Ok(Self {
+            min: number(stored.min, stored.min_integer),
+            typical: number(stored.typical, stored.typical_integer),
+            max: number(stored.max, stored.max_integer),
+        })
     }
 }
 
@@ -145,7 +197,7 @@ fn not_blank(text: &str, member: &str) -> Result<()> {
 
 fn check_limit(limit: SpecificationLimit) -> Result<SpecificationLimit> {
     for (number, member) in [(limit.min, "limit.min"), (limit.typical, "limit.typical"), (limit.max, "limit.max")] {
-        number.map_or(Ok(()), |number| check_magnitude(number, member))?;
+        number.map_or(Ok(()), |number| check_magnitude(number.as_f64(), member))?;
     }
     Ok(limit)
 }

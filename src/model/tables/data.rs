@@ -110,7 +110,7 @@ wire_enum! {
     pub enum FilterOperation {
         /// The cell is the value; with null: the cell is null.
         Equals = "EQUALS",
-        /// The cell is not the value; with null: the cell is not null; with `NaN`: the cell is not NaN.
+        /// The cell is not the value, or is null; with null: the cell is not null; with `NaN`: the cell is not NaN.
         NotEquals = "NOT_EQUALS",
         /// The cell is less than the value.
         LessThan = "LESS_THAN",

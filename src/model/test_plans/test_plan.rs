@@ -10,7 +10,7 @@ use crate::model::lab::execution_event::ExecutionEvent;
 use crate::model::lab::state::State;
 use crate::model::resource::Resource;
 use crate::value::id::id_type;
-use crate::value::{IdForm, Patch};
+use crate::value::{IdForm, Patch, PlannedTime};
 
 id_type!(
     /// Id of a test plan: a decimal number as text.
@@ -145,9 +145,9 @@ pub struct TestPlan {
     /// The reserved fixtures.
     pub fixture_ids: Option<Vec<String>>,
     /// Planned start; set by scheduling only.
-    pub planned_start_date_time: Option<DateTime<Utc>>,
+    pub planned_start_date_time: Option<PlannedTime>,
     /// Planned end; set by scheduling only.
-    pub estimated_end_date_time: Option<DateTime<Utc>>,
+    pub estimated_end_date_time: Option<PlannedTime>,
     /// The user who made it.
     pub created_by: Option<String>,
     /// The user who changed it last.

@@ -95,10 +95,12 @@ pub trait FeedService {
     /// ```
     fn update_feed(&self, feed_id: &FeedId, request: UpdateFeedRequest) -> Result<Feed>;
 
-    /// Deletes a feed and all its packages.
+    /// Deletes a feed and all its packages: up to 1,000 packages in one commit, more of them in steps of as many, and
+    /// the feed with the last. What interrupts it leaves the feed with the packages that are left, and the call can be
+    /// repeated. In a transaction all steps are one commit.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound`; `PermissionDenied`.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -315,6 +317,31 @@ fn delete_package(draft: &mut Draft<'_>, package_id: &str) -> Result<()> {
     }
 }
 
+/// Packages that one commit of a deletion of a feed deletes: so many fit into a commit, whatever their records take.
+const DELETED_TOGETHER: usize = 1_000;
+
+/// Deletes packages of a feed, and the feed with the last of them; returns whether it is deleted.
+fn delete_feed_step(draft: &mut Draft<'_>, feed_id: &str) -> Result<bool> {
+    let feed = draft.get::<Feed>(feed_id)?.ok_or_else(|| feed_not_found(feed_id))?;
+    // Refused as a whole by who may not delete the feed.
+    draft.context().require(Feed::KIND.service, Action::Delete, &feed.workspace)?;
+    let mut keys = Vec::new();
+    draft.view().index_scan(PackageRecord::KIND, PackageRecord::BY_FEED, &feed_entry(&feed.id), |_, key, _| {
+        keys.push(key);
+        Ok(keys.len() <= DELETED_TOGETHER)
+    })?;
+    let is_last = keys.len() <= DELETED_TOGETHER;
+    for key in keys.into_iter().take(DELETED_TOGETHER) {
+        if let Some(record) = draft.delete::<PackageRecord>(&PackageId::from(key))? {
+            content::forget(draft, &record.content);
+        }
+    }
+    if is_last {
+        draft.delete::<Feed>(feed_id)?;
+    }
+    Ok(is_last)
+}
+
 impl FeedService for Handle<'_, '_> {
     fn create_feed(&self, request: CreateFeedRequest) -> Result<Feed> {
         check_name(&request.name)?;
@@ -392,17 +419,12 @@ impl FeedService for Handle<'_, '_> {
     }
 
     fn delete_feed(&self, feed_id: &FeedId) -> Result<()> {
-        let feed_id = feed_id.to_owned();
-        self.write(move |draft| {
-            let feed = draft.delete::<Feed>(&feed_id)?.ok_or_else(|| feed_not_found(&feed_id))?;
-            for key in draft.find_all::<PackageRecord>(PackageRecord::BY_FEED, &feed_entry(&feed.id))? {
-                let package_id = PackageId::from(key);
-                if let Some(record) = draft.delete::<PackageRecord>(&package_id)? {
-                    content::forget(draft, &record.content);
-                }
+        loop {
+            let feed_id = feed_id.to_owned();
+            if self.write(move |draft| delete_feed_step(draft, &feed_id))? {
+                return Ok(());
             }
-            Ok(())
-        })
+        }
     }
 
     fn upload_package(&self, feed_id: &FeedId, path: &Path, overwrite: bool, control: &Control) -> Result<Package> {

@@ -53,6 +53,7 @@ pub(super) fn create(draft: &mut Draft<'_>, new: NewFile) -> Result<FileId> {
         metadata_revision: 1,
         workspace: new.workspace,
         content: new.content,
+        user_id: Some(draft.user().to_owned()),
     };
     // The id is taken whoever may see the file.
     if let Some(key) = file.key()

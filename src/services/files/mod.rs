@@ -468,6 +468,7 @@ impl FileService for Handle<'_, '_> {
         let workspace = request.workspace.unwrap_or_else(|| context.default_workspace().to_owned());
         // Refused before the bytes are read, and judged again in the write turn.
         context.require(FileRecord::KIND.service, Action::Create, &workspace)?;
+        self.read(|view| view.require_workspace(&workspace))?;
         if let Some(id) = &id {
             let taken = self.read(|view| match crate::value::RecordKey::parse(FileRecord::KIND.id, id) {
                 Some(key) => view.any_by_key::<FileRecord>(key),

@@ -30,8 +30,8 @@ pub(crate) fn not_negative(member: &str, seconds: Option<i64>) -> Result<()> {
 }
 
 /// Refuses an end before its start; either may be missing.
-pub(crate) fn in_order(start: (&str, Option<DateTime<Utc>>), end: (&str, Option<DateTime<Utc>>)) -> Result<()> {
-    match (start.1, end.1) {
+pub(crate) fn in_order<T: Into<DateTime<Utc>>>(start: (&str, Option<T>), end: (&str, Option<T>)) -> Result<()> {
+    match (start.1.map(T::into), end.1.map(T::into)) {
         (Some(from), Some(to)) if to < from => Err(invalid(end.0, &format!("is before {}", start.0))),
         _ => Ok(()),
     }
@@ -106,6 +106,9 @@ mod tests {
         assert!(not_negative("d", Some(0)).is_ok() && not_negative("d", None).is_ok());
         assert!(not_negative("d", Some(-1)).is_err());
         let at = |ms| Some(time::from_millis(ms));
+        let local = |ms| Some(crate::value::PlannedTime::without_offset(time::from_millis(ms)));
+        assert!(in_order(("a", at(1).map(Into::into)), ("b", local(1))).is_ok());
+        assert!(in_order(("a", local(1)), ("b", at(1).map(Into::into))).is_ok());
         assert!(in_order(("a", at(1)), ("b", at(1))).is_ok());
         assert!(in_order(("a", at(2)), ("b", at(1))).is_err());
         assert!(in_order(("a", None), ("b", at(1))).is_ok());

@@ -11,8 +11,6 @@ pub(super) mod merge;
 pub(super) mod placeholders;
 pub(super) mod query;
 
-use chrono::{DateTime, Utc};
-
 use crate::error::{Error, Result};
 use crate::model::Stamped;
 use crate::model::fill;
@@ -20,6 +18,7 @@ use crate::model::lab::dashboard::Dashboard;
 use crate::model::lab::execution::ExecutionDefinition;
 use crate::model::lab::state::State;
 use crate::session::{Draft, What};
+use crate::value::PlannedTime;
 
 /// A record of the two services.
 pub(super) trait LabRecord: Stamped {
@@ -57,7 +56,7 @@ pub(super) trait Stateful {
     ///
     /// # Errors
     /// `Conflict` when the state is terminal.
-    fn follow_schedule(&mut self, planned_start: Option<DateTime<Utc>>) -> Result<()> {
+    fn follow_schedule(&mut self, planned_start: Option<PlannedTime>) -> Result<()> {
         match self.state_mut().0.unwrap_or_default() {
             state if state.is_terminal() => Err(actions::invalid_state(format!("what is {state} cannot be scheduled"))),
             State::New | State::Defined | State::Reviewed if planned_start.is_some() => {

@@ -123,6 +123,7 @@ fn import<A: Access>(
     // Said before the work rather than after it.
     let workspace = table.workspace.as_deref().unwrap_or(access.context().default_workspace());
     access.context().require(TableMetadata::KIND.service, Action::Create, workspace)?;
+    access.read(|view| view.require_workspace(workspace))?;
     // Drawn in a commit of its own, since the segments of the rows stand under it before the table does.
     let id = TableId::from(access.write(|draft| draft.new_key::<TableMetadata>())?);
     let mut rest = Rest::new(access, &id, schema, 0);

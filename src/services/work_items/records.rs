@@ -1,7 +1,5 @@
 //! What work items and their templates bring to the shared machinery.
 
-use chrono::{DateTime, Utc};
-
 use crate::error::Result;
 use crate::model::fill;
 use crate::model::lab::dashboard::Dashboard;
@@ -9,6 +7,7 @@ use crate::model::lab::state::State;
 use crate::model::work_items::template::WorkItemTemplate;
 use crate::model::work_items::work_item::WorkItem;
 use crate::services::lab::{LabRecord, Stateful, checks, fill_parts, placeholders};
+use crate::value::PlannedTime;
 
 impl LabRecord for WorkItem {
     const NOT_FOUND: &'static str = "Skyline.WorkOrder.WorkItemNotFoundOrNoAccess";
@@ -66,7 +65,7 @@ impl Stateful for WorkItem {
 }
 
 /// The planned start of a work item.
-pub(super) fn planned_start(item: &WorkItem) -> Option<DateTime<Utc>> {
+pub(super) fn planned_start(item: &WorkItem) -> Option<PlannedTime> {
     item.schedule.as_ref().and_then(|schedule| schedule.planned_start_date_time)
 }
 

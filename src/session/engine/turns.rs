@@ -180,6 +180,16 @@ impl<P, A> Turns<P, A> {
         f()
     }
 
+    /// Refuses the thread that holds the turn.
+    ///
+    /// # Errors
+    /// `Conflict`.
+    #[cfg_attr(test, allow(dead_code, reason = "the tests of the queue alone have no maintenance"))]
+    pub(super) fn refuse_leader(&self) -> Result<()> {
+        let state = lock(&self.state);
+        if state.leader == Some(current().id()) { Err(in_transaction()) } else { Ok(()) }
+    }
+
     pub(in crate::session) fn queued(&self) -> usize {
         lock(&self.state).queue.len()
     }
@@ -188,9 +198,7 @@ impl<P, A> Turns<P, A> {
     fn enter(&self, job: &Arc<Job<P, A>>) -> Result<Option<Leadership<'_, P, A>>> {
         let mut state = lock(&self.state);
         if state.leader == Some(job.thread) {
-            return Err(Error::conflict(
-                "this thread has an open transaction; write through the transaction's own handle inside it",
-            ));
+            return Err(in_transaction());
         }
         state.queue.push_back(job.clone());
         self.arrived.notify_one();
@@ -271,6 +279,10 @@ impl<P, A> Turns<P, A> {
             *lock(&job.answer) = Some(answer);
         }
     }
+}
+
+fn in_transaction() -> Error {
+    Error::conflict("this thread has an open transaction; write through the transaction's own handle inside it")
 }
 
 /// The error that every caller of a failed group gets.

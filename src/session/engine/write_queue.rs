@@ -20,6 +20,16 @@ pub(crate) struct WriteQueue {
     pub(in crate::session) turns: Turns<Planned, Answer>,
 }
 
+impl WriteQueue {
+    /// Refuses a call that would wait for a transaction of its own thread.
+    ///
+    /// # Errors
+    /// `Conflict`.
+    pub(crate) fn refuse_in_transaction(&self) -> Result<()> {
+        self.turns.refuse_leader()
+    }
+}
+
 impl std::fmt::Debug for WriteQueue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("WriteQueue").field("queued", &self.turns.queued()).finish()

@@ -10,8 +10,11 @@ use super::{TEMPORARY_DIR, directory, key_of};
 use crate::columnar::{SegmentMeta, data_name, summary_name};
 use crate::disk::{Disk, Mode};
 use crate::error::{Error, ErrorKind, Result};
+use crate::model::tables::table::TableMetadata;
 use crate::records::{Snapshot, Source, Space, envelope};
+use crate::session::access::{Access, Session};
 use crate::session::engine::Engine;
+use crate::session::lock::lock;
 use crate::value::Control;
 use crate::value::id::hex;
 
@@ -134,6 +137,32 @@ pub(crate) fn sweep(engine: &Arc<Engine>) -> Result<u64> {
                 removed += 1;
             }
         }
+        if disk.list(&dir).map_err(attempt)?.is_empty() {
+            disk.remove_dir(&dir).map_err(attempt)?;
+        }
     }
     Ok(removed)
+}
+
+/// Removes the directory of a table that was deleted, once it is empty. The directory of a table that is there stays, since an
+/// append may be about to write into it.
+pub(crate) fn remove_empty(session: &Session, dir: &str) -> Result<()> {
+    let Some(id) = dir.strip_prefix("tables/") else { return Ok(()) };
+    let Ok(key) = key_of(id) else { return Ok(()) };
+    let engine = &session.context().engine;
+    // Neither a seal nor a merge works meanwhile.
+    let _turn = lock(&engine.tables.turn);
+    if session.read(|view| view.any_by_key::<TableMetadata>(key))?.is_some() {
+        return Ok(());
+    }
+    match engine.disk.remove_dir(dir) {
+        Ok(()) => engine.disk.sync_dir("tables"),
+        Err(error) if matches!(error.kind(), std::io::ErrorKind::DirectoryNotEmpty | std::io::ErrorKind::NotFound) => {
+            Ok(())
+        }
+        // Somebody holds a file in it open where that forbids removing it; the next open removes it.
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Ok(()),
+        Err(error) => Err(error),
+    }
+    .map_err(|error| Error::io(format_args!("removing the directory {dir}"), error))
 }

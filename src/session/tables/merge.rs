@@ -96,6 +96,8 @@ pub(crate) fn merge(session: &Session, id: &str, control: &Control) -> Result<bo
     let columns = (0..schema.len()).collect();
     let mut scan =
         MergedScan::new(view.clone(), Arc::new(Predicates::default()), columns, None, control.clone())?.with_locators();
+    // The new segment takes about as much as those that it replaces, which stay until it is named.
+    engine.check_space(group.iter().map(|meta| meta.data_bytes + meta.summary_bytes).sum())?;
     let (files, mut writer) = new_writer(session, id, &schema, first_ordinal)?;
     while let Some(chunk) = scan.next_chunk()? {
         let ordinals = view.ordinals(&chunk.locators)?;

@@ -36,7 +36,7 @@ use crate::value::wire::record;
 use crate::value::{RecordKey, limits};
 
 pub(crate) use cache::TableCache;
-pub(crate) use check::{named_files, sweep, verify};
+pub(crate) use check::{named_files, remove_empty, sweep, verify};
 pub(crate) use handout::Handout;
 pub(crate) use maintain::maintain;
 #[cfg(test)]
@@ -122,6 +122,7 @@ pub(crate) fn spill_place(engine: &Engine) -> SpillPlace {
         dir: TEMPORARY_DIR,
         numbers: engine.tables.temporary.clone(),
         bytes_max: limits::SPILL_BYTES,
+        reserve_bytes: engine.settings.reserve_bytes,
     }
 }
 

@@ -50,6 +50,8 @@ fn seal_first(session: &Session, engine: &Engine, id: &str) -> Result<Option<usi
     else {
         return Ok(None);
     };
+    // A segment takes about as much as the batches that it replaces, at most.
+    engine.check_space(batches.iter().map(|(_, len)| len).sum())?;
     let (files, mut writer) = new_writer(session, id, &schema, run.first_ordinal())?;
     writer.write(run.batch(), run.ordinals())?;
     let meta = writer.finish()?;

@@ -5,6 +5,7 @@ mod content;
 mod corpus;
 #[cfg(feature = "search")]
 mod counts;
+mod feed_deletion;
 mod intents;
 mod product_values;
 mod recipe;

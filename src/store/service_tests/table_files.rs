@@ -122,3 +122,54 @@ fn a_read_without_a_file_to_open_fails_and_harms_nothing() {
     println!("{} files for a scan of {SEGMENTS} segments", disk.open.load(Ordering::SeqCst) - before);
     assert_eq!(disk.open.load(Ordering::SeqCst) - before, 2 * SEGMENTS as u64);
 }
+
+#[test]
+fn the_directory_of_a_deleted_table_goes() {
+    let disk = CountingDisk::default();
+    let (store, session, id) = table(&disk);
+    let other = {
+        let columns = vec![column("t", DataType::Int64, ColumnType::Index)];
+        let id = session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap().to_string();
+        append(&session, &id, 0);
+        session_tables::seal(&session, &id, &Control::default()).unwrap();
+        id
+    };
+    let exists = |id: &str| disk.exists(&format!("tables/{id}")).unwrap();
+    assert!(exists(&id) && exists(&other));
+    session.delete_table(&id.as_str().into()).unwrap();
+    store.maintain(&Control::default()).unwrap();
+    assert!(!exists(&id) && exists(&other));
+    // One that an earlier build left goes when the store is opened.
+    session.delete_table(&other.as_str().into()).unwrap();
+    store.maintain(&Control::default()).unwrap();
+    drop((session, store));
+    disk.create_dir_all(&format!("tables/{other}")).unwrap();
+    let store = Store::options().maintenance_thread(false).open_on(Arc::new(disk.clone())).unwrap();
+    assert!(!exists(&other));
+    assert!(store.verify(VerifyLevel::Checksums, &Control::default()).unwrap().is_sound());
+}
+
+#[test]
+fn seals_and_merges_ask_for_space_first() {
+    let disk = crate::disk::sim::SimDisk::new(1);
+    let open = || Store::options().maintenance_thread(false).reserve_bytes(1 << 20).open_on(Arc::new(disk.clone()));
+    let store = open().unwrap();
+    let session = store.session(Identity::user("ada"));
+    let columns = vec![column("t", DataType::Int64, ColumnType::Index)];
+    let id = session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap().to_string();
+    for number in 0..2 {
+        append(&session, &id, number);
+        session_tables::seal(&session, &id, &Control::default()).unwrap();
+    }
+    append(&session, &id, 2);
+    disk.set_capacity(Some(0));
+    let changes = disk.changes();
+    let kind = |outcome: Result<bool>| outcome.map_err(|error| error.kind());
+    let sealed = session_tables::seal(&session, &id, &Control::default()).map(|sealed| sealed > 0);
+    assert_eq!(kind(sealed), Err(ErrorKind::NoSpace));
+    assert_eq!(kind(session_tables::merge(&session, &id, &Control::default())), Err(ErrorKind::NoSpace));
+    assert_eq!(disk.changes(), changes, "something was written");
+    disk.set_capacity(None);
+    assert_eq!(session_tables::seal(&session, &id, &Control::default()).unwrap(), 1);
+    assert!(session_tables::merge(&session, &id, &Control::default()).unwrap());
+}

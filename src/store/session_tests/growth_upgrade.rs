@@ -23,7 +23,7 @@ use crate::value::wire::wire_enum;
 use crate::value::{Control, RecordKey};
 
 /// The format of the additions here: that of this build, so that every older store lacks them.
-const SINCE: u8 = 3;
+const SINCE: u8 = 4;
 
 wire_enum! {
     /// A type of specification, with a value that was added later.
@@ -33,11 +33,11 @@ wire_enum! {
         /// As it was.
         Functional = "FUNCTIONAL",
         /// Added later.
-        Workmanship = "WORKMANSHIP" since 3,
+        Workmanship = "WORKMANSHIP" since 4,
     }
 }
 
-/// A specification, with a later member among those that formats 1 and 2 stored.
+/// A specification, with a later member among those that formats 1 to 3 stored.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 2, name = "Specification", service(SPECIFICATIONS), id(Guid))]
 #[fields(note)]
@@ -49,7 +49,7 @@ pub struct GrownSpecification {
     /// As it was.
     pub spec_id: Option<String>,
     /// Added later.
-    #[since(3)]
+    #[since(4)]
     pub note: Option<String>,
     /// As it was, with one more value.
     pub r#type: Option<GrownType>,

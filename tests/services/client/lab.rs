@@ -58,7 +58,7 @@ fn a_work_item_lives_as_its_client_sees_it() {
     );
     assert_has(
         &scheduled,
-        &json!({"scheduledWorkItems": [{"state": "IN_PROGRESS", "schedule": {"plannedStartDateTime": "2024-03-02T00:00:00.000Z"},
+        &json!({"scheduledWorkItems": [{"state": "IN_PROGRESS", "schedule": {"plannedStartDateTime": "2024-03-02T00:00:00.000"},
         "resources": {"systems": {"selections": [], "filter": "x = \"1\""}, "duts": {"selections": []}}}], "failedWorkItems": null, "error": null}),
     );
     assert_has(
@@ -179,12 +179,63 @@ fn a_record_that_is_read_equals_the_one_that_was_answered_whatever_its_times() {
     client.get("create_test_plans", json!({"testPlans": [{}]}));
     let plan = ScheduleTestPlanRequest {
         id: Some("1000".into()),
-        planned_start_date_time: Patch::Value(exact),
+        planned_start_date_time: Patch::Value(exact.into()),
         ..Default::default()
     };
     let answer =
         client.session.schedule_test_plans(ScheduleTestPlansRequest { test_plans: vec![plan], replace: None }).unwrap();
     assert_eq!(answer.scheduled_test_plans, Some(vec![client.session.get_test_plan(&"1000".into()).unwrap()]));
+}
+
+#[test]
+fn planned_times_are_answered_with_or_without_an_offset_as_they_were_given() {
+    let client = Client::new();
+    client.get("create_work_items", json!({"workItems": [{"name": "a"}, {"name": "b"}]}));
+    client.get("create_test_plans", json!({"testPlans": [{"name": "a"}, {"name": "b"}]}));
+    let (local, utc) = ("2024-05-01T08:00:00.250", "2024-05-01T10:00:00.250+02:00");
+    let answered_utc = "2024-05-01T08:00:00.250Z";
+    let schedules = json!({"workItems": [
+        {"id": "1000", "schedule": {"plannedStartDateTime": local, "plannedEndDateTime": utc}},
+        {"id": "1001", "schedule": {"plannedStartDateTime": utc, "plannedEndDateTime": local}}]});
+    client.get("schedule_work_items", schedules);
+    let plans = json!({"testPlans": [
+        {"id": "1000", "plannedStartDateTime": local, "estimatedEndDateTime": utc},
+        {"id": "1001", "plannedStartDateTime": utc, "estimatedEndDateTime": local}]});
+    client.get("schedule_test_plans", plans);
+    // A change of another member leaves them as they were given.
+    client.get(
+        "schedule_work_items",
+        json!({"workItems": [{"id": "1000", "schedule": {"plannedDurationInSeconds": 1}}]}),
+    );
+    client.get("update_test_plans", json!({"testPlans": [{"id": "1000", "name": "c"}]}));
+    let client = client.reopened();
+    for (id, start, end) in [("1000", local, answered_utc), ("1001", answered_utc, local)] {
+        let item = client.get("get_work_item", json!({"id": id}));
+        assert_has(&item, &json!({"schedule": {"plannedStartDateTime": start, "plannedEndDateTime": end}}));
+        let plan = client.get("get_test_plan", json!({"id": id}));
+        assert_has(&plan, &json!({"plannedStartDateTime": start, "estimatedEndDateTime": end}));
+    }
+    // Both are one instant to filters.
+    for (operation, list, start, end) in [
+        ("query_work_items", "workItems", "schedule.plannedStartDateTime", "schedule.plannedEndDateTime"),
+        ("query_test_plans", "testPlans", "plannedStartDateTime", "estimatedEndDateTime"),
+    ] {
+        for filter in [
+            format!("{start} == \"{local}\""),
+            format!("{start} == \"{utc}\" && {start} == {end}"),
+            format!("{end} >= \"{answered_utc}\" && {end} < \"2024-05-01T08:00:01\""),
+        ] {
+            let page = client.get(operation, json!({"filter": filter}));
+            assert_eq!(page[list].as_array().unwrap().len(), 2, "{filter}");
+        }
+    }
+    // An end is compared with a start as an instant, however each was given.
+    let refused = client.get("schedule_work_items", json!({"workItems": [
+        {"id": "1000", "schedule": {"plannedStartDateTime": "2024-05-01T08:00:00", "plannedEndDateTime": "2024-05-01T09:00:00+02:00"}}]}));
+    assert_eq!(refused["failedWorkItems"][0]["id"], "1000");
+    // The times of a timeline are answered in UTC.
+    let made = client.get("create_work_items", json!({"workItems": [{"timeline": {"dueDateTime": local}}]}));
+    assert_has(&made, &json!({"createdWorkItems": [{"timeline": {"dueDateTime": answered_utc}}]}));
 }
 
 #[test]

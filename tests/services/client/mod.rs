@@ -44,6 +44,15 @@ impl Client {
         Self { store, session }
     }
 
+    /// A client of the same store, which was closed and opened again.
+    fn reopened(self) -> Self {
+        let Self { store, session } = self;
+        drop(session);
+        let store = store.reopen();
+        let session = store.session();
+        Self { store, session }
+    }
+
     /// The answer to an operation, or its error.
     fn ask(&self, operation: &str, body: Value) -> Result<Value> {
         let s = &self.session;

@@ -11,6 +11,27 @@ fn names(page: &Value, list: &str, member: &str) -> Vec<String> {
 }
 
 #[test]
+fn limits_are_answered_as_the_numbers_that_they_were_given_as() {
+    let client = Client::new();
+    let limits = json!({"min": 1, "typical": 2.0, "max": 9_007_199_254_740_993_i64});
+    let spec = |id: &str, limit: &Value| json!({"productId": "P", "specId": id, "type": "PARAMETRIC", "limit": limit});
+    let other = json!({"min": -0.5, "max": 1e20});
+    client.get("create_specs", json!({"specs": [spec("a", &limits), spec("b", &other)]}));
+    let client = client.reopened();
+    let page = client.get("query_specs", json!({"productIds": ["P"], "orderBy": "SPEC_ID"}));
+    assert_eq!((&page["specs"][0]["limit"], &page["specs"][1]["limit"]), (&limits, &other));
+    assert_eq!(page["specs"][0]["limit"].to_string(), r#"{"max":9007199254740993,"min":1,"typical":2.0}"#);
+    // Filters see doubles, whichever was given.
+    for filter in
+        ["limit.min == 1", "limit.min == 1.0 && limit.typical == 2", "limit.max > 9007199254740000 && limit.min > 0.5"]
+    {
+        let found = client.get("query_specs", json!({"productIds": ["P"], "filter": filter}));
+        assert_eq!(found["specs"].as_array().unwrap().len(), 1, "{filter}");
+        assert_eq!(found["specs"][0]["specId"], "a", "{filter}");
+    }
+}
+
+#[test]
 fn a_whole_record_that_was_read_can_be_sent_back_as_an_update() {
     let client = Client::new();
     let product =

@@ -44,6 +44,7 @@ use stationdb::work_items::{
     ScheduleWorkItemRequest, ScheduleWorkItemsRequest, UpdateWorkItemRequest, UpdateWorkItemTemplateRequest,
     UpdateWorkItemTemplatesRequest, UpdateWorkItemsRequest,
 };
+use stationdb::workspaces::{CreateWorkspaceRequest, QueryWorkspacesRequest};
 use stationdb::{Error, ErrorKind, Place, Result, from_json};
 
 use crate::sources::{rust_files, words};
@@ -94,6 +95,7 @@ fn requests() -> Vec<(&'static str, String, Read)> {
         CreateSpecificationRequest,
         CreateSpecificationsRequest,
         CreateTableRequest,
+        CreateWorkspaceRequest,
         CreateTestPlanRequest,
         CreateTestPlanTemplateRequest,
         CreateTestPlanTemplatesRequest,
@@ -129,6 +131,7 @@ fn requests() -> Vec<(&'static str, String, Read)> {
         QueryTestPlansRequest,
         QueryWorkItemTemplatesRequest,
         QueryWorkItemsRequest,
+        QueryWorkspacesRequest,
         ScanRequest,
         ScheduleTestPlanRequest,
         ScheduleTestPlansRequest,

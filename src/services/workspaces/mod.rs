@@ -1,0 +1,146 @@
+//! The registry of workspaces.
+
+use crate::error::{Error, Result};
+use crate::model::Resource as _;
+use crate::model::workspaces::{
+    CreateWorkspaceRequest, PagedWorkspaces, QueryWorkspacesRequest, Workspace, WorkspaceKey,
+};
+use crate::services::declare::service;
+use crate::session::{Access, Handle, OrderTerm, Plan, Query, What};
+use crate::value::key;
+
+const DEFAULT_TAKE: usize = 1000;
+
+service! {
+/// The registry of workspaces. Using it is optional.
+///
+/// While no workspace is registered, resources may name any workspace. Once one is registered, or with
+/// [`Settings::require_registered_workspaces`](crate::Settings::require_registered_workspaces), nothing is
+/// created in and nothing is moved into a workspace that is not registered: such a request, or such an item of
+/// a batch, is refused with `InvalidArgument` and the name `Workspaces.InvalidWorkspace`. The default workspace
+/// of the store counts as registered. Deleting a workspace from the registry leaves the records in it as they
+/// are; they can still be read, changed, moved out and deleted.
+///
+/// The access policy is asked about [`Service::WORKSPACES`](crate::Service::WORKSPACES) with the workspace itself.
+///
+/// Methods may be added until version 1.0.
+pub trait WorkspaceService {
+    /// Registers a workspace.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a blank name or id; `LimitExceeded` for one that is too long; `Conflict` for an id that is
+    /// registered; `PermissionDenied`; what the disk answers.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// use stationdb::products::CreateProductRequest;
+    ///
+    /// let lab = session.create_workspace(CreateWorkspaceRequest::new("Laboratory").id("lab-1"))?;
+    /// assert_eq!(lab.id.as_deref(), Some("lab-1"));
+    /// let request = CreateProductRequest::new("156502A-11L");
+    /// let made = session.create_products(vec![
+    ///     request.clone().workspace("lab-2"),
+    ///     request.workspace("lab-1"),
+    /// ])?;
+    /// assert_eq!(made.products.len(), 1);
+    /// let refused = made.error.unwrap_or_default().inner_errors;
+    /// assert_eq!(refused[0].name.as_deref(), Some("Workspaces.InvalidWorkspace"));
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn create_workspace(&self, request: CreateWorkspaceRequest) -> Result<Workspace>;
+
+    /// One page of the registered workspaces that match and that the caller may see.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a filter or token that is not valid.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.create_workspace(CreateWorkspaceRequest::new("Laboratory"))?;
+    /// let page = session.query_workspaces(QueryWorkspacesRequest::new().filter("name.StartsWith(\"Lab\")"))?;
+    /// assert_eq!(page.workspaces.len(), 1);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn query_workspaces(&self, query: QueryWorkspacesRequest) -> Result<PagedWorkspaces>;
+
+    /// How [`WorkspaceService::query_workspaces`] is carried out. It is carried out for that.
+    ///
+    /// # Errors
+    /// As [`WorkspaceService::query_workspaces`].
+    fn explain_query_workspaces(&self, query: QueryWorkspacesRequest) -> Result<Plan>;
+
+    /// Takes a workspace out of the registry. What is in the workspace stays.
+    ///
+    /// # Errors
+    /// `NotFound` for a workspace that is not registered or that the caller may not see; `PermissionDenied`; what the
+    /// disk answers.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// session.create_workspace(CreateWorkspaceRequest::new("Laboratory").id("lab-1"))?;
+    /// session.delete_workspace("lab-1")?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn delete_workspace(&self, id: &str) -> Result<()>;
+}
+}
+
+impl WorkspaceService for Handle<'_, '_> {
+    fn create_workspace(&self, request: CreateWorkspaceRequest) -> Result<Workspace> {
+        self.write(move |draft| {
+            let key = WorkspaceKey::from(draft.new_key::<Workspace>()?);
+            let workspace = Workspace::create(request, key, draft.now(), draft.user())?;
+            draft.put_new(&workspace, What::Created)?;
+            Ok(workspace)
+        })
+    }
+
+    fn query_workspaces(&self, query: QueryWorkspacesRequest) -> Result<PagedWorkspaces> {
+        let plan = to_query(&query);
+        self.read(|view| {
+            let page = view.query::<Workspace>(&plan)?;
+            Ok(PagedWorkspaces {
+                workspaces: page.items,
+                continuation_token: page.continuation_token,
+                total_count: page.total_count,
+            })
+        })
+    }
+
+    fn explain_query_workspaces(&self, query: QueryWorkspacesRequest) -> Result<Plan> {
+        let plan = to_query(&query);
+        self.read(|view| Ok(view.query_with_plan::<Workspace>(&plan)?.1))
+    }
+
+    fn delete_workspace(&self, id: &str) -> Result<()> {
+        let id = id.to_owned();
+        self.write(move |draft| {
+            let mut entry = Vec::new();
+            key::push_str(&mut entry, &id);
+            let found = draft.find::<Workspace>(Workspace::BY_ID, &entry)?;
+            let deleted = match found {
+                Some(key) => draft.delete::<Workspace>(&key.to_id(Workspace::KIND.id))?,
+                None => None,
+            };
+            let not_found =
+                || Error::not_found(Workspace::KIND.name, &id).with_name("Workspaces.WorkspaceNotFound", None);
+            deleted.map(drop).ok_or_else(not_found)
+        })
+    }
+}
+
+fn to_query(request: &QueryWorkspacesRequest) -> Query<'_> {
+    Query {
+        filter: request.filter.as_deref(),
+        substitutions: request.substitutions.as_deref().unwrap_or_default(),
+        order: vec![OrderTerm {
+            path: request.order_by.unwrap_or_default().path(),
+            descending: request.descending.unwrap_or_default(),
+        }],
+        ties_follow_direction: true,
+        take: request.take.and_then(|take| usize::try_from(take).ok()).unwrap_or(DEFAULT_TAKE).min(DEFAULT_TAKE),
+        continuation_token: request.continuation_token.as_deref(),
+        return_count: request.return_count.unwrap_or_default(),
+        ..Query::default()
+    }
+}
