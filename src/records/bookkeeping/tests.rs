@@ -208,7 +208,7 @@ fn a_web_of_pages_ends_with_the_bytes_of_the_file() {
     let sum = xxh3_128(&bytes[slot..slot + SLOT_SUMMED_BYTES]);
     put(&mut bytes, slot + SLOT_SUMMED_BYTES, &sum.to_le_bytes());
     let error = look(&bytes).unwrap_err();
-    assert!(error.to_string().contains("circles"), "{error}");
+    assert!(error.to_string().contains("cycle"), "{error}");
 }
 
 /// The count of free pages equals the one of redb.
