@@ -6,7 +6,7 @@ use crate::services::lists;
 use crate::session::{OrderTerm, Query, Settings};
 use crate::value::limits;
 
-/// The name of the vendor flag in filters, which begins with the vendor prefix of the store.
+/// The name of the vendor flag in filters, which starts with the vendor prefix of the store.
 pub(super) fn vendor_names(settings: &Settings) -> Vec<(String, &'static str)> {
     VendorPrefix::new(&settings.vendor_prefix)
         .map(|vendor| vec![(vendor.property(), "isVendorAsset")])
@@ -17,7 +17,7 @@ pub(super) fn to_query<'q>(request: &'q QueryAssetsRequest, settings: &Settings)
     lists::check("projection", request.projection.as_ref().map_or(0, Vec::len))?;
     let take = request.take.filter(|take| *take != -1).unwrap_or(limits::ASSETS_TAKE);
     if !(0..=limits::ASSETS_TAKE).contains(&take) {
-        return Err(Error::invalid(format!("take is {take}; it has to be -1 or from 0 to {}", limits::ASSETS_TAKE))
+        return Err(Error::invalid(format!("take is {take}; it must be -1 or from 0 to {}", limits::ASSETS_TAKE))
             .at_member("take"));
     }
     let skip = usize::try_from(request.skip.unwrap_or_default())
