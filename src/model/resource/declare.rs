@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 /// `InvalidArgument` naming the member.
 pub fn check_property_keys(properties: Option<&std::collections::BTreeMap<String, String>>) -> Result<()> {
     match properties.is_some_and(|properties| properties.contains_key("")) {
-        true => Err(Error::invalid("a property needs a key that is not empty").at_member("properties")),
+        true => Err(Error::invalid("a property has an empty key").at_member("properties")),
         false => Ok(()),
     }
 }

@@ -218,7 +218,11 @@ impl Upload {
                     .any_by_key::<PackageRecord>(key)?
                     .ok_or_else(|| Error::corrupt("records.redb: an index names a package that does not exist"))?;
                 if !overwrite {
-                    return Err(clash(&record.package, &old.package, "the feed already has it; set overwrite to replace it"));
+                    return Err(clash(
+                        &record.package,
+                        &old.package,
+                        "the feed already has it; set overwrite to replace it",
+                    ));
                 }
                 record.package.id = old.package.id.clone();
                 record.package.created_at = old.package.created_at;
@@ -241,7 +245,11 @@ fn present(draft: &Draft<'_>, record: &PackageRecord) -> Result<Option<RecordKey
     match (by_name, by_identity) {
         (Some(one), Some(other)) if one != other => {
             let other = draft.any_by_key::<PackageRecord>(other)?.unwrap_or_default();
-            Err(clash(package, &other.package, "one package has its file name, and another one its name and version; delete one of them"))
+            Err(clash(
+                package,
+                &other.package,
+                "one package has its file name, and another one its name and version; delete one of them",
+            ))
         }
         (by_name, by_identity) => Ok(by_name.or(by_identity)),
     }

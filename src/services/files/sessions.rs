@@ -177,8 +177,9 @@ fn check_complete(chunks: &[(u32, UploadChunk)]) -> Result<()> {
     };
     for (expected, (index, chunk)) in (1u32..).zip(chunks) {
         if *index != expected {
-            return Err(Error::invalid(format!("chunk {expected} of {last} has not arrived"))
-                .with_args([expected.to_string()]));
+            return Err(
+                Error::invalid(format!("chunk {expected} of {last} has not arrived")).with_args([expected.to_string()])
+            );
         }
         if chunk.close && index != last {
             return Err(Error::invalid(format!("the chunk {index} was sent with close, but chunk {last} follows it"))

@@ -101,9 +101,10 @@ fn import<A: Access>(
         );
     }
     if request.index_column.is_some() && (declared || request.id.is_some()) {
-        return Err(
-            Error::invalid("columns are declared, so indexColumn must be absent: the declaration names the index").at_member("indexColumn")
-        );
+        return Err(Error::invalid(
+            "columns are declared, so indexColumn must be absent: the declaration names the index",
+        )
+        .at_member("indexColumn"));
     }
     if let Some(id) = &request.id {
         let mut imported = 0;

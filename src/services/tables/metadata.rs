@@ -39,7 +39,7 @@ fn filled(text: Option<String>) -> Option<String> {
 
 fn check_keys<'k>(mut keys: impl Iterator<Item = &'k String>, member: &str) -> Result<()> {
     match keys.any(String::is_empty) {
-        true => Err(Error::invalid("a property needs a key that is not empty").at_member(member)),
+        true => Err(Error::invalid("a property has an empty key").at_member(member)),
         false => Ok(()),
     }
 }
