@@ -14,8 +14,8 @@ record! {
     /// The text consists of words, `"phrases"` and `prefix*`es, each optionally with a field in
     /// front (`name:amplifier`), and of `kind:product` and `workspace:id`. They are combined by
     /// `AND` (also implied between two terms), `OR`, `NOT` or `-`, and parentheses. A `prefix*`
-    /// finds every word that starts with it, however many there are. At the end of a phrase (`"low
-    /// noi"*`, `DMM-40*`) it may match at most 1,024 words.
+    /// finds every word that starts with it, however many there are. At the end of a phrase
+    /// (`"low noi"*`, `DMM-40*`) it may match at most 1,024 words.
     wire pub struct SearchRequest new() {
         /// The query; matches everything when absent or blank.
         pub text: Option<String>,

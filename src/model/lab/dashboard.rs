@@ -1,4 +1,4 @@
-//! The dashboard that a work item, a test plan or a template of either points to.
+//! The dashboard of a work item, a test plan or a template of either.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,8 @@ record! {
         pub id: Option<String>,
         /// Values of its variables.
         pub variables: Option<BTreeMap<String, String>>,
-        /// Relative address, computed for work items and test plans when they are read; ignored on input.
+        /// Relative URL, computed for work items and test plans when they are read; ignored in
+        /// requests.
         pub url: Option<String>,
     }
 }

@@ -1,10 +1,11 @@
-//! The assets, devices under test, fixtures and systems that work needs: which qualify, and which are reserved.
+//! The assets, devices under test, fixtures and systems that work needs: which ones qualify, and
+//! which ones are reserved.
 
 use crate::value::Patch;
 use crate::value::wire::record;
 
 record! {
-    /// Everything that a work item needs; the four groups are independent of each other.
+    /// All resources of a work item; the four groups are independent.
     #[patch(ResourcesPatch = "What an update changes in the resources.")]
     #[patch(ResourcesPatch(assets(Patch<ResourcePatch>), duts(Patch<ResourcePatch>), fixtures(Patch<ResourcePatch>)))]
     #[patch(ResourcesPatch(systems(Patch<SystemResourcePatch>)))]
@@ -63,7 +64,7 @@ record! {
         pub target_location_id: Option<String>,
     }
 
-    /// What scheduling reserves.
+    /// The reservations of a schedule request.
     patch pub struct ScheduleResourcesDefinition new() {
         /// Assets.
         pub assets: Patch<ScheduleResourceDefinition>,
@@ -75,19 +76,19 @@ record! {
         pub systems: Patch<ScheduleSystemResourceDefinition>,
     }
 
-    /// What scheduling reserves in one group.
+    /// The reservations of one group of a schedule request.
     patch pub struct ScheduleResourceDefinition new() {
         /// The resources that are reserved: appended or replaced.
         pub selections: Patch<Vec<ResourceSelectionDefinition>>,
     }
 
-    /// What scheduling reserves in the group of systems.
+    /// The reservations of systems of a schedule request.
     patch pub struct ScheduleSystemResourceDefinition new() {
         /// The systems that are reserved: appended or replaced.
         pub selections: Patch<Vec<SystemResourceSelectionDefinition>>,
     }
 
-    /// Which resources the work items of a template need.
+    /// The resources that the work items of a template need.
     #[patch(TemplateResourcesPatch = "What an update changes in a template's resources.")]
     #[patch(TemplateResourcesPatch(assets(Patch<TemplateResourcePatch>), duts(Patch<TemplateResourcePatch>)))]
     #[patch(TemplateResourcesPatch(fixtures(Patch<TemplateResourcePatch>), systems(Patch<TemplateResourcePatch>)))]

@@ -236,7 +236,8 @@ impl Upload {
     }
 }
 
-/// The stored package that the new one would replace: by file name, or by name, version and architecture.
+/// The stored package that the new one would replace: by file name, or by name, version and
+/// architecture.
 fn present(draft: &Draft<'_>, record: &PackageRecord) -> Result<Option<RecordKey>> {
     let package = &record.package;
     let entry = PackageRecord::file_name_entry(&package.feed_id, &package.file_name);
