@@ -338,7 +338,7 @@ mod tests {
         ] {
             let value = decode(contradiction.clone());
             assert_eq!(value, ConditionValue::Contradictory(contradiction.clone()));
-            assert_eq!(serde_json::to_value(&value).unwrap(), contradiction, "handed back as it came");
+            assert_eq!(serde_json::to_value(&value).unwrap(), contradiction, "returned as it was sent");
             let condition = Condition { name: Some("c".into()), value: Some(value) };
             assert_eq!(condition.clone().checked().unwrap_err().kind(), crate::ErrorKind::InvalidArgument);
         }

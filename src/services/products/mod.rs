@@ -398,6 +398,7 @@ pub(crate) fn all_values_counted(
         *seeks += 1;
         // An entry of a null value contains no text or number.
         values.extend(value);
+        // Skips all other entries of this value: the next seek starts after its bytes.
         let Some(next) = key::after_prefix(&entry) else { break };
         from = next;
     }

@@ -173,6 +173,11 @@ pub(in crate::services) fn append<'a, A: Access>(
 }
 
 /// Commits the rows to the table that `table` finds or creates.
+///
+/// What must hold: segment files are complete and synced before the commit that adds them to the
+/// manifest. Whether the table is open and how many rows it has is checked again here, in the write
+/// turn: other appends may have committed since the caller read the table. `settle` comes after the
+/// write, because only its outcome decides whether the files are kept or removed.
 pub(in crate::services) fn commit<A: Access>(
     access: &A,
     id: &str,

@@ -80,7 +80,7 @@ fn a_transaction_that_is_taken_back_leaves_no_file_behind_in_the_running_store()
     assert_eq!(bench.files(), 3);
     assert_eq!(store.maintain(&control()).unwrap().files_removed, 2);
     assert_eq!(bench.files(), 1);
-    assert_eq!(store.maintain(&control()).unwrap().files_removed, 0, "each is looked at once");
+    assert_eq!(store.maintain(&control()).unwrap().files_removed, 0, "each is checked once");
     assert_eq!(get(&session, &kept).unwrap(), bytes(60_000));
     // The number of a file that was rolled back is not given to another one.
     let next = put(&session, "next", &bytes(90_000));
@@ -98,7 +98,7 @@ fn a_name_stands_for_each_blob_as_long_as_something_names_it() {
     let upload = session.start_upload_session(None).unwrap().id;
     chunk(&session, &upload, 1).unwrap();
     chunk(&session, &upload, 1).unwrap();
-    assert_eq!(rows(&session), 2, "a chunk that was replaced is not named any more");
+    assert_eq!(rows(&session), 2, "no record names a replaced chunk");
     session.finish_upload_session(&upload.as_str().into(), "chunked", BTreeMap::new()).unwrap();
     assert_eq!(rows(&session), 2);
     session.delete_file(&file).unwrap();
@@ -178,7 +178,11 @@ fn an_upload_session_expires_after_its_last_chunk_in_the_running_store() {
     bench.clock.advance_ms(2 * DAY_MS);
     chunk(&session, &busy, 1).unwrap();
     bench.clock.advance_ms(DAY_MS);
-    assert_eq!(store.maintain(&control()).unwrap().upload_sessions_expired, 0, "to the day is not too late");
+    assert_eq!(
+        store.maintain(&control()).unwrap().upload_sessions_expired,
+        0,
+        "it has not expired exactly at the limit"
+    );
     bench.clock.advance_ms(1);
     let report = store.maintain(&control()).unwrap();
     assert_eq!((report.upload_sessions_expired, report.files_removed), (1, 1));
@@ -187,7 +191,7 @@ fn an_upload_session_expires_after_its_last_chunk_in_the_running_store() {
     let file = session.finish_upload_session(&busy.as_str().into(), "busy", BTreeMap::new()).unwrap();
     bench.clock.advance_ms(100 * DAY_MS);
     store.maintain(&control()).unwrap();
-    assert_eq!(get(&session, &file).unwrap(), b"the end", "what was finished is a file");
+    assert_eq!(get(&session, &file).unwrap(), b"the end", "a finished session has become a file");
 }
 
 #[test]
@@ -200,7 +204,7 @@ fn an_upload_session_expires_at_open_or_never() {
     bench.clock.advance_ms(10_000 * DAY_MS);
     drop((store, session));
     let (store, session) = bench.open();
-    assert_eq!(session.query_upload_sessions().unwrap().len(), 1, "without a limit it waits for ever");
+    assert_eq!(session.query_upload_sessions().unwrap().len(), 1, "without a limit it never expires");
     drop((store, session));
     let bench = Bench { days: Some(7), ..bench };
     let (_store, session) = bench.open();

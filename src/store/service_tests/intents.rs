@@ -48,5 +48,5 @@ fn an_intent_without_a_result_becomes_an_event_with_an_error_when_the_store_is_o
     assert_eq!(history[0].detail, ExecutionEventDetail::Job { job_ids: None });
     let bench = bench.reopen();
     let item = bench.session().get_work_item(&id).unwrap();
-    assert_eq!(item.execution_history.unwrap().len(), 1, "it is told once");
+    assert_eq!(item.execution_history.unwrap().len(), 1, "there is one event");
 }

@@ -162,7 +162,7 @@ fn a_record_that_is_read_equals_the_one_that_was_answered_whatever_its_times() {
     let exact = "2024-02-01T00:00:00Z".parse::<DateTime<Utc>>().unwrap() + TimeDelta::nanoseconds(1_999_999);
     let timeline = TimelineDefinition {
         earliest_start_date_time: Some(exact),
-        // Not before the start, once both are cut.
+        // Not before the start, after both are truncated to milliseconds.
         due_date_time: Some(exact - TimeDelta::nanoseconds(1)),
         ..TimelineDefinition::default()
     };
@@ -359,7 +359,7 @@ fn failed_entries_are_echoed_without_the_members_that_they_did_not_have() {
     assert_eq!(answer["failedWorkItems"], json!([planned]));
 }
 
-/// A host whose jobs cannot be queued.
+/// A runner that cannot queue jobs.
 #[derive(Debug)]
 struct Refuses;
 
@@ -412,7 +412,7 @@ fn every_outcome_of_an_execution_is_one_value_with_both_members_and_a_status() {
     assert_eq!(execute("ada", "1000", "Queue").1["result"]["jobIds"], json!(["j"]));
 }
 
-/// Guests read and change nothing.
+/// A policy: guests may read and change nothing.
 #[derive(Debug)]
 struct LookOnly;
 

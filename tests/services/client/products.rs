@@ -247,7 +247,7 @@ fn specifications_are_moved_cleared_and_projected() {
             {"value": {"discrete": ["x"]}}]}])
     );
     assert_eq!(query(json!([])), json!([spec]));
-    // Sent back whole, with what is to change; null changes nothing.
+    // The specification is sent back with all members and with changes; null changes nothing.
     spec["specId"] = json!("2");
     spec["name"] = json!(null);
     spec["limit"] = json!({"min": null});

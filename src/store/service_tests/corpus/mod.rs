@@ -177,7 +177,7 @@ impl<'f> Run<'f> {
                 let scans = self.ways.get("scan").copied();
                 let answer = self.raw(opened, case, &format!("({}) ? true : false", case.filter));
                 self.check(case, "by full scan", answer);
-                assert!(self.ways.get("scan").copied() > scans, "{} was no full scan", case.filter);
+                assert!(self.ways.get("scan").copied() > scans, "{} was not a full scan", case.filter);
             }
         }
     }

@@ -166,7 +166,7 @@ fn every_query_request_can_be_explained() {
         "testPlanTemplate" explain_query_test_plan_templates "name != null";
     };
     for (method, plan) in plans {
-        assert!(plan.records_touched > Some(0), "{method} tells what a run cost: {plan}");
+        assert!(plan.records_touched > Some(0), "{method} reports the records that were read: {plan}");
         assert!(!plan.access.is_empty() && plan.residual.is_some(), "{method}: {plan}");
     }
 }
@@ -202,7 +202,7 @@ fn a_walk_is_the_whole_in_pages_and_ends_with_the_last_full_page() {
                 let mut distinct = tokens.clone();
                 distinct.sort();
                 distinct.dedup();
-                assert_eq!(distinct.len(), tokens.len(), "{}: a token came twice", operation.name);
+                assert_eq!(distinct.len(), tokens.len(), "{}: a token was repeated", operation.name);
             }
         }
     }

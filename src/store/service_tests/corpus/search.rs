@@ -236,7 +236,7 @@ fn check(access: &impl SearchService, model: &Model, node: &Node, request: &Sear
     let first = first.unwrap();
     assert_eq!(first.total, Some(expected.len() as u64), "{text}");
     let ids: BTreeSet<&String> = found.iter().map(|(id, _)| id).collect();
-    assert_eq!(ids.len(), found.len(), "{text}: a hit came twice");
+    assert_eq!(ids.len(), found.len(), "{text}: a hit was repeated");
     assert_eq!(ids, expected.keys().copied().collect(), "{text} {request:?}");
     assert!(found.is_sorted_by(|left, right| left.1 >= right.1), "{text}: {found:?}");
     let counts = |of: &dyn Fn(&Text) -> String| {

@@ -292,7 +292,7 @@ fn filter(random: &mut Random, kind: &'static CorpusKind, declared: &Declared, c
             (_, false) => format!("({filter}) or ({next})"),
         };
     }
-    // A query of tables may use its `columns` member only with filters that read the test result.
+    // A filter of tables may use `columns` only together with `testResultId`.
     if kind == "table" { format!("({filter}) and (testResultId = null or testResultId != null)") } else { filter }
 }
 
