@@ -24,7 +24,7 @@ pub(super) fn check_within(member: &str, len: usize, most: usize) -> Result<()> 
     if len <= most {
         return Ok(());
     }
-    Err(Error::limit(format!("{len} entries in one list; QUERY_LIST allows {most}"))
+    Err(Error::limit(format!("{len} entries in one list; QUERY_LIST allows {most}, so shorten it"))
         .with_args([len.to_string(), most.to_string()])
         .at_member(member))
 }

@@ -109,9 +109,8 @@ impl Asset {
         self.self_calibration.as_ref().map_or(Ok(()), check_self_calibration)?;
         self.external_calibration.as_ref().map_or(Ok(()), check_external_calibration)?;
         if self.custom_calibration_interval.is_some_and(|months| months < 0) {
-            return Err(
-                Error::invalid("the custom calibration interval is negative").at_member("customCalibrationInterval")
-            );
+            return Err(Error::invalid("the custom calibration interval is negative; send 0 or more months")
+                .at_member("customCalibrationInterval"));
         }
         Ok(())
     }

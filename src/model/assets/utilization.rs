@@ -8,9 +8,9 @@
 //! earlier span may reach into the range. So the two span indexes put a class before the start:
 //! class 0 for running spans, class k for spans shorter than 2^(k-1) milliseconds but not shorter
 //! than half of that. A span of class k that overlaps the range starts less than 2^(k-1)
-//! milliseconds before it. If it starts in the later half of that window, it is long enough to reach
-//! into the range. So if starts are spread evenly, at most about half of the entries read are not
-//! part of the answer.
+//! milliseconds before it. A span that starts in the later half of that window is long enough to
+//! reach into the range. So if starts are spread evenly, at most about half of the entries read are
+//! not part of the answer.
 
 use chrono::{DateTime, TimeDelta, Utc};
 

@@ -7,7 +7,7 @@ use crate::value::wire::record;
 
 record! {
     /// When the work may start, when it is due, how long it takes.
-    #[patch(TimelinePatch = "What an update changes in a timeline.")]
+    #[patch(TimelinePatch = "An update of a timeline.")]
     #[patch(TimelinePatch(earliest_start_date_time, due_date_time, estimated_duration_in_seconds))]
     pub struct TimelineDefinition new() {
         /// Earliest start.
@@ -19,7 +19,7 @@ record! {
     }
 
     /// The timeline of a template: an estimate.
-    #[patch(TemplateTimelinePatch = "What an update changes in the timeline of a template.")]
+    #[patch(TemplateTimelinePatch = "An update of the timeline of a template.")]
     #[patch(TemplateTimelinePatch(estimated_duration_in_seconds))]
     pub struct TemplateTimelineDefinition new() {
         /// Estimated duration of the work items of the template.
@@ -27,7 +27,7 @@ record! {
     }
 
     /// When the work is scheduled.
-    #[patch(SchedulePatch = "What scheduling changes in a schedule.")]
+    #[patch(SchedulePatch = "An update of a schedule.")]
     #[patch(SchedulePatch(planned_start_date_time, planned_end_date_time, planned_duration_in_seconds))]
     pub struct ScheduleDefinition new() {
         /// Start; returned without an offset if it was sent without one.

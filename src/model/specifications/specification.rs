@@ -250,7 +250,7 @@ impl Specification {
         let version = request.version.ok_or_else(|| missing("version"))?;
         if version != stored {
             return Err(Error::conflict(format!(
-                "the specification is at version {stored}, and the update was made for version {version}; \
+                "the specification is at version {stored}, and the update is for version {version}; \
                  read it again and repeat the change"
             ))
             .at_member("version"));

@@ -74,7 +74,7 @@ id_type!(
 #[request(CreateTestPlanRequest(workspace = "The workspace; the session's default when absent."))]
 #[request(CreateTestPlanRequest(properties = "Free properties; merged over those of the template."))]
 #[request(CreateTestPlanRequest(dashboard = "The dashboard.", workflow_id))]
-#[patch(UpdateTestPlanRequest = "What an update changes in one test plan: absent members keep, null members clear.")]
+#[patch(UpdateTestPlanRequest = "An update of a test plan: absent members keep their values, null clears them.")]
 #[patch(UpdateTestPlanRequest(id(Option<String>, "The test plan; required."), name))]
 #[patch(UpdateTestPlanRequest(state(Patch<String>, "State in any spelling, from any state; null is `NEW`.")))]
 #[patch(UpdateTestPlanRequest(description, assigned_to, part_number, dut_id = "The device under test."))]
@@ -89,7 +89,7 @@ id_type!(
 #[patch(UpdateTestPlanRequest(workspace(Option<String>, "The workspace; null keeps it.")))]
 #[patch(UpdateTestPlanRequest(properties(own, "Free properties, merged or replaced.")))]
 #[patch(UpdateTestPlanRequest(dashboard(Patch<DashboardPatch>, "The dashboard, merged member by member.")))]
-#[patch(ScheduleTestPlanRequest = "What scheduling changes in one test plan.")]
+#[patch(ScheduleTestPlanRequest = "A request to schedule one test plan.")]
 #[patch(ScheduleTestPlanRequest(id(Option<String>, "The test plan; required."), assigned_to))]
 #[patch(ScheduleTestPlanRequest(dut_id = "The device under test.", dut_serial_number, system_id))]
 #[patch(ScheduleTestPlanRequest(fixture_ids(

@@ -66,7 +66,7 @@ id_type!(
 #[patch(UpdateWorkItemTemplateRequest(summary, description, test_program))]
 #[patch(UpdateWorkItemTemplateRequest(timeline(Patch<TemplateTimelinePatch>)))]
 #[patch(UpdateWorkItemTemplateRequest(
-    resources(Patch<TemplateResourcesPatch>, "Which resources the work items created from it need, merged member by member."),
+    resources(Patch<TemplateResourcesPatch>, "Resources that its work items need, merged member by member."),
 ))]
 #[patch(UpdateWorkItemTemplateRequest(execution_actions(
     own,

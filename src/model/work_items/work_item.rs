@@ -84,7 +84,7 @@ id_type!(
 #[request(CreateWorkItemRequest(file_ids_from_template = "Files."))]
 #[request(CreateWorkItemRequest(properties = "Free properties; merged over those of the template."))]
 #[request(CreateWorkItemRequest(dashboard = "The dashboard.", workflow_id))]
-#[patch(UpdateWorkItemRequest = "What an update changes in one work item: absent members keep, null members clear.")]
+#[patch(UpdateWorkItemRequest = "An update of a work item: absent members keep their values, null clears them.")]
 #[patch(UpdateWorkItemRequest(id(Option<String>, "The work item; required."), name))]
 #[patch(UpdateWorkItemRequest(state(Patch<String>, "State in any spelling, from any state; null is `NEW`.")))]
 #[patch(UpdateWorkItemRequest(
@@ -99,7 +99,7 @@ id_type!(
     timeline(Patch<TimelinePatch>, "When the work may and should happen, merged member by member."),
 ))]
 #[patch(UpdateWorkItemRequest(
-    resources(Patch<ResourcesPatch>, "What it needs and reserves, merged member by member."),
+    resources(Patch<ResourcesPatch>, "The resources that it needs and reserves, merged member by member."),
 ))]
 #[patch(UpdateWorkItemRequest(execution_actions(
     own,
@@ -109,10 +109,10 @@ id_type!(
 #[patch(UpdateWorkItemRequest(file_ids_from_template(own, "Files, appended or replaced.")))]
 #[patch(UpdateWorkItemRequest(properties(own, "Free properties, merged or replaced.")))]
 #[patch(UpdateWorkItemRequest(dashboard(Patch<DashboardPatch>, "The dashboard, merged member by member.")))]
-#[patch(ScheduleWorkItemRequest = "What scheduling changes in one work item.")]
+#[patch(ScheduleWorkItemRequest = "A request to schedule one work item.")]
 #[patch(ScheduleWorkItemRequest(id(Option<String>, "The work item; required."), assigned_to))]
 #[patch(ScheduleWorkItemRequest(schedule(Patch<SchedulePatch>, "The plan, merged member by member.")))]
-#[patch(ScheduleWorkItemRequest(resources(Patch<ScheduleResourcesDefinition>, "What is reserved.")))]
+#[patch(ScheduleWorkItemRequest(resources(Patch<ScheduleResourcesDefinition>, "The reservations.")))]
 pub struct WorkItem {
     /// Assigned by the store.
     pub id: Option<WorkItemId>,

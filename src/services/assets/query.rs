@@ -21,7 +21,7 @@ pub(super) fn to_query<'q>(request: &'q QueryAssetsRequest, settings: &Settings)
             .at_member("take"));
     }
     let skip = usize::try_from(request.skip.unwrap_or_default())
-        .map_err(|_| Error::invalid("skip is negative").at_member("skip"))?;
+        .map_err(|_| Error::invalid("skip is negative; send 0 or more, or leave it out").at_member("skip"))?;
     let descending = request.descending.unwrap_or_default();
     let order = request.order_by.map(|order| OrderTerm { path: order.path(), descending });
     Ok(Query {

@@ -22,7 +22,8 @@ fn check_free(draft: &Draft<'_>, asset: &Asset) -> Result<()> {
     let other = find(draft, &asset.identity()?)?;
     match other.filter(|other| Some(*other) != asset.key()) {
         Some(other) => Err(Error::conflict(
-            "another asset has the same bus type, model, vendor and serial number (or system, without one)",
+            "another asset has the same bus type, model, vendor and serial number (or system, if there is \
+             none); update that asset instead",
         )
         .with_name("AssetPerformanceManagement.AssetExists", None)
         .with_args(draft.visible_id::<Asset>(other)?)),

@@ -464,7 +464,7 @@ impl Read for Guarded<'_> {
         // The readers that wrap this one panic if it reports more bytes than it was asked for.
         if count > buffer.len() {
             return Err(io::Error::other(Error::invalid(
-                "the reader of the content claims more bytes than it was asked for",
+                "the reader of the content reports more bytes than it was asked for",
             )));
         }
         self.unchecked += count as u64;

@@ -44,7 +44,7 @@ fn check<A: Access>(access: &A, feed_id: &str, name: Option<&str>) -> Result<(Fe
         let lower = name.to_lowercase();
         if !known.iter().any(|extension| lower.ends_with(&format!(".{extension}"))) {
             return Err(Error::invalid(format!(
-                "{name:?} does not fit a feed for {}, which takes .{}",
+                "{name:?} does not have the extension of packages for {}, which is .{}",
                 feed.platform,
                 known.join(" and .")
             ))

@@ -33,7 +33,10 @@ pub(in crate::services) fn page(
         take => number(take, "take")?,
     };
     if take > max {
-        return Err(Error::invalid(format!("take is {take}, at most {max} files can be asked for")).at_member("take"));
+        return Err(Error::invalid(format!(
+            "take is {take}, more than the {max} files of one page; read page by page"
+        ))
+        .at_member("take"));
     }
     Ok((skip, take))
 }
@@ -137,7 +140,8 @@ impl<'q> Structured<'q> {
         let property = [Op::Equal, Op::NotEqual, Op::Contains, Op::NotContains];
         let check = |operation: Option<Op>, known: &[Op], member: &str| match operation {
             Some(operation) if !known.contains(&operation) => {
-                Err(Error::invalid(format!("{operation} cannot be used here")).at_member(format!("{member}.operation")))
+                Err(Error::invalid(format!("this part of the query does not support the operation {operation}"))
+                    .at_member(format!("{member}.operation")))
             }
             _ => Ok(()),
         };

@@ -260,9 +260,7 @@ impl ProductService for Handle<'_, '_> {
     }
 
     fn query_product_values(&self, query: QueryProductValuesRequest) -> Result<Vec<String>> {
-        let field = query
-            .field
-            .ok_or_else(|| Error::invalid("the field whose values to list is missing").at_member("field"))?;
+        let field = query.field.ok_or_else(|| Error::invalid("a query of values needs a field").at_member("field"))?;
         check_substitutions(query.substitutions.as_deref().unwrap_or_default())?;
         let prefix = query.starts_with.as_deref().unwrap_or_default();
         let is_unfiltered = query.filter.as_deref().is_none_or(|filter| filter.trim().is_empty());

@@ -241,7 +241,8 @@ fn check_free(draft: &Draft<'_>, spec: &Specification) -> Result<()> {
     let other = draft.find::<Specification>(Specification::BY_SPEC, &entry)?;
     match other.filter(|other| Some(*other) != spec.key()) {
         Some(other) => Err(Error::conflict(format!(
-            "the product {product:?} already has a specification {spec_id:?} in this workspace"
+            "the product {product:?} already has a specification {spec_id:?} in this workspace; update it, \
+             or choose another specId"
         ))
         .with_name("Specification.SpecIdInUse", None)
         .with_args(std::iter::once(spec_id).chain(draft.visible_id::<Specification>(other)?))),

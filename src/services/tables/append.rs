@@ -136,7 +136,7 @@ fn too_many_rows(id: &str, row_limit: u64) -> Error {
 /// Rejects an Arrow append with neither batches nor `endOfData`.
 pub(in crate::services) fn require_batches(count: usize, end_of_data: Option<bool>) -> Result<()> {
     if count == 0 && end_of_data.is_none() {
-        return Err(Error::invalid("an append without batches must say whether the data ends").at_member("endOfData"));
+        return Err(Error::invalid("an append without batches needs endOfData").at_member("endOfData"));
     }
     Ok(())
 }

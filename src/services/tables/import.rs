@@ -102,7 +102,7 @@ fn import<A: Access>(
     }
     if request.index_column.is_some() && (declared || request.id.is_some()) {
         return Err(Error::invalid(
-            "columns are declared, so indexColumn must be absent: the declaration names the index",
+            "indexColumn applies only to inferred columns; leave it out, the table declares its index",
         )
         .at_member("indexColumn"));
     }

@@ -97,10 +97,11 @@ fn check_take(take: Option<i64>) -> Result<usize> {
         Some(take) if take < 0 => {
             Err(Error::invalid(format!("take is {take}; it cannot be negative")).at_member("take"))
         }
-        Some(take) if take > i64::from(limits::TABLES_TAKE) => {
-            Err(Error::invalid(format!("take is {take}, more than the {} tables of one page", limits::TABLES_TAKE))
-                .at_member("take"))
-        }
+        Some(take) if take > i64::from(limits::TABLES_TAKE) => Err(Error::invalid(format!(
+            "take is {take}, more than the {} tables of one page; read page by page",
+            limits::TABLES_TAKE
+        ))
+        .at_member("take")),
         Some(take) => Ok(take as usize),
     }
 }
@@ -172,7 +173,7 @@ fn check_revision(table: &TableMetadata, wanted: Option<i64>) -> Result<()> {
     let next = table.metadata_revision.unwrap_or_default() + 1;
     match wanted {
         Some(wanted) if wanted != next => Err(Error::conflict(format!(
-            "the modification makes revision {wanted}, but the next one of the table is {next}: somebody else \
+            "the modification makes revision {wanted}, but the next one of the table is {next}: another caller \
              modified it, or the current revision was sent; read the table again"
         ))
         .with_name("DataFrame.RevisionMismatch", None)

@@ -41,7 +41,8 @@ fn check_take(take: Option<i64>, max: Option<u64>) -> Result<Option<u64>> {
         .map_err(|_| Error::invalid(format!("take is {take}; it cannot be negative")).at_member("take"))?;
     match max {
         Some(max) if checked > max => {
-            Err(Error::invalid(format!("take is {take}, more than the {max} rows of one page")).at_member("take"))
+            Err(Error::invalid(format!("take is {take}, more than the {max} rows of one page; read page by page"))
+                .at_member("take"))
         }
         _ => Ok(Some(checked)),
     }
@@ -248,7 +249,7 @@ pub(in crate::services) fn decimated<A: Access>(
     let intervals = options.intervals.unwrap_or(DEFAULT_INTERVALS);
     let intervals =
         u64::try_from(intervals).ok().filter(|count| (1..=u64::from(u32::MAX)).contains(count)).ok_or_else(|| {
-            Error::invalid(format!("{intervals} intervals are not possible; ask for at least one"))
+            Error::invalid(format!("intervals is {intervals}; it must be at least 1 and fit in 32 bits"))
                 .at_member("decimation.intervals")
         })?;
     let decimation = Decimation {
