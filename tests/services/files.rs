@@ -537,7 +537,7 @@ fn verification_finds_damaged_and_missing_contents() {
     assert_eq!(get(&session, &ids[2]).unwrap(), b"small");
 }
 
-/// No order of files reads more than the page.
+/// Every order of files reads only the page.
 #[test]
 fn every_order_of_files_is_read_from_an_index() {
     let store = Store::options().maintenance_thread(false).open_disk(Arc::new(MemoryDisk::new())).unwrap();

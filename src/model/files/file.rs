@@ -63,7 +63,7 @@ pub struct FileRecord {
     pub workspace: String,
     /// Location of the bytes.
     pub content: StoredContent,
-    /// Id of the user who uploaded it; not known of files from before format 4.
+    /// Id of the user who uploaded it; unknown for files that were stored before format 4.
     #[since(4)]
     pub user_id: Option<String>,
 }

@@ -98,9 +98,10 @@ pub trait FeedService {
     /// ```
     fn update_feed(&self, feed_id: &FeedId, request: UpdateFeedRequest) -> Result<Feed>;
 
-    /// Deletes a feed and all its packages: up to 1,000 packages in one commit, more of them in steps of as many, and
-    /// the feed with the last. What interrupts it leaves the feed with the packages that are left, and the call can be
-    /// repeated. In a transaction all steps are one commit.
+    /// Deletes a feed and all its packages. Up to 1,000 packages are deleted in one commit, more of
+    /// them in several commits of 1,000, and the feed with the last one. If the call is
+    /// interrupted, the feed remains with the packages that are left, and the call can be repeated.
+    /// In a transaction all steps are one commit.
     ///
     /// # Errors
     /// `NotFound`; `PermissionDenied`.
@@ -324,13 +325,16 @@ fn delete_package(draft: &mut Draft<'_>, package_id: &str) -> Result<()> {
     }
 }
 
-/// Packages that one commit of a deletion of a feed deletes: so many fit into a commit, whatever their records take.
+/// Number of packages that one commit of the deletion of a feed deletes. Their records fit in one
+/// commit, whatever their size.
 const DELETED_TOGETHER: usize = 1_000;
 
-/// Deletes packages of a feed, and the feed with the last of them; returns whether it is deleted.
+/// Deletes up to [`DELETED_TOGETHER`] packages of a feed, and with the last ones the feed. Returns
+/// whether the feed is deleted.
 fn delete_feed_step(draft: &mut Draft<'_>, feed_id: &str) -> Result<bool> {
     let feed = draft.get::<Feed>(feed_id)?.ok_or_else(|| feed_not_found(feed_id))?;
-    // Refused as a whole by who may not delete the feed.
+    // Checked in each step before any package is deleted: a caller that may not delete the feed
+    // deletes nothing.
     draft.context().require(Feed::KIND.service, Action::Delete, &feed.workspace)?;
     let mut keys = Vec::new();
     draft.view().index_scan(PackageRecord::KIND, PackageRecord::BY_FEED, &feed_entry(&feed.id), |_, key, _| {

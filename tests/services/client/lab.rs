@@ -202,7 +202,7 @@ fn planned_times_are_answered_with_or_without_an_offset_as_they_were_given() {
         {"id": "1000", "plannedStartDateTime": local, "estimatedEndDateTime": utc},
         {"id": "1001", "plannedStartDateTime": utc, "estimatedEndDateTime": local}]});
     client.get("schedule_test_plans", plans);
-    // A change of another member leaves them as they were given.
+    // A change of another member does not change the form of the times.
     client.get(
         "schedule_work_items",
         json!({"workItems": [{"id": "1000", "schedule": {"plannedDurationInSeconds": 1}}]}),
@@ -215,7 +215,7 @@ fn planned_times_are_answered_with_or_without_an_offset_as_they_were_given() {
         let plan = client.get("get_test_plan", json!({"id": id}));
         assert_has(&plan, &json!({"plannedStartDateTime": start, "estimatedEndDateTime": end}));
     }
-    // Both are one instant to filters.
+    // Filters see both as the same time.
     for (operation, list, start, end) in [
         ("query_work_items", "workItems", "schedule.plannedStartDateTime", "schedule.plannedEndDateTime"),
         ("query_test_plans", "testPlans", "plannedStartDateTime", "estimatedEndDateTime"),
@@ -229,11 +229,11 @@ fn planned_times_are_answered_with_or_without_an_offset_as_they_were_given() {
             assert_eq!(page[list].as_array().unwrap().len(), 2, "{filter}");
         }
     }
-    // An end is compared with a start as an instant, however each was given.
+    // Start and end are compared as times, in whatever form they were sent.
     let refused = client.get("schedule_work_items", json!({"workItems": [
         {"id": "1000", "schedule": {"plannedStartDateTime": "2024-05-01T08:00:00", "plannedEndDateTime": "2024-05-01T09:00:00+02:00"}}]}));
     assert_eq!(refused["failedWorkItems"][0]["id"], "1000");
-    // The times of a timeline are answered in UTC.
+    // The times of a timeline are returned in UTC.
     let made = client.get("create_work_items", json!({"workItems": [{"timeline": {"dueDateTime": local}}]}));
     assert_has(&made, &json!({"createdWorkItems": [{"timeline": {"dueDateTime": answered_utc}}]}));
 }

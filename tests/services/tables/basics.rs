@@ -379,7 +379,7 @@ fn bad_reads_are_refused() {
     assert_eq!(kept.frame.row_count(), 2);
 }
 
-/// Orders that an index gives read no more than the page; the plan of the others says that all tables are read.
+/// Orders of an index read only the page. The plan of other orders says that all tables are read.
 #[test]
 fn the_plan_says_which_orders_of_tables_read_all_tables() {
     let store = crate::test_store::TestStore::new();
@@ -393,7 +393,7 @@ fn the_plan_says_which_orders_of_tables_read_all_tables() {
         let plan = plan(serde_json::json!({ "orderBy": order }));
         assert!(plan.contains(&format!("index {field} in order")) && !plan.contains("all records"), "{order}: {plan}");
     }
-    // They change with every append, and an index would make each append dearer.
+    // These fields change with every append, and an index would make each append more expensive.
     for (order, field) in [("NUMBER_OF_ROWS", "rowCount"), ("ROWS_MODIFIED_AT", "rowsModifiedAt")] {
         let plan = plan(serde_json::json!({ "orderBy": order }));
         assert!(plan.starts_with("all records") && plan.contains(&format!("by {field}")), "{order}: {plan}");
