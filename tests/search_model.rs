@@ -1,9 +1,10 @@
-//! Search and counts against a model of the records: creations, updates and deletes, with reopenings, power cuts and
-//! maintenance between them.
+//! Searches and counts compared with a model of the records, through creations, updates and
+//! deletes, with reopenings, power cuts and maintenance in between.
 //!
-//! A round is some writes, then one of these events, then a comparison of search totals, of counts by the columns of the
-//! text index, and of what `verify` says. A story is 25 rounds on one store. `STATIONDB_CRASH_SEED` is the seed of the first
-//! story, `STATIONDB_SEARCH_ROUNDS` the number of rounds.
+//! A round consists of some writes, one of these events, and a comparison of search totals, of
+//! counts by the columns of the text index, and of the findings of `verify`. A story consists of 25
+//! rounds on one store. `STATIONDB_CRASH_SEED` is the seed of the first story,
+//! `STATIONDB_SEARCH_ROUNDS` the number of rounds.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +21,7 @@ use stationdb::{Control, Error, Identity, Session, Store, VerifyLevel};
 const ROUNDS_OF_A_STORY: u64 = 25;
 const ROUNDS: u64 = 500;
 const ROUNDS_AT_NIGHT: u64 = 10_000;
-/// Stories that are told at once.
+/// Number of stories that run in parallel.
 const WORKERS: usize = 2;
 
 const WORDS: [&str; 6] = ["amplifier", "amperemeter", "board", "cable", "dmm", "fixture"];
@@ -43,7 +44,7 @@ impl Kind {
         }
     }
 
-    /// The fields that are counted by columns: path, and how a number is written in a filter.
+    /// The fields with columns: path, and the literal of a number in a filter.
     fn columns(self) -> &'static [(&'static str, fn(i64) -> String)] {
         match self {
             Self::Asset => &[("customCalibrationInterval", plain), ("modelNumber", plain)],
@@ -115,7 +116,7 @@ fn read<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The ids in an answer, each in the member `id` of the items of one of its lists.
+/// The ids in a response: the member `id` of the items of one of its lists.
 fn ids(answer: &impl serde::Serialize, list: &str) -> Vec<String> {
     let answer = serde_json::to_value(answer).unwrap();
     assert!(answer.get("error").is_none_or(Value::is_null), "{answer}");
@@ -149,7 +150,7 @@ fn delete(session: &Session, kind: Kind, ids: Vec<String>) -> Result<(), Error> 
     }
 }
 
-/// The count of matches, and whether the columns of the text index gave it.
+/// The count of matches, and whether it came from the columns of the text index.
 fn count(session: &Session, kind: Kind, filter: &str) -> Result<(u64, bool), Error> {
     let request = json!({ "filter": filter, "take": 0, "returnCount": true });
     let (total, plan) = match kind {
@@ -216,9 +217,9 @@ struct Story {
     seed: u64,
     random: Random,
     disk: SimDisk,
-    /// Absent only while it is reopened.
+    /// `None` only while the store is being reopened.
     store: Option<Store>,
-    /// By kind and id: kinds number their records each on its own.
+    /// By kind and id: each kind has ids of its own.
     records: BTreeMap<(Kind, String), Record>,
     created: u64,
 }
@@ -268,7 +269,7 @@ impl Story {
                 let Some((id, old)) = self.pick() else { return Ok(()) };
                 let mut new = Record::draw(&mut self.random, old.kind);
                 if old.kind == Kind::Asset {
-                    // Models are not changed by updates.
+                    // Updates do not change models.
                     new.numbers[1] = old.numbers[1];
                 }
                 update(&self.session(), old.kind, new.update(&id))?;
@@ -307,7 +308,7 @@ impl Story {
         Ok(())
     }
 
-    /// What is not as the records have it.
+    /// The differences between the store and the model.
     fn compare(&self, random: &mut Random, seen: &mut Seen) -> Result<Vec<String>, Error> {
         let session = self.session();
         let mut wrong = Vec::new();
@@ -379,7 +380,7 @@ impl Story {
             }
             if !wrong.is_empty() {
                 seen.failed.push(format!("seed {}, round {round}: {}", self.seed, wrong.join("; ")));
-                // What is wrong now stays wrong.
+                // A wrong state remains wrong in all further rounds.
                 return;
             }
         }
@@ -395,7 +396,7 @@ fn search_and_counts_are_those_of_the_records() {
     let is_night = env("STATIONDB_NIGHT").is_some_and(|night| night > 0);
     let rounds = env("STATIONDB_SEARCH_ROUNDS").unwrap_or(if is_night { ROUNDS_AT_NIGHT } else { ROUNDS });
     let first_seed = env("STATIONDB_CRASH_SEED").unwrap_or(1);
-    // The first story has the seed itself, so that a story that failed is repeated alone.
+    // The first story uses the seed itself, so that a failed story can be repeated alone.
     let mut further = Random::new(first_seed);
     let stories: Vec<u64> = (0..rounds.div_ceil(ROUNDS_OF_A_STORY))
         .map(|number| if number == 0 { first_seed } else { further.next_u64() })
@@ -414,7 +415,7 @@ fn search_and_counts_are_those_of_the_records() {
         workers.into_iter().map(|worker| worker.join().unwrap()).fold(Seen::default(), Seen::and)
     });
     println!("{seen}, in {} s", began.elapsed().as_secs());
-    // `.ci/night` adds these lines up.
+    // `.ci/night` sums these lines up.
     println!("counted: {} rounds", seen.rounds);
     assert!(
         seen.failed.is_empty(),
@@ -427,7 +428,8 @@ fn search_and_counts_are_those_of_the_records() {
     assert!(seen.counts_by_columns * 10 > seen.counts * 9, "{seen}");
 }
 
-/// Closing waits for the threads that merge segments. Each write takes so long here that a merge is still under way then.
+/// Closing must wait for the threads that merge segments. Each write is slow here, so a merge is
+/// still running when the store is closed.
 #[test]
 fn a_store_that_was_closed_does_nothing_more_on_its_disk() {
     let disk = SimDisk::new(1);
@@ -445,6 +447,6 @@ fn a_store_that_was_closed_does_nothing_more_on_its_disk() {
         std::thread::sleep(Duration::from_millis(60));
         let trace = disk.trace();
         let late: Vec<_> = trace.iter().skip(ops as usize).map(|entry| (entry.kind, &entry.path)).collect();
-        assert_eq!(disk.ops(), ops, "round {round}: after closing came {late:?}");
+        assert_eq!(disk.ops(), ops, "round {round}: operations after closing: {late:?}");
     }
 }

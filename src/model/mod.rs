@@ -1,4 +1,4 @@
-//! Plain data, one folder a service; each resource declares its fields once.
+//! Plain data types, one folder for each service. Each resource declares its fields once.
 
 pub mod assets;
 pub mod feeds;
@@ -28,7 +28,7 @@ pub use resource::registry::Registered;
 pub use resource::{Index, Resource, Stamped, text_of};
 pub use specifications::*;
 
-// One line a resource.
+// One line for each resource.
 resource::registry::registry! {
     Product,
     Specification,

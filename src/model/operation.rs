@@ -1,4 +1,4 @@
-//! What every service tells of its operations.
+//! The description of an operation in the API information of a service.
 
 use crate::value::wire::record;
 

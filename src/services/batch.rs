@@ -1,11 +1,11 @@
-//! Partial success: what every batch operation has in common.
+//! Partial success: the parts that all batch operations share.
 //!
-//! Items are judged on their own and in order. A refused item is echoed as it came, with one inner error; a fault that
-//! concerns the disk and not the item fails the whole call.
+//! Each item is validated on its own, in order. A rejected item is returned as it was sent, with
+//! one inner error. An error that concerns the store and not the item fails the whole call.
 
 use crate::error::{ApiError, Error, ErrorKind, Place, Result};
 
-/// The name and code that a service gives to the umbrella of a partial failure.
+/// The name and code of the error that a service returns for a partial failure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Umbrella {
     pub(crate) name: &'static str,
@@ -21,7 +21,7 @@ impl Umbrella {
     pub(crate) const PRODUCTS: Self = Self { name: "TestMonitorErrorCodes.OneOrMoreErrorsOccurred", code: -252_921 };
 }
 
-/// What became of the items of a batch.
+/// The results of the items of a batch.
 #[derive(Debug)]
 pub(crate) struct Outcome<S, F> {
     pub(crate) succeeded: Vec<S>,
@@ -37,7 +37,7 @@ impl<S, F> Outcome<S, F> {
     }
 }
 
-/// Whether an error concerns one item of a batch, and not the store as a whole.
+/// Whether an error concerns one item of a batch, and not the whole store.
 pub(crate) fn is_item_error(error: &Error) -> bool {
     matches!(
         error.kind(),
@@ -50,7 +50,7 @@ pub(crate) fn is_item_error(error: &Error) -> bool {
     )
 }
 
-/// Runs `f` on each item in order. `f` must draft nothing when it refuses an item.
+/// Calls `f` on each item in order. `f` must draft nothing if it rejects an item.
 ///
 /// # Errors
 /// The first error that does not concern an item.
@@ -77,7 +77,8 @@ pub(crate) fn run<I: Clone, S>(
     Ok(outcome)
 }
 
-/// The wire form of the error about the item at `position`: resource and values behind the message are always filled.
+/// The wire form of the error about the item at `position`. Resource id and message arguments are
+/// always filled.
 fn inner_error(error: &Error, position: usize) -> ApiError {
     let mut api = error.api_error();
     let id = api.resource_id.get_or_insert_with(|| position.to_string());
@@ -90,8 +91,8 @@ fn inner_error(error: &Error, position: usize) -> ApiError {
     api
 }
 
-/// The error about an item that exists, or is said to: it names the item, whatever else stood in its way. A `NotFound`
-/// names what was not found already.
+/// Adds the item to an error about an existing (or supposedly existing) item, whatever the error
+/// is. A `NotFound` that already names a resource keeps it.
 pub(crate) fn about(kind: &'static str, id: impl Into<String>) -> impl FnOnce(Error) -> Error {
     move |error| match (error.kind(), error.resource()) {
         (ErrorKind::NotFound, Some(_)) => error,
@@ -99,23 +100,24 @@ pub(crate) fn about(kind: &'static str, id: impl Into<String>) -> impl FnOnce(Er
     }
 }
 
-/// The error about an item that is to be created: it has no id yet, so its name or its position stands for it.
+/// As [`about`], for an item that is to be created. It has no id yet, so its name or its position
+/// identifies it.
 pub(crate) fn about_new(kind: &'static str, name: Option<String>, position: usize) -> impl FnOnce(Error) -> Error {
     about(kind, name.unwrap_or_else(|| position.to_string()))
 }
 
-/// As [`about_new`], unless the error names an item itself.
+/// As [`about_new`], unless the error already names a resource.
 pub(crate) fn about_unnamed(kind: &'static str, name: Option<String>, position: usize) -> impl FnOnce(Error) -> Error {
     move |error| if error.resource().is_some() { error } else { about_new(kind, name, position)(error) }
 }
 
-/// The ids without repetitions, in order of first appearance.
+/// The ids without duplicates, in order of first appearance.
 pub(crate) fn distinct(ids: Vec<impl Into<String>>) -> Vec<String> {
     let mut seen = std::collections::HashSet::new();
     ids.into_iter().map(Into::into).filter(|id: &String| seen.insert(id.clone())).collect()
 }
 
-/// Refuses a call with more items than one call may bring.
+/// Rejects a call with more items than one call may have.
 ///
 /// # Errors
 /// `LimitExceeded`.

@@ -1,11 +1,11 @@
-//! How a service becomes one of both handles.
+//! Implements a service for both handles, `Session` and `Transaction`.
 
 /// Declares the public trait of a service and implements it for [`Session`](crate::Session) and
 /// [`Transaction`](crate::Transaction).
 ///
-/// The bodies are those of the one implementation for [`Handle`](crate::session::Handle): they are compiled once, in
-/// this crate. The declaration stands at the left margin inside of the macro, as `rustfmt` would have it outside; the
-/// tests that list every operation read it so.
+/// The methods call the one implementation for [`Handle`](crate::session::Handle), which is
+/// compiled once, in this crate. The declaration is not indented inside the macro, as `rustfmt`
+/// would format it outside of one. The tests that list every operation read it in this form.
 macro_rules! service {
     ($(#[$meta:meta])* pub trait $service:ident {
         $($(#[$doc:meta])* fn $method:ident(&self $(, $arg:ident: $ty:ty)* $(,)?) -> $out:ty;)*

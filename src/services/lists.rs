@@ -1,13 +1,14 @@
-//! Lists that steer a query: how many entries one may have, and what becomes of repeated ones.
+//! Lists that control a query: how many entries are allowed, and how duplicates are treated.
 //!
-//! A list of records or ids to work on is a batch, and bounded by bytes and memory alone. A list that decides how a
-//! query is carried out costs work for each entry and each record, so it has a bound. `tests/request_bounds` lists which member
-//! is which, and reads the sources for members that it does not list.
+//! A list of records or ids to work on is a batch, limited only by bytes and memory. A list that
+//! controls how a query is executed costs work for each entry and each record, so its length is
+//! limited. `tests/request_bounds` lists which member is of which kind, and searches the sources
+//! for members that it does not list.
 
 use crate::error::{Error, Result};
 use crate::value::limits::QUERY_LIST;
 
-/// Refuses a list with more entries than one may have.
+/// Rejects a list with more than [`QUERY_LIST`] entries.
 ///
 /// # Errors
 /// `LimitExceeded` at `member`.
@@ -15,7 +16,7 @@ pub(super) fn check(member: &str, len: usize) -> Result<()> {
     check_within(member, len, QUERY_LIST)
 }
 
-/// Refuses a list with more than `most` entries, which is at least [`QUERY_LIST`].
+/// Rejects a list with more than `most` entries; `most` must be at least [`QUERY_LIST`].
 ///
 /// # Errors
 /// `LimitExceeded` at `member`.
@@ -23,12 +24,13 @@ pub(super) fn check_within(member: &str, len: usize, most: usize) -> Result<()> 
     if len <= most {
         return Ok(());
     }
-    Err(Error::limit(format!("{len} entries in one list; QUERY_LIST allows {most}"))
+    Err(Error::limit(format!("{len} entries in one list; QUERY_LIST allows {most}, so shorten it"))
         .with_args([len.to_string(), most.to_string()])
         .at_member(member))
 }
 
-/// The entries without repetitions, in order of first appearance; of few different ones.
+/// The entries without duplicates, in order of first appearance. The cost is entries times distinct
+/// entries, so the type must have few values.
 ///
 /// # Errors
 /// As [`check`].

@@ -1,4 +1,5 @@
-//! One folder a service: the public trait, and its one implementation for sessions and transactions.
+//! One folder for each service: the public trait, and its one implementation for sessions and
+//! transactions.
 
 mod assets;
 pub(crate) mod batch;

@@ -1,4 +1,4 @@
-//! The items of a query over all its pages, as iterators.
+//! Iterators over the items of all pages of a query.
 
 use crate::error::Result;
 use crate::model::assets::requests::QueryAssetsRequest;
@@ -29,10 +29,11 @@ use crate::session::{Handle, Session, Transaction};
 /// The items of a page, and whether another page follows.
 type Fetched<T> = Result<(Vec<T>, bool)>;
 
-/// Everything that a query finds, page by page: an iterator over `Result<T>`.
+/// An iterator over `Result<T>` that returns all items of a query, reading page by page.
 ///
-/// A page is read when its first item is asked for. Each page is one consistent state; a record that changes between two
-/// pages may be seen in its old or its new place. After an error the iterator ends.
+/// Reads a page when its first item is requested. Each page is one consistent state. A record whose
+/// sort key changes between two pages may be returned at its old or its new place, at both or at
+/// neither. After an error the iterator ends.
 #[must_use = "a query is run when its items are asked for"]
 pub struct Items<'s, T> {
     fetch: Box<dyn FnMut() -> Fetched<T> + 's>,
@@ -73,13 +74,13 @@ impl<T> Iterator for Items<'_, T> {
 
 impl<T> std::iter::FusedIterator for Items<'_, T> {}
 
-/// Keeps the token of the next page in the query.
+/// Stores the token of the next page in the query.
 fn follow<T>(query_token: &mut Option<String>, items: Vec<T>, token: Option<String>) -> Fetched<T> {
     *query_token = token;
     Ok((items, query_token.is_some()))
 }
 
-/// Moves the query to the matches after this page, for queries without tokens.
+/// Advances `skip` beyond this page, for queries without tokens.
 fn jump<T>(skip: &mut Option<i64>, items: Vec<T>, has_more: impl FnOnce(u64) -> bool) -> Fetched<T> {
     let next = skip.unwrap_or_default().saturating_add(i64::try_from(items.len()).unwrap_or(i64::MAX));
     *skip = Some(next);
@@ -87,8 +88,8 @@ fn jump<T>(skip: &mut Option<i64>, items: Vec<T>, has_more: impl FnOnce(u64) -> 
     Ok((items, has_next))
 }
 
-/// Declares the iterators once for both handles. What stands after a signature reads the next page; `token` is where
-/// it keeps the token of the page after, if the query has no place for one.
+/// Declares the iterators once for both handles. The expression after a signature reads the next
+/// page; it stores the token of the following page in `token` if the query has no member for it.
 macro_rules! pages {
     (impl Session, Transaction {
         $($(#[$doc:meta])* pub fn $name:ident(&self, $query:ident: $request:ty) -> Items<'_, $item:ty>
@@ -113,8 +114,9 @@ macro_rules! pages {
             $(
                 $(#[$doc])*
                 ///
-                /// Reads page after page; `take` is the size of a page and not a bound of the whole. Counts are not
-                /// made. What the query fails with is the iterator's last item.
+                /// Reads page after page; `take` is the size of a page and does not limit the
+                /// total. Counts are not computed. If the query fails, the error is the iterator's
+                /// last item.
                 pub fn $name(&self, $query: $request) -> Items<'_, $item> {
                     Handle::$variant(self).$name($query)
                 }
@@ -162,7 +164,8 @@ impl Session, Transaction {
         assets::page(handle, &query, token)
     };
 
-    /// The utilization history that [`AssetService::query_asset_utilization_history`] answers.
+    /// All records of the utilization history that
+    /// [`AssetService::query_asset_utilization_history`] returns.
     pub fn utilizations(&self, query: QueryAssetUtilizationHistoryRequest) -> Items<'_, AssetUtilizationHistoryItem>
         = |handle, _token| {
         let page = handle.query_asset_utilization_history(query.clone())?;
@@ -219,15 +222,15 @@ impl Session, Transaction {
         files::listed_page(handle, &query, token)
     };
 
-    /// All files that match [`FileService::query_files`]. Each page looks at every file.
+    /// All files that match [`FileService::query_files`]. Each page reads every file.
     pub fn matching_files(&self, query: QueryFilesRequest) -> Items<'_, FileMetadata> = |handle, _token| {
         let page = handle.query_files(query.clone())?;
         jump(&mut query.skip, page.available_files, |next| next < page.total_count)
     };
 
-    /// All files that [`FileService::search_files`] finds. Each page looks at every file.
+    /// All files that [`FileService::search_files`] finds. Each page reads every file.
     pub fn found_files(&self, query: SearchFilesRequest) -> Items<'_, FileLinqMetadata> = |handle, _token| {
-        // The count is that of the page then, and tells whether more follow.
+        // The total is then not exact. Its relation says whether more files match.
         query.exact_total_count = false;
         let page = handle.search_files(query.clone())?;
         let has_more = page.total_count.relation == TotalCountRelation::AtLeast;

@@ -9,31 +9,33 @@ use crate::value::limits::SEARCH_TAKE_DEFAULT;
 use crate::value::wire::record;
 
 record! {
-    /// What to search for.
+    /// A full-text search request.
     ///
-    /// The text is words, `"phrases"` and `prefix*`es, each with a field in front if wanted (`name:amplifier`),
-    /// `kind:product` and `workspace:id`; combined by `AND` (also by standing side by side), `OR`, `NOT` or `-`, and
-    /// parentheses. A `prefix*` finds every word that starts like it, however many there are; at the end of a phrase
-    /// (`"low noi"*`, `DMM-40*`) it may stand for 1,024 words.
+    /// The text consists of words, `"phrases"` and `prefix*`es, each optionally with a field in
+    /// front (`name:amplifier`), and of `kind:product` and `workspace:id`. They are combined by
+    /// `AND` (also implied between two terms), `OR`, `NOT` or `-`, and parentheses. A `prefix*`
+    /// finds every word that starts with it, however many there are. At the end of a phrase
+    /// (`"low noi"*`, `DMM-40*`) it may match at most 1,024 words.
     wire pub struct SearchRequest new() {
-        /// The query; everything when absent or blank.
+        /// The query; matches everything when absent or blank.
         pub text: Option<String>,
-        /// Kinds to search, by the names of change events; all when empty. This list and the next two have at most
-        /// 10,000 entries; one that is there again changes nothing.
+        /// Kinds to search, by the names of change events; all when empty. This list and the next
+        /// two have at most 10,000 entries each; duplicates are ignored.
         pub kinds: Vec<String>,
-        /// Ids of the workspaces to search; all that the caller may read when empty.
+        /// Ids of the workspaces to search; when empty, all that the caller may read.
         pub workspaces: Vec<String>,
-        /// Fields that words without a field are looked for in; all when empty.
+        /// Fields in which words without a field are searched; all when empty.
         pub fields: Vec<String>,
-        /// Hits of one page, 25 when absent, at most 1000.
+        /// Number of hits on one page, 25 when absent, at most 1000.
         pub take: Option<i64>,
-        /// The token of the page before, for the next page of the same search.
+        /// The token of the previous page of the same search.
         pub continuation_token: Option<String>,
-        /// Whether hits carry the pieces of text that were found.
+        /// Whether hits contain the matching pieces of text.
         pub highlight: Option<bool>,
         /// Whether to count the hits by kind and by workspace.
         pub facets: Option<bool>,
-        /// Whether to count all hits; true when absent. A search that does not count may skip what ranks low.
+        /// Whether to count all hits; true when absent. A search that does not count may skip
+        /// low-ranking hits.
         pub return_count: Option<bool>,
     }
 
@@ -41,11 +43,11 @@ record! {
     wire pub struct SearchResponse {
         /// The hits, best first.
         pub hits: Vec<SearchHit>,
-        /// Counts by kind and workspace over all pages, when asked for.
+        /// Counts by kind and workspace over all pages, if requested.
         pub facets: Option<SearchFacets>,
-        /// Hits on all pages, unless not to be counted.
+        /// Number of hits on all pages, unless `return_count` is false.
         pub total: Option<u64>,
-        /// For the next page; absent on the last one.
+        /// The token of the next page; absent on the last one.
         pub continuation_token: Option<String>,
     }
 
@@ -59,10 +61,11 @@ record! {
         pub name: String,
         /// Its workspace.
         pub workspace: String,
-        /// How well it fits; comparable within one search only. For a caller that does not see every kind everywhere, no
-        /// word counts as rarer than another, since that would tell of documents that the caller may not see.
+        /// The relevance; comparable only within one search. For a caller that may not see every
+        /// kind in every workspace, all words count as equally rare: word frequencies would reveal
+        /// documents that the caller may not see.
         pub score: f64,
-        /// Where it was found, one piece a field, when asked for.
+        /// Pieces of text that match, one for each field, if requested.
         pub snippets: Vec<SearchSnippet>,
     }
 
@@ -70,9 +73,9 @@ record! {
     wire pub struct SearchSnippet {
         /// Name of the field.
         pub field: String,
-        /// The piece.
+        /// The text of the piece.
         pub text: String,
-        /// What was found in it, in order.
+        /// The matching parts of the piece, in order.
         pub highlights: Vec<SearchHighlight>,
         /// Whether the field has text before the piece.
         pub is_cut_before: bool,
@@ -80,7 +83,7 @@ record! {
         pub is_cut_after: bool,
     }
 
-    /// A part of a snippet that was found.
+    /// A matching part of a snippet.
     wire pub struct SearchHighlight {
         /// First character, counted from zero.
         pub start: u64,
@@ -88,7 +91,7 @@ record! {
         pub end: u64,
     }
 
-    /// Hits, counted.
+    /// Numbers of hits by kind and by workspace.
     wire pub struct SearchFacets {
         /// By kind.
         pub kinds: Vec<SearchFacet>,
@@ -96,7 +99,7 @@ record! {
         pub workspaces: Vec<SearchFacet>,
     }
 
-    /// How many hits have a value.
+    /// The number of hits that have a value.
     wire pub struct SearchFacet {
         /// The value.
         pub value: String,
@@ -106,16 +109,17 @@ record! {
 }
 
 service! {
-/// Full-text search; sees every write that was acknowledged before the call, and inside a transaction its own writes.
+/// Full-text search. It sees every write that was acknowledged before the call; inside a
+/// transaction it also sees the transaction's own writes.
 ///
 /// Object-safe. Methods may be added before 1.0.
 pub trait SearchService {
     /// Finds resources by their text, best first.
     ///
     /// # Errors
-    /// `InvalidArgument` with the character offset when the text is no query, or with the member that is wrong;
-    /// `LimitExceeded` for too many words, too deep nesting, or a phrase whose last word is a prefix of too many words;
-    /// `Unsupported` in a build without the feature `search`.
+    /// `InvalidArgument` with the character offset if the text cannot be parsed, or at the invalid
+    /// member; `LimitExceeded` for too many words, too deep nesting, or a phrase whose last word is
+    /// a prefix of too many words; `Unsupported` in a build without the feature `search`.
     ///
     /// ```
     /// # fn main() -> stationdb::Result<()> {

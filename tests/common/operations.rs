@@ -53,7 +53,7 @@ fn batch() -> RecordBatch {
     RecordBatch::try_from_iter([("t", index), ("v", value)]).unwrap()
 }
 
-/// Returns the store's own error from an error of the system that a reader had to wrap it in.
+/// Returns the store's own error that a reader wrapped in an I/O error.
 fn own_error(error: std::io::Error) -> Error {
     let own = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()).cloned();
     own.unwrap_or_else(|| Error::io("reading", error))
@@ -416,7 +416,7 @@ pub fn probes() -> Vec<Probe> {
                 &mut out,
                 &Control::default(),
             );
-            // The caller chooses the file name here.
+            // The caller chooses the file name here, so the error may contain it.
             done.map(|_| text(&out)).map_err(|error| Error::new(error.kind(), "refused"))
         }),
         ("FeedService::open_package", Shows, |s, w| {
@@ -453,7 +453,7 @@ pub fn probes() -> Vec<Probe> {
 
 type Move = fn(&Session, &World, &Ids, &str) -> Result<Value>;
 
-/// Returns every way to move a record to another workspace.
+/// Returns every operation that moves a record to another workspace.
 pub fn moves() -> Vec<(&'static str, Move)> {
     vec![
         ("update_products", |s, _, from, to| {

@@ -4,7 +4,8 @@
 
 use std::path::Path;
 
-/// The Rust files below a folder of the crate, sorted: path with `/` (`src/disk/mod.rs`) and text.
+/// The Rust files in a folder of the crate and below it, sorted: path with `/` (`src/disk/mod.rs`)
+/// and text.
 pub(crate) fn rust_files(folder: &str) -> Vec<(String, String)> {
     let mut folders = vec![folder.to_owned()];
     let mut files = Vec::new();
@@ -28,7 +29,8 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }
 
-/// Blanks out comments, and the insides of strings and characters; keeps every line where it is.
+/// Replaces comments, and the contents of strings and characters, by blanks. Keeps the line
+/// numbers.
 pub(crate) fn scrub(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let mut out = String::with_capacity(text.len());

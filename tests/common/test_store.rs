@@ -1,4 +1,4 @@
-//! A store in memory with a clock that stands still, for the tests of services.
+//! A store in memory with a clock that does not advance, for the tests of services.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl TestStore {
         self.store.session(Identity::user("ada"))
     }
 
-    /// Checks that records, indexes and log agree.
+    /// Checks that records, indexes and change log agree.
     pub(crate) fn assert_sound(&self) {
         let report = self.store.verify(VerifyLevel::Checksums, &Control::default()).unwrap();
         assert_eq!(report.findings, []);

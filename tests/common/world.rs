@@ -22,7 +22,7 @@ struct Roles;
 impl AccessPolicy for Roles {
     fn visible(&self, who: &Identity, service: Service, action: Action) -> Visibility {
         match (who.user_id(), action) {
-            // Guests who may have subscribers.
+            // Guests who may subscribe to changes.
             ("member" | "colleague", _) if service == Service::CHANGES => Visibility::All,
             ("guest" | "member" | "colleague", _) => Visibility::workspaces(["open"]),
             ("reader", Action::Read) | ("ada", _) => Visibility::All,
@@ -63,10 +63,10 @@ pub struct Ids {
     pub test_plan: String,
     pub test_plan_template: String,
     pub table: String,
-    /// Linked to the asset.
+    /// A file that is linked to the asset.
     pub file: String,
     pub loose_file: String,
-    /// Closed, and ready to be finished.
+    /// An upload session with all chunks, ready to be finished.
     pub upload: String,
     pub open_upload: String,
     pub feed: String,
@@ -86,7 +86,7 @@ const OPEN_CROWD: usize = 6;
 /// The system of the assets of both workspaces.
 pub const SYSTEM: &str = "bench";
 
-/// Reads any request from its wire form.
+/// Parses any request from its wire form.
 pub fn request<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value.clone()).unwrap_or_else(|error| panic!("{error} in {value}"))
 }
@@ -111,8 +111,8 @@ impl World {
     }
 
     /// Returns a store whose hidden workspace has `hidden` records of each kind, or fewer of kinds
-    /// that are made one by one. Two such stores differ in nothing else: seed and clock are fixed,
-    /// and the open records are made first.
+    /// that are created one by one. Two such stores differ in nothing else: seed and clock are
+    /// fixed, and the open records are created first.
     pub fn holding(hidden: usize) -> Self {
         Self::build(OPEN_CROWD, hidden)
     }
@@ -123,7 +123,7 @@ impl World {
         Self::filled(store, dir, open_crowd, hidden)
     }
 
-    /// Fills an empty store. `dir` is for files that its operations write beside it.
+    /// Fills an empty store. `dir` is for files that operations write outside of the store.
     #[allow(dead_code, reason = "for the tests that bring a disk of their own")]
     pub fn fill(store: Store, dir: tempfile::TempDir) -> Self {
         Self::filled(store, dir, 0, 1)
@@ -203,7 +203,7 @@ fn fill(ada: &Session, workspace: &str, mark: &str) -> Ids {
         }]})))
         .unwrap(),
     );
-    // Callers choose it, so an echo of it reveals nothing.
+    // Callers choose the serial number, so an error that repeats it reveals nothing.
     let serial = format!("SN-{workspace}");
     let assets = wire(
         ada.create_assets(vec![request(json!({
@@ -322,10 +322,10 @@ fn fill(ada: &Session, workspace: &str, mark: &str) -> Ids {
     }
 }
 
-/// Makes `count` more records of each kind in one commit. Specifications belong to a product of the
-/// open workspace.
+/// Creates `count` more records of each kind in one commit. Specifications belong to a product of
+/// the open workspace.
 fn crowd(ada: &Session, ids: &Ids, open: &Ids, mark: &str, count: usize) {
-    /// For kinds that are made one by one.
+    /// Number of records of kinds that are created one by one.
     const FEW: usize = 12;
     if count == 0 {
         return;

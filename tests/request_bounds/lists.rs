@@ -1,4 +1,4 @@
-//! What each list of a request is, and how one of a given length is asked.
+//! The class of each list in a request, and a call with a list of a given length.
 
 use stationdb::ErrorKind::{InvalidArgument, LimitExceeded, PartialFailure};
 use stationdb::assets::*;
@@ -13,22 +13,24 @@ use stationdb::work_items::*;
 use stationdb::workspaces::*;
 use stationdb::*;
 
-/// Entries of a batch.
+/// Number of entries of a batch.
 pub const BATCH: usize = 100_000;
 
-/// What a list of a request is.
+/// The class of a list in a request.
 pub enum Class {
-    /// Decides how a query is carried out: has a bound, and the error that refuses names bound and member.
+    /// Controls the execution of a query. Its length is limited, and the error above the limit
+    /// names the limit and the member.
     Steers {
         member: &'static str,
         kind: ErrorKind,
-        /// Whether an entry may be there twice.
+        /// Whether entries may be repeated.
         repeats: bool,
     },
-    /// Records or ids to work on, bounded by bytes and memory, or by a limit that `docs/reference`
-    /// states; with the error that a batch of entries that name nothing gets, if any.
+    /// Records or ids to work on, limited only by bytes and memory, or by a limit in
+    /// `docs/reference`; with the kind of the error, if any, for a batch whose entries name no
+    /// record.
     Batch(Option<ErrorKind>),
-    /// A part of what is stored, bounded by the bytes of a record.
+    /// A part of a stored record, limited by the bytes of a record.
     Stored,
 }
 
@@ -115,7 +117,7 @@ pub const LISTS: &[(&str, Class)] = &[
     ("WorkItemService::create_work_items(work_items)", Batch(None)),
     ("WorkItemService::delete_work_item_templates(ids)", Batch(None)),
     ("WorkItemService::delete_work_items(ids)", Batch(None)),
-    // The columns of a new table are bounded by TABLE_COLUMNS.
+    // TABLE_COLUMNS limits the columns of a new table.
     ("CreateTableRequest.columns", Stored),
     ("Column.properties", Stored),
     ("ColumnMetadataPatch.properties", Stored),
@@ -202,7 +204,7 @@ pub struct World {
     _directory: tempfile::TempDir,
 }
 
-/// Rows of the table: as many as a sort looks at together.
+/// Number of rows of the table: as many as a sort compares at a time.
 const ROWS: usize = 8_192;
 
 impl World {
@@ -240,7 +242,7 @@ fn substitutions(len: usize) -> Option<Vec<serde_json::Value>> {
     Some(vec![serde_json::Value::from("a"); len])
 }
 
-/// Ids of work items, plans and their templates.
+/// Ids of work items, plans or templates.
 fn numbers(len: usize) -> Vec<String> {
     (0..len).map(|at| (1_000_000 + at).to_string()).collect()
 }
@@ -249,12 +251,12 @@ fn names<I: From<String>>(len: usize) -> Vec<I> {
     (0..len).map(|at| format!("nothing-{at}").into()).collect()
 }
 
-/// Ids of tables and files.
+/// Ids of tables or files.
 fn hexes(len: usize) -> Vec<String> {
     (0..len).map(|at| format!("{at:024x}")).collect()
 }
 
-/// A request whose list has `len` entries.
+/// Makes a request whose list has `len` entries.
 pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
     let World { session, table, asset, .. } = world;
     let columns = || Some(["i", "v"].iter().cycle().take(len).map(|name| (*name).to_owned()).collect::<Vec<_>>());
@@ -277,7 +279,7 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
     let scan =
         |request: ScanRequest| session.scan(&table.into(), request, &control)?.try_for_each(|batch| batch.map(drop));
     let text = |request: SearchRequest| match session.search(request) {
-        // In a build without it.
+        // A build without the feature.
         Err(error) if error.kind() == ErrorKind::Unsupported => Ok(()),
         outcome => outcome.map(drop),
     };
@@ -457,7 +459,7 @@ pub fn probe(world: &World, list: &str, len: usize) -> Result<()> {
     }
 }
 
-/// Work items, test plans and their templates.
+/// Makes a request about work items, test plans or templates.
 fn lab(session: &Session, list: &str, len: usize) -> Result<()> {
     let nonsense = Some("nonsense".to_owned());
     match list {

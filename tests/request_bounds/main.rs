@@ -1,8 +1,9 @@
-//! No request ends the process, and none works on one record without an end.
+//! No request ends the process, and no request works on one record without limit.
 //!
-//! The lists of all requests are read from the sources, so a new one has to be classified here: it steers a query and has
-//! a bound, it is a batch of records or ids, or it is stored as a part of a record. Those that steer are asked at their
-//! bound and one above; batches have 100,000 entries; both under a limit of memory, in a child process.
+//! The lists of all requests are read from the sources, so a new one must be classified here: it
+//! controls a query and is limited, it is a batch of records or ids, or it is stored as a part of a
+//! record. Lists that control a query are tested at their limit and one above. Batches are tested
+//! with 100,000 entries. Both run in a child process with limited memory.
 
 mod lists;
 mod requests;
@@ -17,12 +18,13 @@ use std::time::Instant;
 use lists::{BATCH, Class, LISTS, World, probe};
 use stationdb::{ErrorKind, Place};
 
-/// Entries that every list that steers a query may have: `value::limits::QUERY_LIST` and `FILTER_SUBSTITUTIONS`.
+/// Number of entries that every list that controls a query may have: `value::limits::QUERY_LIST`
+/// and `FILTER_SUBSTITUTIONS`.
 const BOUND: usize = 10_000;
 /// Address space of the child, in KiB.
 #[cfg(target_os = "linux")]
 const MEMORY_KIB: usize = 1_536 * 1024;
-/// Tells the child that it is the child.
+/// Environment variable that is set in the child.
 #[cfg(target_os = "linux")]
 const CHILD: &str = "STATIONDB_REQUEST_BOUNDS_CHILD";
 
@@ -31,14 +33,15 @@ fn every_list_of_a_request_is_classified() {
     let declared = requests::lists();
     assert!(declared.len() > 130, "only {} lists were found", declared.len());
     let known: BTreeSet<String> = LISTS.iter().map(|(list, _)| (*list).to_owned()).collect();
-    assert_eq!(known.len(), LISTS.len(), "a list stands there twice");
+    assert_eq!(known.len(), LISTS.len(), "a list is listed twice");
     let missing: Vec<&String> = declared.difference(&known).collect();
-    assert!(missing.is_empty(), "say in tests/request_bounds/lists.rs what these lists are: {missing:#?}");
+    assert!(missing.is_empty(), "classify these lists in tests/request_bounds/lists.rs: {missing:#?}");
     let gone: Vec<&String> = known.difference(&declared).collect();
-    assert!(gone.is_empty(), "there are no such lists: {gone:#?}");
+    assert!(gone.is_empty(), "these lists do not exist: {gone:#?}");
 }
 
-/// Runs this test alone in a child with little memory; whether this is the child.
+/// Runs this test alone in a child with limited memory, and returns false. Returns true in the
+/// child.
 #[cfg(target_os = "linux")]
 fn is_child(test: &str) -> bool {
     if std::env::var_os(CHILD).is_some() {
@@ -50,7 +53,7 @@ fn is_child(test: &str) -> bool {
         .arg(format!("ulimit -v {MEMORY_KIB} && exec \"$0\" --exact {test} --nocapture --test-threads=1"))
         .arg(program)
         .env(CHILD, "1")
-        // Each arena reserves addresses that it does not use.
+        // Each allocator arena reserves address space that it does not use.
         .env("MALLOC_ARENA_MAX", "1")
         .output()
         .unwrap();
@@ -68,7 +71,7 @@ fn is_child(test: &str) -> bool {
     true
 }
 
-/// Address space that the process had at most, in MiB.
+/// The peak address space of the process, in MiB.
 fn peak_mib() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -91,7 +94,8 @@ fn lists_that_steer_a_query_hold_at_their_bound_and_not_above() {
             match outcome {
                 Ok(()) => assert!(fits && *repeats, "{list} with {len} entries is accepted"),
                 Err(error) if fits => {
-                    // Columns are named once, so a longer list than the table is refused for that.
+                    // Each column may be listed once, so a list that is longer than the table has a
+                    // duplicate.
                     assert!(!repeats && error.to_string().contains("listed twice"), "{list} with {len}: {error}");
                 }
                 Err(error) => {

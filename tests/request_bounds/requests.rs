@@ -1,5 +1,5 @@
-//! The lists of requests, read from the sources: list parameters of the service traits, and list members of every record
-//! that such a parameter holds.
+//! The lists of requests, read from the sources: list parameters of the service traits, and list
+//! members of every record that is a parameter or part of one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ fn is_list(type_text: &str) -> bool {
     type_text.contains("Vec<") || type_text.contains("BTreeMap<")
 }
 
-/// The parts of a list, with what is in their brackets.
+/// Splits a list at its top-level commas, and keeps what is in brackets together.
 fn entries(list: &str) -> Vec<String> {
     let (mut entries, mut depth, mut is_text) = (vec![String::new()], 0, false);
     for character in list.chars() {
@@ -30,10 +30,11 @@ fn entries(list: &str) -> Vec<String> {
     entries.into_iter().map(|entry| entry.trim().to_owned()).filter(|entry| !entry.is_empty()).collect()
 }
 
-/// Requests with members of a record, from the attributes before it: name, member, and its type where it is its own.
+/// The requests with members of a record, from the attributes before it: name, member, and the
+/// member's type if the attribute gives one.
 fn requests(attributes: &str) -> Vec<(String, String, Option<String>)> {
     let mut requests = Vec::new();
-    // An attribute inside of another is one of serde, and says nothing of types.
+    // An attribute inside of another one belongs to serde and contains no types.
     let attributes = attributes.replace("#[serde", "serde[");
     for attribute in attributes.split("#[").filter_map(|text| text.trim_end().strip_suffix(")]")) {
         let parts = attribute.split_once('(').filter(|(name, _)| ["request", "patch"].contains(name));
@@ -51,12 +52,13 @@ fn requests(attributes: &str) -> Vec<(String, String, Option<String>)> {
     requests
 }
 
-/// Members, and variants of enumerations, of each public type: name and type as they stand in the source.
+/// Members of each public type, and variants of enumerations: name and type as written in the
+/// source.
 fn types() -> BTreeMap<String, Vec<(String, String)>> {
     let mut types: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
     for (_, source) in ["src/model", "src/services", "src/value"].into_iter().flat_map(rust_files) {
         let mut open: Option<(String, String)> = None;
-        // The requests that the record which is being read has.
+        // The requests of the record that is being parsed.
         let mut made = Vec::new();
         let mut attributes = String::new();
         for line in source.lines() {
@@ -88,7 +90,7 @@ fn types() -> BTreeMap<String, Vec<(String, String)>> {
             let text = line.trim().trim_end_matches(',');
             let member = match text.strip_prefix("pub ") {
                 Some(member) => member.split_once(": "),
-                // A variant with what it holds.
+                // A variant with its content.
                 None if !text.starts_with(['/', '#']) => text.split_once('('),
                 None => None,
             };
@@ -104,7 +106,8 @@ fn types() -> BTreeMap<String, Vec<(String, String)>> {
     types
 }
 
-/// `ProductService::delete_products(ids)`, `QueryProductsRequest.projection`, …
+/// The names of all lists: `ProductService::delete_products(ids)`,
+/// `QueryProductsRequest.projection`, …
 pub fn lists() -> BTreeSet<String> {
     let types = types();
     let mut lists = BTreeSet::new();

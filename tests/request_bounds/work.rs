@@ -1,4 +1,4 @@
-//! A deadline, a cancellation and the bound on work end a filter inside one record.
+//! A deadline, a cancellation and the limit of work end a filter within one record.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -9,9 +9,10 @@ use stationdb::products::*;
 use stationdb::tables::*;
 use stationdb::*;
 
-/// How long after its deadline a call may answer here, on a machine that builds besides and without optimisation.
+/// How long after its deadline a call may return in this test, on a busy machine and without
+/// optimisation.
 const SLACK: Duration = Duration::from_secs(4);
-/// Elements of a list: a filter that looks at each three times over takes minutes.
+/// Number of list elements: a filter that compares all combinations of three takes minutes.
 const ELEMENTS: usize = 900;
 
 struct World {
@@ -24,7 +25,7 @@ fn long_text(start: &str) -> String {
     format!("{start}{}", "0123456789abcdef".repeat(110_000))
 }
 
-/// One product with a long list and two long texts, and one file with a long property.
+/// A store with one product with a long list and two long texts, and one file with a long property.
 fn world() -> World {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path()).unwrap();
@@ -53,7 +54,7 @@ fn products(session: &Session, filter: String) -> Result<usize> {
     session.query_products(query).map(|page| page.products.len())
 }
 
-/// What looks at one record for very long.
+/// Calls that would work on one record for very long.
 fn hostile(session: &Session, name: &str) -> Result<usize> {
     let many = |one: &dyn Fn(usize) -> String, by: &str| (0..3_000).map(one).collect::<Vec<_>>().join(by);
     match name {
@@ -115,7 +116,7 @@ fn a_cancellation_ends_a_filter_inside_one_record() {
         assert_eq!(error.kind(), ErrorKind::Cancelled, "{name}: {error}");
         assert!(started.elapsed() < SLACK, "{name} took {:?}", started.elapsed());
     }
-    // A session keeps its own flag beside the control of a call.
+    // The flag of a session and the control of a call are both checked.
     let control = Control::default();
     let session = world.session.with_control(&control);
     control.cancel();
@@ -128,14 +129,14 @@ fn a_cancellation_ends_a_filter_inside_one_record() {
 #[test]
 fn the_bound_on_the_work_of_one_record_is_an_error_of_its_own() {
     let world = world();
-    // Each comparison counts as looking through both texts, whose first letters differ.
+    // Each comparison counts as a scan of both texts, although their first letters differ.
     let filter = vec!["properties[\"a\"] = properties[\"b\"]"; 4_000].join(" or ");
     let error = products(&world.session, filter.clone()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
     assert_eq!(error.place(), Some(&Place::Member("filter".to_owned())));
     assert!(error.message().contains("FILTER_WORK"), "{error}");
     assert_eq!(error.resource().map(|(kind, _)| kind), Some("Product"));
-    // Its half is within the bound, and a record that others hide is not looked at.
+    // Half of the filter is within the limit.
     let half = filter.split(" or ").take(2_000).collect::<Vec<_>>().join(" or ");
     assert_eq!(products(&world.session, half).unwrap(), 0);
 }
@@ -147,13 +148,13 @@ fn a_long_text_that_a_filter_names_often_is_not_copied_for_each() {
     }
     let world = world();
     let started = Instant::now();
-    // As a constant beside 9,000 fields, in one list.
+    // A long constant, with 9,000 fields in one list.
     let long = "x".repeat(180_000);
     let fields = ["id", "partNumber", "name", "family"].iter().cycle().take(9_000);
     let filter = format!("\"{long}\" in ({})", fields.copied().collect::<Vec<_>>().join(","));
     assert!(filter.len() < 256 * 1024);
     assert_eq!(products(&world.session, filter).unwrap(), 0);
-    // As a substitution that stands there 10,000 times.
+    // A long substitution that the filter uses 10,000 times.
     let query = QueryProductsRequest {
         filter: Some(vec!["name.Contains(@0)"; 10_000].join(" or ")),
         substitutions: Some(vec![serde_json::Value::from(long)]),

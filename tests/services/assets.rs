@@ -304,7 +304,8 @@ fn updates_find_by_id_or_identity_and_create_nothing() {
     let error = answer.error.unwrap();
     assert_eq!(error.inner_errors[1].code, Some(-253_426));
     assert_eq!(query(&session, json!({"returnCount": true})).unwrap().total_count, Some(2));
-    // Without serial numbers, the system tells assets apart; so a move may run into another asset.
+    // Without serial numbers, the system is part of the identity. So a move may collide with
+    // another asset.
     let mut one = request("");
     one["location"]["minionId"] = "station-8".into();
     let mut two = request("");
@@ -415,7 +416,7 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// The service against a map from serial number to asset, through reopening.
+    /// The service compared with a map from serial number to asset, with reopenings.
     #[test]
     fn the_service_equals_its_model(steps in proptest::collection::vec(step(), 1..40)) {
         let mut store = TestStore::new();

@@ -1,4 +1,4 @@
-//! Bounds of requests: one below, at, and one above.
+//! Limits of requests: one below, at the limit, and one above.
 
 use std::io::Read as _;
 
@@ -91,7 +91,7 @@ fn uploads_hold_at_the_limit_and_not_above() {
     let store = TestStore::new();
     let session = store.session();
     let control = Control::default();
-    // A session of its own for each, since no chunk may follow one that was sent with close.
+    // Each has a session of its own: no chunk may follow one that was sent with close.
     holds_at(limits::UPLOAD_CHUNKS, InvalidArgument, |index| {
         let upload = session.start_upload_session(None).unwrap().id;
         session.append_to_upload_session(&upload.as_str().into(), index as u32, &mut std::io::empty(), true, &control)

@@ -1,4 +1,4 @@
-//! Files and feeds where a client, a package or a disk goes to an edge: long names, full disks, odd packages, deadlines.
+//! Extreme inputs of files and feeds: long names, full disks, unusual packages, deadlines.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ fn put(files: &impl FileService, name: impl Into<String>, content: &[u8]) -> Fil
     files.upload_file(&mut &*content, named(name), &control()).unwrap()
 }
 
-/// A gzipped tar with this control file, in an archive that is filled up to whole records as common tools do it.
+/// A gzipped tar with this control file, padded to whole records as common tools do.
 fn package(text: &str) -> Vec<u8> {
     let mut control_tar = tarball(&[("control", text.as_bytes())]);
     control_tar.resize(control_tar.len().next_multiple_of(10_240), 0);
@@ -31,7 +31,7 @@ fn package(text: &str) -> Vec<u8> {
 #[test]
 fn many_files_go_with_one_call_whatever_their_names_take() {
     let (_disk, _store, session) = fresh();
-    // The names alone take more than a record may take.
+    // The names alone exceed the size of a record.
     let ids: Vec<String> = (0..3).map(|at| put(&session, format!("{at}").repeat(1_500_000), b"").into()).collect();
     session.delete_files(ids.into_iter().map(Into::into).collect()).unwrap();
     assert_eq!(session.get_files(GetFilesRequest::default()).unwrap().total_count, 0);
@@ -49,14 +49,14 @@ fn packages_are_deleted_where_the_disk_is_full() {
         ["1", "2", "3"].map(|version| upload(&session, &rt.id, &deb("t", version), None, false).unwrap().id).into();
     disk.set_capacity(Some(1 << 40));
     let used = (1u64 << 40) - disk.free_bytes().unwrap().unwrap();
-    // More is lacking than the record file has free.
+    // The commit needs more space than the record file has free.
     disk.set_capacity(Some(used + (1 << 22)));
     assert_eq!(kind(upload(&session, &rt.id, &deb("t", "4"), None, false)), ErrorKind::NoSpace);
     session.delete_package(&ids[0]).unwrap();
     session.delete_packages(vec![ids[1].to_string().into()]).unwrap();
     session.transaction(|tx| tx.delete_package(&ids[2])).unwrap();
     assert!(session.query_packages(&rt.id).unwrap().packages.is_empty());
-    // What does not delete waits for room.
+    // Writes that do not delete fail until there is space again.
     let rename = UpdateFeedRequest { name: Some("other".to_owned()), ..Default::default() };
     assert_eq!(kind(session.update_feed(&rt.id, rename)), ErrorKind::NoSpace);
     session.delete_feed(&rt.id).unwrap();
@@ -72,7 +72,7 @@ fn a_file_name_that_this_system_takes_is_uploaded_and_exported() {
     std::fs::write(&path, deb("tool", "1:2.0")).unwrap();
     let package = session.upload_package(&rt.id, &path, false, &control()).unwrap();
     assert_eq!(package.file_name, "tool_1:2.0_amd64.deb");
-    // Whoever made the name, the last component counts.
+    // The last component of a path counts, whatever system wrote it.
     let odd = dir.path().join("C:\\tools\\other.deb");
     std::fs::write(&odd, deb("other", "1")).unwrap();
     assert_eq!(session.upload_package(&rt.id, &odd, false, &control()).unwrap().file_name, "other.deb");
@@ -115,7 +115,7 @@ fn an_index_spells_its_fields_as_package_managers_do() {
     let text =
         "PACKAGE: t\nversion: 1\nARCHITECTURE: all\nPRE-DEPENDS: a\ninstalled-size: 5\nMy-FIELD: x\nA\u{1}b: y\n";
     let uploaded = upload(&session, &rt.id, &package(text), None, false).unwrap();
-    assert_eq!(uploaded.metadata.attributes["PACKAGE"], "t", "the package shows what it says");
+    assert_eq!(uploaded.metadata.attributes["PACKAGE"], "t", "the metadata has the field as the package gives it");
     let index = session.packages_index(&rt.id).unwrap();
     assert!(index.starts_with("Package: t\nVersion: 1\nArchitecture: all\n"), "{index}");
     for line in ["\nPre-Depends: a\n", "\nInstalled-Size: 5\n", "\nMy-FIELD: x\n", "\nA b: y\n"] {
@@ -123,7 +123,7 @@ fn an_index_spells_its_fields_as_package_managers_do() {
     }
 }
 
-/// Waits with each piece, so that a deadline passes between them.
+/// A reader that waits before each piece, so that a deadline passes between the pieces.
 struct Slow {
     left: u32,
 }
@@ -157,7 +157,7 @@ fn the_deadline_of_a_session_ends_its_uploads_and_downloads() {
     let package = upload(&session, &rt.id, &deb_with("t", "1", 2 << 20), None, false).unwrap();
     let upload_session = session.start_upload_session(None).unwrap().id;
     let soon = || session.with_deadline(Instant::now() + Duration::from_millis(50));
-    // Each would go on for seconds.
+    // Each upload would take seconds.
     let endless = || Slow { left: 100_000 };
     let mut target = endless();
     assert_eq!(kind(soon().download_file(&id, &mut target, &control())), ErrorKind::DeadlineExceeded);
@@ -172,14 +172,14 @@ fn the_deadline_of_a_session_ends_its_uploads_and_downloads() {
     assert_eq!(kind(refused), ErrorKind::DeadlineExceeded);
     let refused = soon().upload_package_content(&rt.id, &mut endless(), None, false, &control());
     assert_eq!(kind(refused), ErrorKind::DeadlineExceeded);
-    // A deadline of the call's own comes first.
+    // The deadlines of the call and of the session both apply. Neither passes here.
     let own = control().with_deadline(Instant::now() + Duration::from_secs(600));
     let late = session.with_deadline(Instant::now() + Duration::from_secs(300));
     late.download_package(&package.id, &mut io::sink(), &own).unwrap();
     assert_eq!(download(&session, &package.id).unwrap().len(), package.metadata.size.unwrap() as usize);
 }
 
-/// Says that it read more than there was room for.
+/// A reader that reports more bytes than the buffer has room for.
 struct Boaster;
 
 impl Read for Boaster {

@@ -1,5 +1,5 @@
-//! What `docs/reference/files.md` and `docs/reference/feeds.md` say, where no other test says it: each
-//! test names what it walks through.
+//! Statements of `docs/reference/files.md` and `docs/reference/feeds.md` that no other test covers.
+//! Each test says which section it covers.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -104,7 +104,7 @@ fn requests_with_members_of_other_types_are_refused() {
         r#"{"replaceExisting":false,"properties":{"a":null}}"#,
         r#"{"replaceExisting":"no","properties":{}}"#,
         r#"{"replaceExisting":false,"properties":{},"expectedRevision":"1"}"#,
-        // Both are required, and an empty map is one.
+        // Both members are required. An empty map counts as present.
         r#"{"properties":{}}"#,
         r#"{"replaceExisting":true}"#,
         r#"{"replaceExisting":null,"properties":{}}"#,
@@ -124,7 +124,7 @@ fn requests_with_members_of_other_types_are_refused() {
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{text}");
     }
     assert!(from_json::<UploadFileRequest>(br#"{"metadata":{"a":["b"]}}"#).is_err());
-    // Members that only mean something on the wire, and unknown ones, are accepted and ignored.
+    // Members that have a meaning only on the wire, and unknown members, are accepted and ignored.
     let request: UpdateMetadataRequest =
         json(r#"{"replace_existing":true,"properties":{},"expected_revision":2,"force":true,"inline":1}"#);
     assert_eq!((request.replace_existing, request.expected_revision), (true, Some(2)));
@@ -174,7 +174,7 @@ fn listings_have_the_defaults_of_the_reference() {
         })
         .collect();
     let names = |files: Vec<FileMetadata>| files.iter().map(|file| file.properties["Name"].clone()).collect::<Vec<_>>();
-    // A direction without a key says nothing; zero is the default page.
+    // A direction without a key is ignored; zero means the default page size.
     let request = GetFilesRequest { order_by_descending: Some(true), take: Some(0), ..Default::default() };
     assert_eq!(names(session.get_files(request).unwrap().available_files), ["b.txt", "a.dat", "c"]);
     clock.advance_ms(1_000);
@@ -207,7 +207,7 @@ fn listings_have_the_defaults_of_the_reference() {
     );
 }
 
-/// Every operation of every part of a structured query, against a plain comparison.
+/// Every operation of every part of a structured query, compared with a plain comparison.
 #[test]
 fn structured_queries_compare_as_they_say() {
     let Bench { clock, session, .. } = bench();

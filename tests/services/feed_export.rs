@@ -1,4 +1,5 @@
-//! Exported feeds, read by the package managers themselves where they are installed, and as they read them elsewhere.
+//! Exported feeds, read by the package managers if they are installed, otherwise parsed as they
+//! would.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -13,7 +14,7 @@ use stationdb::{ErrorKind, Session};
 
 use crate::feeds::{control, deb, deb_with, feed, fresh, gz, ipk, kind, tarball, upload};
 
-/// A private root for `apt`, which knows one source.
+/// A private root of `apt` with one source.
 struct Apt {
     root: PathBuf,
 }
@@ -28,7 +29,7 @@ impl Apt {
         Self { root }
     }
 
-    /// Whether it succeeds, and what it says.
+    /// Whether the program succeeds, and its output.
     fn try_run(&self, program: &str, arguments: &[&str]) -> (bool, String) {
         let at = |option: &str, path: &str| format!("{option}={}", self.root.join(path).display());
         let mut command = Command::new(program);
@@ -81,7 +82,7 @@ fn an_exported_feed_is_accepted_by_apt() {
     let dir = tempfile::tempdir().unwrap();
     let target = dir.path().join("feed");
     assert_eq!(session.export_feed(&rt.id, &target, &control()).unwrap(), 3);
-    // Over an export there is no other one: nothing of it is touched.
+    // A second export into the same directory fails and changes no file.
     let files = || {
         let entries = std::fs::read_dir(&target).unwrap().map(|entry| entry.unwrap().path());
         entries.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect::<BTreeMap<_, _>>()
@@ -106,7 +107,7 @@ fn an_exported_feed_is_accepted_by_apt() {
     assert!(shown.contains("Filename: ") && shown.contains("  fixed"), "{shown}");
     let depends = apt.run("apt-cache", &["depends", "stationdb-other"]);
     assert!(depends.contains("libc6") && depends.contains("another"), "{depends}");
-    // It fetches what the index names, and compares size and hash.
+    // Fetches what the index names, and compares size and hash.
     let fetch = ["download", "stationdb-tool"];
     apt.run("apt-get", &fetch);
     let fetched = std::fs::read(apt.root.join("stationdb-tool_1%3a2.0-1_amd64.deb")).unwrap();
@@ -117,7 +118,7 @@ fn an_exported_feed_is_accepted_by_apt() {
     std::fs::remove_file(apt.root.join("stationdb-tool_1%3a2.0-1_amd64.deb")).unwrap();
     let (succeeded, text) = apt.try_run("apt-get", &fetch);
     assert!(!succeeded && text.contains("Hash"), "{text}");
-    // The compressed index serves alone.
+    // The compressed index alone is enough.
     std::fs::remove_file(target.join("Packages")).unwrap();
     let apt = Apt::new(dir.path().join("another root"), &target);
     apt.update();
@@ -125,8 +126,8 @@ fn an_exported_feed_is_accepted_by_apt() {
     assert!(policy.contains("Candidate: 1:2.0-1"), "{policy}");
 }
 
-/// The stanzas of an index as a package manager reads them: fields until a blank line, continuation lines with a blank
-/// in front.
+/// The stanzas of an index as a package manager parses them: fields until a blank line;
+/// continuation lines start with a blank.
 fn stanzas(index: &str) -> Vec<BTreeMap<String, String>> {
     let fields = |stanza: &str| {
         let mut fields: Vec<(String, String)> = Vec::new();
@@ -145,7 +146,8 @@ fn stanzas(index: &str) -> Vec<BTreeMap<String, String>> {
     index.split("\n\n").filter(|stanza| !stanza.trim().is_empty()).map(fields).collect()
 }
 
-/// Exports a feed and reads it as the package managers do: the index, its compressed twin, every file that they name.
+/// Exports a feed and reads it like the package managers: the index, its compressed form, and every
+/// file that they name.
 fn check_exported(session: &Session, feed_id: &str) -> Vec<BTreeMap<String, String>> {
     let dir = tempfile::tempdir().unwrap();
     let count = session.export_feed(&feed_id.into(), dir.path(), &control()).unwrap();
@@ -171,7 +173,7 @@ fn check_exported(session: &Session, feed_id: &str) -> Vec<BTreeMap<String, Stri
     for bytes in [index.as_bytes(), &compressed] {
         assert!(release.contains(&format!(" {} {} ", hex(&Sha256::digest(bytes)), bytes.len())), "{release}");
     }
-    // No more than the packages and the three files of the index.
+    // The directory contains only the packages and the three index files.
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count() as u64, count + 3);
     stanzas
 }
@@ -201,7 +203,7 @@ fn an_exported_feed_for_windows_has_the_vendors_packages() {
     upload(&session, &windows.id, &deb_with("other", "1", 40_000), Some("other.NIPKG"), false).unwrap();
     let stanzas = check_exported(&session, &windows.id);
     assert_eq!(stanzas[0]["Filename"], "tool_25.0.0.49152-0+f0_amd64.nipkg");
-    // Fields for the index carry a prefix in the package, and none in the index.
+    // Fields for the index have a prefix in the package and none in the index.
     assert_eq!(stanzas[0]["Plugin"], "file");
     assert_eq!(stanzas[1]["Filename"], "other.NIPKG");
 }
@@ -216,7 +218,7 @@ fn an_empty_feed_is_exported_as_one() {
     upload(&session, &rt.id, &deb_with("t", "1", 50_000), None, false).unwrap();
     let dir = tempfile::tempdir().unwrap();
     assert_eq!(kind(session.export_feed(&rt.id, dir.path(), &stopped)), ErrorKind::Cancelled);
-    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "an export that was cut off leaves nothing");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "an interrupted export leaves nothing");
     assert_eq!(session.export_feed(&rt.id, dir.path(), &control()).unwrap(), 1);
     let file = dir.path().join("file");
     std::fs::write(&file, "a file").unwrap();

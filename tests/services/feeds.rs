@@ -238,7 +238,8 @@ fn names_must_fit_the_platform_and_content_must_be_a_package() {
     assert!(session.query_packages(&rt.id).unwrap().packages.is_empty());
     store.maintain(&control()).unwrap();
     assert!(walk(&*disk, "files").unwrap().is_empty());
-    // The content decides what it is; a path is reduced to its last component; letter case of extensions is free.
+    // The content decides the format. A path is reduced to its last component. The letter case of
+    // the extension is free.
     assert_eq!(upload(&session, &rt.id, &ipk("a", "1"), Some("C:\\x\\a.DEB"), false).unwrap().file_name, "a.DEB");
     assert_eq!(upload(&session, &rt.id, &good, Some("some/dir/bä.ipk"), false).unwrap().file_name, "bä.ipk");
 }
@@ -336,7 +337,8 @@ fn the_index_names_what_was_measured_and_cannot_be_forged() {
     assert_eq!(inflated, text);
 }
 
-/// A package says of itself what it likes; the other packages of the feed must not pay for it.
+/// A package may contain any fields. They must not damage the index entries of other packages of
+/// the feed.
 #[test]
 fn odd_fields_of_one_package_do_not_cost_the_others_their_index() {
     let (_disk, _store, session) = fresh();
@@ -350,7 +352,7 @@ fn odd_fields_of_one_package_do_not_cost_the_others_their_index() {
     ]));
     let package = upload(&session, &rt.id, &odd, None, false).unwrap();
     assert_eq!(package.metadata.depends.as_deref(), Some(["a (>=".to_owned()].as_slice()));
-    assert_eq!(package.metadata.attributes["Breaks"], "[x]", "the package shows what it says");
+    assert_eq!(package.metadata.attributes["Breaks"], "[x]", "the metadata has the field as the package gives it");
     let text = session.packages_index(&rt.id).unwrap();
     let names: Vec<&str> = text.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name).collect();
     for (name, is_there) in [("Depends", false), ("Breaks", false), ("Description-md5", false), ("Conflicts", true)] {
@@ -364,7 +366,7 @@ fn odd_fields_of_one_package_do_not_cost_the_others_their_index() {
 fn an_upload_stops_while_the_package_is_read() {
     let (disk, store, session) = fresh();
     let rt = feed(&session, Platform::ni_linux_rt());
-    /// Stops the upload when all its bytes have come, and what they say is still to be read.
+    /// A source that cancels the upload after its last byte, before the metadata is read.
     struct StopsAtEnd<'b>(&'b [u8], Control);
     impl std::io::Read for StopsAtEnd<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
@@ -420,7 +422,8 @@ fn concurrent_overwrites_leave_one_whole_package() {
                 for round in 0..5 {
                     upload(&session, &rt.id, &all[thread][round], None, true).unwrap();
                     let package = session.query_packages(&rt.id).unwrap().packages.remove(0);
-                    // Another overwrite may come between, but what is read is one of the packages.
+                    // Another overwrite may happen in between, but the bytes are those of one of
+                    // the packages.
                     let read = download(&session, &package.id).unwrap();
                     assert!(all.concat().contains(&read), "{} bytes of none", read.len());
                 }

@@ -62,7 +62,7 @@ fn content_comes_back_after_reopening_small_and_large() {
     let (disk, store, session) = fresh();
     let sizes = [0, 1, limits::SMALL_BLOB_BYTES, limits::SMALL_BLOB_BYTES + 1, 300_000];
     let ids: Vec<FileId> = sizes.iter().map(|size| put(&session, "a.bin", &bytes(*size))).collect();
-    assert_eq!(blob_count(&disk), 2, "only what is larger than the threshold is a file on disk");
+    assert_eq!(blob_count(&disk), 2, "only content above the threshold is a file on disk");
     assert!(ids.is_sorted());
     drop((session, store));
     let store = open(&disk);
@@ -392,7 +392,7 @@ fn a_transaction_takes_files_along_or_none() {
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::Unsupported);
     drop((session, store));
     let store = open(&disk);
-    assert_eq!(blob_count(&disk), 2, "what an aborted transaction wrote is gone after the next open");
+    assert_eq!(blob_count(&disk), 2, "content of an aborted transaction is removed at the next open");
     drop(store);
 }
 
@@ -440,7 +440,7 @@ fn upload_sessions_take_chunks_in_any_order_over_a_restart() {
     assert!(seen.windows(2).all(|two| two[0].done < two[1].done), "progress is that of the whole file");
     assert!(seen.iter().all(|progress| progress.total == Some(whole.len() as u64)));
     assert_eq!(seen.last().unwrap().done, whole.len() as u64);
-    // The handle opens each chunk when its turn comes, and finds it although the file is gone.
+    // The reader opens each chunk when it gets to it, and finds it although the file is deleted.
     session.delete_file(&id).unwrap();
     store.maintain(&control()).unwrap();
     for _ in 0..2 {
@@ -537,7 +537,7 @@ fn verification_finds_damaged_and_missing_contents() {
     assert_eq!(get(&session, &ids[2]).unwrap(), b"small");
 }
 
-/// No order of files reads more than the page.
+/// Every order of files reads only the page.
 #[test]
 fn every_order_of_files_is_read_from_an_index() {
     let store = Store::options().maintenance_thread(false).open_disk(Arc::new(MemoryDisk::new())).unwrap();

@@ -1,7 +1,8 @@
-//! Both services against plain maps: the same answers, the same order, the same errors, through reopening.
+//! Both services compared with plain maps: the same responses, the same order, the same errors,
+//! with reopenings.
 //!
-//! The reference below is written from the rules of the services and shares no code with them: it keeps one plain struct a
-//! record and renders the JSON that each service answers.
+//! The reference below implements the rules of the services and shares no code with them. It has
+//! one plain struct for each record, and renders the JSON that each service returns.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -286,7 +287,7 @@ impl Reference {
             record.has_schedule = true;
         }
         record.has_system = true;
-        // The resource merge of work items knows ids; equal ids take the same place.
+        // The merge of resources compares ids: an entry with an equal id replaces the stored one.
         let reserved = match (&entry.reserved, service, replace) {
             (Tri::Value(ids), _, true) => Tri::Value(ids.clone()),
             (other, _, _) => other.clone(),
@@ -446,7 +447,8 @@ fn read<T: serde::de::DeserializeOwned>(json: &Value) -> T {
     from_json(json.to_string().as_bytes()).unwrap()
 }
 
-/// The answer with its error reduced to name and id of each inner error, and the member names of the services unified.
+/// The response, with its error reduced to name and id of each inner error, and with common member
+/// names for both services.
 fn answer<T: serde::Serialize>(result: Result<T>) -> Value {
     let value = match result {
         Ok(value) => serde_json::to_value(value).unwrap(),
@@ -577,7 +579,7 @@ fn check(op: &Op, service: Service, bench: &mut Bench, reference: &mut Reference
                 .iter()
                 .map(|(id, record)| (if *by_update { record.updated_at } else { i64::try_from(*id).unwrap() }, *id))
                 .collect();
-            // Ties by id ascending, whatever the direction.
+            // Ties are ordered by ascending id in both directions.
             order.sort_by_key(|(key, id)| (if *descending { -key } else { *key }, *id));
             let expected: Vec<Value> = order.iter().map(|(_, id)| reference.render(*id)).collect();
             let mut found = Vec::new();
@@ -610,7 +612,7 @@ fn check(op: &Op, service: Service, bench: &mut Bench, reference: &mut Reference
     assert_eq!(found, expected, "{service:?} {op:?}");
 }
 
-/// What a batch operation answers.
+/// The response of a batch operation.
 fn batch(verb: &str, outcome: Vec<(Result<Value, Refused>, Value, String)>) -> Value {
     let (mut done, mut failed, mut errors) = (Vec::new(), Vec::new(), Vec::new());
     for (result, request, called) in outcome {

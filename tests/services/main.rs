@@ -1,4 +1,5 @@
-//! The services by the public names alone: one module a service, and some for what all services share.
+//! Tests of the services by public names only: one module for each service, and some for all of
+//! them.
 
 #[path = "../common/holds_at.rs"]
 mod holds_at;

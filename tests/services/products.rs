@@ -58,7 +58,7 @@ fn a_property_without_a_value_rejects_its_item_alone() {
     let requests: Vec<CreateProductRequest> = stationdb::from_json(body.to_string().as_bytes()).unwrap();
     let answer = session.create_products(requests).unwrap();
     assert_eq!(answer.products.iter().map(|product| product.part_number.as_deref()).collect::<Vec<_>>(), [Some("B")]);
-    // As it was received.
+    // Returned as it was sent.
     assert_eq!(serde_json::to_value(answer.failed).unwrap(), json!([body[0]]));
     let inner = answer.error.unwrap().inner_errors.remove(0);
     assert_eq!(inner.args[0], "properties.size");
@@ -295,9 +295,9 @@ fn a_policy_hides_products_and_their_values_and_refuses_items() {
         let query = QueryProductValuesRequest { field: Some(field), ..Default::default() };
         assert_eq!(guest.query_product_values(query).unwrap().len(), count);
     }
-    let told = |mut changes: ChangeStream| std::iter::from_fn(|| changes.poll().unwrap()).count();
+    let event_count = |mut changes: ChangeStream| std::iter::from_fn(|| changes.poll().unwrap()).count();
     let (guests, all) = (guest.changes(Position::START), store.store.changes(Position::START));
-    assert_eq!((told(guests), told(all)), (1, 2), "whoever holds the store is told everything");
+    assert_eq!((event_count(guests), event_count(all)), (1, 2), "the store itself sees all events");
     let answer = guest.create_products(vec![request("C")]).unwrap();
     assert_eq!(answer.error.unwrap().inner_errors[0].code, Some(-251_009));
 }
@@ -358,7 +358,7 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// The service against a map from part number to family and keywords, through reopening.
+    /// The service compared with a map from part number to family and keywords, with reopenings.
     #[test]
     fn the_service_equals_its_model(steps in proptest::collection::vec(step(), 1..40)) {
         let mut store = TestStore::new();

@@ -77,7 +77,7 @@ fn creates_judge_each_item_on_its_own() {
     assert_eq!(answer.created_specs.unwrap().len(), 2);
     let failed = serde_json::to_value(answer.failed_specs.unwrap()).unwrap();
     assert_eq!(failed.as_array().unwrap().len(), 5);
-    assert_eq!(failed[3], contradictory, "handed back as it came");
+    assert_eq!(failed[3], contradictory, "returned as it was sent");
     let error = answer.error.unwrap();
     assert_eq!((error.code, error.inner_errors.len()), (Some(-251_041), 5));
     assert_eq!(create(&session, vec![]).created_specs, Some(vec![]));
@@ -292,7 +292,8 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// The service against a map from product and specification id to id and version, through reopening.
+    /// The service compared with a map from product and specification id to id and version, with
+    /// reopenings.
     #[test]
     fn the_service_equals_its_model(steps in proptest::collection::vec(step(), 1..40)) {
         let mut store = TestStore::new();

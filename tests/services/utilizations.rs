@@ -153,7 +153,7 @@ fn history_filters_orders_and_pages() {
     let newest = json!({"take": 1, "orderBy": "START_TIMESTAMP", "orderByDescending": true});
     assert_eq!(all(newest), ["d", "a", "b", "c"], "the direction is that of the start");
     assert_eq!(all(json!({"take": 1, "assetFilter": "SerialNumber = \"2\""})), ["a", "d"]);
-    // The order is inside the token.
+    // The direction is part of the token.
     let mut page =
         history(&session, json!({"take": 1, "orderBy": "START_TIMESTAMP", "orderByDescending": true})).unwrap();
     let mut seen = vec![identifiers(&page)[0].to_owned()];
@@ -223,7 +223,7 @@ fn a_range_keeps_what_meets_it() {
     assert_eq!(identifiers(&history(&session, future).unwrap()), ["future"], "nothing else reaches past now");
 }
 
-/// Guests read the workspace `one` and write nowhere; everybody else may do everything.
+/// A policy: guests may read the workspace `one` and write nowhere. All others may do everything.
 #[derive(Debug)]
 struct GuestsSeeOne;
 
@@ -254,7 +254,7 @@ fn a_policy_hides_assets_and_their_use_and_refuses_items() {
     let items = history(&guest, json!({})).unwrap().asset_utilizations;
     assert_eq!(items.iter().filter_map(|item| item.asset_identifier.as_deref()).collect::<Vec<_>>(), [id(&assets[0])]);
     assert_eq!(guest.get_asset(&id(&assets[1]).into()).unwrap_err().kind(), ErrorKind::NotFound);
-    // What the guest may not see exists all the same: its identity is taken.
+    // The identity of an asset is taken even if the guest may not see it.
     for refused in [in_workspace("2", "one"), in_workspace("3", "one")] {
         assert_eq!(create(&guest, vec![refused]).failed.unwrap().len(), 1);
     }
@@ -303,7 +303,7 @@ fn a_large_asset_is_refused_alone_and_leaves_no_index_entries() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// History pages against a scan of all records.
+    /// History pages compared with a scan of all records.
     #[test]
     fn history_equals_a_scan(
         spans in proptest::collection::vec((0i64..1000, proptest::option::of(0i64..1000), 0usize..3), 0..40),

@@ -16,7 +16,7 @@ use stationdb::{
     What, from_json,
 };
 
-/// A clock that every test can move.
+/// A clock that tests can advance.
 fn clock() -> Arc<ManualClock> {
     Arc::new(ManualClock::new("2024-05-01T08:00:00Z".parse().unwrap()))
 }
@@ -90,7 +90,7 @@ fn write<T: serde::Serialize>(value: &T) -> Value {
     serde_json::to_value(value).unwrap()
 }
 
-/// What every work item has that was made by these tests.
+/// The members of every work item that these tests create.
 fn made(id: &str, more: Value) -> Value {
     let mut item = json!({
         "id": id, "state": "NEW", "substate": "NEW", "workspace": "default",
@@ -565,7 +565,7 @@ fn templates_are_made_queried_changed_and_deleted() {
     assert_eq!(bench.session.delete_work_item_templates(vec!["1001".into()]).unwrap(), None);
 }
 
-/// A runner that keeps what it was asked for, and fails when told.
+/// A runner that records its calls, and fails if it is told to.
 #[derive(Debug, Default)]
 struct Recorder {
     calls: Mutex<Vec<Value>>,
@@ -744,7 +744,7 @@ fn jobs_and_notebooks_are_refused_inside_a_transaction_and_the_rest_is_not() {
     assert_eq!(bench.get("1000")["executionHistory"].as_array().unwrap().len(), 1);
 }
 
-/// A runner in whose call somebody else changes the work item.
+/// A runner during whose call another caller changes the work item.
 #[derive(Debug, Default)]
 struct Meddling {
     session: Mutex<Option<Session>>,
@@ -802,7 +802,7 @@ fn a_call_into_the_store_from_the_runner_does_not_block_and_its_changes_count() 
     }
 }
 
-/// A runner that takes longer than its caller has time for.
+/// A runner that takes longer than the deadline of its caller.
 #[derive(Debug, Default)]
 struct Slow {
     sleep_ms: AtomicU64,
@@ -830,7 +830,7 @@ fn what_the_runner_did_is_remembered_also_after_the_deadline() {
     let runner = Arc::new(Slow::default());
     let bench = Bench::with_runner(runner.clone());
     bench.create(runnable());
-    // More time for a machine so slow that the runner is not even reached.
+    // Longer times are for machines on which the runner is not reached in time.
     for time_ms in [50, 500, 5_000] {
         runner.sleep_ms.store(time_ms + 10, Ordering::SeqCst);
         let session = bench.session.with_deadline(Instant::now() + Duration::from_millis(time_ms));
@@ -888,7 +888,7 @@ fn the_change_feed_tells_what_happened_to_work_items() {
         seen.push(event.what);
     }
     assert_eq!(seen, [What::Created, What::Updated, What::Scheduled, What::Executed, What::Deleted]);
-    // A wait for ever has no end in time, and nothing comes behind the last number.
+    // The longest timeout does not overflow, and no event follows the last position.
     let first = bench.session.changes(Position::START).next(std::time::Duration::MAX).unwrap();
     assert_eq!(first.map(|event| event.what), Some(What::Created));
     assert_eq!(bench.session.changes(Position(u64::MAX)).poll().unwrap(), None);
@@ -996,7 +996,7 @@ fn two_sessions_that_update_one_item_lose_nothing_but_the_same_field() {
     assert!(["a19", "b19"].contains(&item.name.as_deref().unwrap()));
 }
 
-/// A policy in which bob may see the workspace `lab`, and execute, create and delete nothing.
+/// A policy: bob may see the workspace `lab`, and may not execute, create or delete.
 #[derive(Debug)]
 struct BobReadsLab;
 
@@ -1062,8 +1062,9 @@ fn a_transaction_reads_its_own_templates_and_items_and_leaves_nothing_when_it_fa
     assert_eq!(bench.query(json!({"returnCount": true}))["totalCount"], 1);
 }
 
-/// Every place at which the power can fail while a job action is executed: the item stands as before, or it has an event
-/// that says that nobody knows, or it moved and has its event; and the state and the event always agree.
+/// The power fails at every possible write during the execution of a job action. Afterwards the
+/// item is as before, or has an event with an unknown outcome, or has changed its state and has its
+/// event. State and events always agree.
 #[test]
 fn a_power_cut_anywhere_in_an_execution_leaves_a_state_that_agrees_with_the_history() {
     let disk = SimDisk::new(7);

@@ -1,4 +1,4 @@
-//! The registry, and what it refuses to every service.
+//! The registry of workspaces, and the writes of all services that it rejects.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ fn ids(session: &Session, query: QueryWorkspacesRequest) -> Vec<String> {
     page.workspaces.into_iter().map(|workspace| workspace.id.unwrap()).collect()
 }
 
-/// Creates something of every kind in a workspace; the name of each error, or nothing.
+/// Creates a record of every kind in a workspace. Returns the name of each error, if any.
 fn create_everything(session: &Session, workspace: &str) -> Vec<(&'static str, Option<String>)> {
     let control = Control::default();
     let named = |result: Result<Value>| match result {
@@ -115,7 +115,8 @@ fn once_a_workspace_is_registered_others_are_refused_by_every_service() {
     let before = files();
     assert_all(create_everything(&session, "nowhere"), INVALID);
     assert_eq!(files(), before);
-    // The default workspace of the store counts, and what is created without a workspace goes there.
+    // The default workspace of the store counts as registered, and records without a workspace are
+    // created in it.
     assert_all(create_everything(&session, "default"), None);
     session
         .create_table(read(&json!({ "columns": [{ "name": "t", "dataType": "INT64", "columnType": "INDEX" }] })))
@@ -123,7 +124,8 @@ fn once_a_workspace_is_registered_others_are_refused_by_every_service() {
     let elsewhere = session.with_default_workspace("nowhere");
     let made = elsewhere.create_products(vec![read(&json!({ "partNumber": "new" }))]).unwrap();
     assert_eq!(made.error.unwrap().inner_errors[0].name.as_deref(), INVALID);
-    // What was there before stays usable: it is changed, moved to a known workspace and deleted, and nothing moves back.
+    // Existing records stay usable: they can be changed, moved to a registered workspace and
+    // deleted, but not moved back.
     let page = session.query_products(read(&json!({ "filter": "workspace == \"before\"" }))).unwrap();
     let id = page.products[0].id.clone().unwrap();
     let update = |workspace: &str, name: &str| {
@@ -136,7 +138,7 @@ fn once_a_workspace_is_registered_others_are_refused_by_every_service() {
     assert_eq!(refused.error.unwrap().inner_errors[0].name.as_deref(), INVALID);
     assert_eq!(session.get_product(&id).unwrap().name.as_deref(), Some("b"));
     session.delete_product(&id).unwrap();
-    // A store that is opened again has its registry, and verification knows the kind.
+    // The registry is still there after reopening, and verification knows the kind.
     drop((elsewhere, session));
     let store = store.reopen();
     let session = store.session();
@@ -145,7 +147,7 @@ fn once_a_workspace_is_registered_others_are_refused_by_every_service() {
     assert_eq!(refused.error.unwrap().inner_errors[0].name.as_deref(), INVALID);
     let report = store.store.verify(VerifyLevel::Checksums, &Control::default()).unwrap();
     assert!(report.is_sound(), "{:?}", report.findings);
-    // Without a workspace left, nothing is refused.
+    // Once no workspace is registered, nothing is rejected.
     session.delete_workspace("lab").unwrap();
     assert_all(create_everything(&session, "nowhere"), None);
 }
@@ -188,7 +190,7 @@ fn workspaces_are_created_queried_and_deleted() {
     let session = store.session();
     let made = session.create_workspace(read(&json!({ "name": "Zürich" }))).unwrap();
     let id = made.id.clone().unwrap();
-    assert_eq!(id.len(), 36, "a new id is made: {id}");
+    assert_eq!(id.len(), 36, "an id is generated: {id}");
     assert_eq!(
         serde_json::to_value(&made).unwrap(),
         json!({ "id": id, "name": "Zürich", "createdAt": "2024-03-01T00:00:00.000Z", "createdBy": "ada" })
@@ -206,7 +208,7 @@ fn workspaces_are_created_queried_and_deleted() {
     );
     let plan = session.explain_query_workspaces(query().filter("id == \"b\"")).unwrap().to_string();
     assert!(plan.contains("index workspace"), "{plan}");
-    // Page after page.
+    // Page by page.
     let first = session.query_workspaces(query().take(3).return_count(true)).unwrap();
     assert_eq!((first.workspaces.len(), first.total_count), (3, Some(4)));
     assert_eq!(ids(&session, query().take(3).continuation_token(first.continuation_token.unwrap())), [id.as_str()]);
@@ -217,7 +219,7 @@ fn workspaces_are_created_queried_and_deleted() {
         (ErrorKind::NotFound, Some("Workspaces.WorkspaceNotFound"))
     );
     assert_eq!(ids(&session, query().filter("createdBy == \"ada\"")), ["a", "c", id.as_str()]);
-    // Each is an event.
+    // Each change has an event.
     let mut changes = session.changes(Position::START);
     let events: Vec<String> = std::iter::from_fn(|| changes.poll().unwrap())
         .map(|event| format!("{} {} {}", event.kind, event.what, event.workspace))
@@ -244,7 +246,7 @@ fn what_cannot_be_registered_is_refused() {
     });
 }
 
-/// Guests see the workspace "open" and may register nothing.
+/// A policy: guests see the workspace "open" and may register nothing.
 #[derive(Debug)]
 struct GuestsSeeOpen;
 
@@ -270,8 +272,8 @@ fn a_workspace_is_seen_and_changed_by_who_may() {
     assert_eq!(guest.delete_workspace("open").unwrap_err().kind(), ErrorKind::PermissionDenied);
     for id in ["hidden", "new"] {
         let refused = guest.create_workspace(CreateWorkspaceRequest::new("n").id(id)).unwrap_err();
-        assert_eq!(refused.kind(), ErrorKind::PermissionDenied, "whether {id} is registered is not told");
-        // Nor is it by a write into it.
+        assert_eq!(refused.kind(), ErrorKind::PermissionDenied, "the error does not reveal whether {id} is registered");
+        // A write into the workspace does not reveal it either.
         let refused = guest.create_products(vec![read(&json!({ "partNumber": "P", "workspace": id }))]).unwrap();
         let name = refused.error.unwrap().inner_errors[0].name.clone();
         assert_eq!(name.as_deref(), Some("Skyline.InsufficientPrivileges"));

@@ -1,4 +1,5 @@
-//! What a caller can rely on in the public surface, by the public names alone.
+//! The public surface: services as trait objects, requests and iterators, used by public names
+//! only.
 
 mod names;
 #[path = "../common/sources.rs"]
@@ -23,7 +24,7 @@ fn open() -> (tempfile::TempDir, Store, Session) {
     (directory, store, session)
 }
 
-/// A server holds each service behind a pointer and calls it from many threads.
+/// A server keeps each service as a trait object and calls it from many threads.
 #[test]
 fn every_service_is_an_object() {
     struct Services {
@@ -96,7 +97,8 @@ fn errors_of_the_operating_system_become_errors_of_the_crate() {
     assert_eq!(full.kind(), ErrorKind::NoSpace);
 }
 
-/// 25 products in pages of 4: all of them, once, in order; an error is the last item.
+/// 25 products in pages of 4: all of them are returned, once and in order. An error is the last
+/// item.
 #[test]
 fn an_iterator_yields_every_page_of_its_query() {
     let (_directory, _store, session) = open();
@@ -122,7 +124,7 @@ fn an_iterator_yields_every_page_of_its_query() {
     assert!(ended.next().is_some_and(|item| item.is_err()) && ended.next().is_none());
 }
 
-/// Queries whose wire form has no tokens are read to their end too.
+/// Queries whose wire form has no tokens are also read to their end.
 #[test]
 fn files_and_assets_are_iterated_past_the_first_page() {
     let (_directory, _store, session) = open();
@@ -140,7 +142,7 @@ fn files_and_assets_are_iterated_past_the_first_page() {
     count(
         session.found_files(SearchFilesRequest::new().filter("name:(\"*.txt\")").take(2)).map(Result::unwrap).count(),
     );
-    // What is jumped over is jumped over once.
+    // `skip` applies once, not on each page.
     assert_eq!(session.files(FileLinqQueryRequest::new().take(2).skip(3)).map(Result::unwrap).count(), 4);
 
     let asset = |number: u64| {

@@ -1,18 +1,18 @@
-//! Every public name is of use: a public call takes it or returns it, as a whole or as a part.
+//! Every public name is used: a public call takes or returns it, directly or as a part.
 //!
-//! The names are those that `src/lib.rs` exports at the root and in public modules. From the calls on,
-//! that is the service traits, [`Store`](stationdb::Store) and the free functions, the test follows
-//! the words of public signatures, members, variants and aliases. A type is of use as well when it
+//! The names are those that `src/lib.rs` exports at the root and in public modules. Starting at the
+//! calls (the service traits, [`Store`](stationdb::Store) and the free functions), the test follows
+//! the identifiers in public signatures, members, variants and aliases. A type is also used if it
 //! implements a trait that a call takes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::sources::{rust_files, scrub, words};
 
-/// Why the names of `stationdb::bodies` are there.
+/// The reason for the names of `stationdb::bodies`.
 const BODY: &str = "the body of a request on the wire, read by `from_json`";
 
-/// Names that no call leads to, and what they are for.
+/// Names that no call uses, and their reasons.
 const REASONS: &[(&str, &str)] = &[
     ("CreateTestPlanTemplatesRequest", BODY),
     ("CreateTestPlansRequest", BODY),
@@ -33,7 +33,7 @@ const REASONS: &[(&str, &str)] = &[
 /// A public name, and the directory of `src` that declares it.
 type Names = BTreeMap<String, String>;
 
-/// The text of a block that begins at `from`: to the brace that closes it, or to a semicolon.
+/// The text of a block that starts at `from`: up to its closing brace, or to a semicolon.
 fn block(code: &str, from: usize) -> &str {
     let mut depth = 0;
     for (at, c) in code[from..].char_indices() {
@@ -84,7 +84,8 @@ fn members(declaration: &str) -> impl Iterator<Item = &str> {
     declaration.split("pub ").skip(2).filter_map(|member| member.lines().next())
 }
 
-/// What the public declarations of a name mention, and the traits that it implements.
+/// The identifiers that the public declarations of a name mention, and the traits that it
+/// implements.
 #[derive(Debug, Default)]
 struct Declared {
     mentions: BTreeSet<String>,
@@ -100,7 +101,7 @@ impl Sources {
         self.0.entry(name.to_owned()).or_default().mentions.extend(words(text).map(str::to_owned));
     }
 
-    /// Adds what a file declares of the names that are exported from its room.
+    /// Adds the declarations of a file for the names that are exported from its folder.
     fn read(&mut self, room: &str, code: &str, names: &Names) {
         let is_here = |name: &str| names.get(name).is_some_and(|of| of == room);
         for keyword in ["struct ", "enum ", "trait ", "type ", "fn "] {
@@ -115,7 +116,8 @@ impl Sources {
                         _ => self.mention(name, text),
                     }
                 }
-                // Attributes make further structs of these members and of those that they name.
+                // Attributes derive further structs from these members and from those that they
+                // name.
                 let before = &code[..at];
                 let begin = ["\n}", "\n    }", "\n\n", "{\n"].iter().filter_map(|end| before.rfind(end)).max();
                 for attribute in before[begin.unwrap_or(0)..].split("#[").skip(1) {
@@ -128,7 +130,8 @@ impl Sources {
                 }
             }
         }
-        // A room may add methods to a type of another room, if it has no type of that name itself.
+        // A folder may add methods to a type of another folder, if it has no type of that name
+        // itself.
         let types = ["struct ", "enum ", "trait ", "type "].into_iter().flat_map(|word| code.split(word).skip(1));
         let own: BTreeSet<&str> = types.filter_map(|rest| words(rest).next()).collect();
         let is_meant = |name: &str| is_here(name) || (names.contains_key(name) && !own.contains(name));
@@ -145,7 +148,7 @@ impl Sources {
     }
 }
 
-/// The names that no public call leads to.
+/// The names that no public call uses.
 fn unused(lib: &str, files: &[(String, String)]) -> Vec<String> {
     let names = exported(lib);
     let mut sources = Sources::default();
@@ -166,7 +169,7 @@ fn unused(lib: &str, files: &[(String, String)]) -> Vec<String> {
             let mentions = declared.get(name).into_iter().flat_map(|declared| &declared.mentions);
             open.extend(mentions.filter_map(|word| names.get_key_value(word)).map(|(name, _)| name.as_str()));
         }
-        // Whatever implements a trait that a call takes can be given to that call.
+        // A type that implements a trait can be passed to every call that takes the trait.
         let implements = |name: &&str| {
             let traits = declared.get(*name).into_iter().flat_map(|declared| &declared.implements);
             traits.into_iter().any(|of| used.contains(of.as_str()))

@@ -1,7 +1,7 @@
 //! Assets: instruments, devices under test, fixtures and systems.
 //!
-//! What depends on the moment of reading (calibration status, due date) is never stored: [`Asset::read_at`] adds it,
-//! and the field table computes it for filters.
+//! Values that depend on the time of reading (calibration status, due date) are never stored:
+//! [`Asset::read_at`] adds them, and the field table computes them for filters.
 
 use std::collections::BTreeMap;
 
@@ -27,16 +27,16 @@ id_type!(
     IdForm::Guid
 );
 
-/// Connection states as filters see them: each stands for connected or disconnected.
+/// Connection states as filters see them: all states are mapped to connected or disconnected.
 const CONNECTIONS: FieldType = FieldType::Enum(&[
     ("DISCONNECTED", &["APPROVED", "UNSUPPORTED", "ACTIVATED"]),
     ("CONNECTED", &["CONNECTED_UPDATE_PENDING", "CONNECTED_UPDATE_SUCCESSFUL", "CONNECTED_UPDATE_FAILED"]),
 ]);
 
-/// `locations`, the list view of the one location.
+/// `locations`, a list with the one location.
 const LOCATIONS: FieldType = FieldType::Rows(AssetLocation::FIELDS);
 
-/// An asset; members that a projection drops are `None`.
+/// An asset; members that a projection omits are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 3, name = "Asset", service(ASSETS), id(Guid), title(name, model_name))]
 #[also(isNiAsset = "isNIAsset", isVendorAsset = "isNIAsset")]
@@ -91,8 +91,8 @@ const LOCATIONS: FieldType = FieldType::Rows(AssetLocation::FIELDS);
 #[request(CreateAssetRequest(vendor_name = "Name of the vendor; this or the number is required."))]
 #[request(CreateAssetRequest(vendor_number = "Number of the vendor."))]
 #[request(CreateAssetRequest(bus_type = "Bus type; `BUILT_IN_SYSTEM` when absent."))]
-#[request(CreateAssetRequest(asset_type = "What the asset is; `GENERIC` when absent."))]
-#[request(CreateAssetRequest(discovery_type = "How it became known; `MANUAL` when absent."))]
+#[request(CreateAssetRequest(asset_type = "Type of the asset; `GENERIC` when absent."))]
+#[request(CreateAssetRequest(discovery_type = "How it was discovered; `MANUAL` when absent."))]
 #[request(CreateAssetRequest(
     firmware_version,
     hardware_version,
@@ -108,10 +108,10 @@ const LOCATIONS: FieldType = FieldType::Rows(AssetLocation::FIELDS);
 ))]
 #[request(CreateAssetRequest(custom_calibration_interval, self_calibration, external_calibration, is_vendor_asset))]
 #[request(CreateAssetRequest(
-    is_system_controller = "Whether it stands for the controller of a system; false until somebody sets it."
+    is_system_controller = "Whether it is the controller of a system; false until it is set."
 ))]
 #[request(CreateAssetRequest(supports_self_test, supports_reset))]
-#[request(CreateAssetRequest(location(Option<AssetLocationForCreate>, "Where it is; required, with its presence.")))]
+#[request(CreateAssetRequest(location(Option<AssetLocationForCreate>, "Location; required, with its presence.")))]
 #[request(CreateAssetRequest(workspace = "Id of the workspace; the default workspace of the session when absent."))]
 #[request(CreateAssetRequest(properties, keywords, file_ids, scan_code))]
 #[request(
@@ -139,14 +139,14 @@ const LOCATIONS: FieldType = FieldType::Rows(AssetLocation::FIELDS);
 ))]
 #[request(UpdateAssetRequest(custom_calibration_interval, self_calibration))]
 #[request(UpdateAssetRequest(
-    external_calibration = "The latest external calibration; a later date than before ends being out for calibration."
+    external_calibration = "The latest external calibration; a later date than before resets `out_for_calibration`."
 ))]
 #[request(UpdateAssetRequest(
     is_vendor_asset,
-    is_system_controller = "Whether it stands for the controller of a system; false until somebody sets it."
+    is_system_controller = "Whether it is the controller of a system; false until it is set."
 ))]
 #[request(UpdateAssetRequest(supports_self_test, supports_reset))]
-#[request(UpdateAssetRequest(location(Option<AssetLocationForUpdate>, "Where it is."), out_for_calibration, workspace))]
+#[request(UpdateAssetRequest(location(Option<AssetLocationForUpdate>, "Location."), out_for_calibration, workspace))]
 #[request(UpdateAssetRequest(properties = "All properties.", keywords = "All keywords."))]
 #[request(UpdateAssetRequest(file_ids = "Ids of all linked files.", scan_code))]
 pub struct Asset {
@@ -166,9 +166,9 @@ pub struct Asset {
     pub vendor_number: Option<u64>,
     /// Bus type; part of the identity.
     pub bus_type: Option<AssetBusType>,
-    /// What the asset is.
+    /// Type of the asset.
     pub asset_type: Option<AssetType>,
-    /// How it became known.
+    /// How the asset was discovered.
     pub discovery_type: Option<AssetDiscoveryType>,
     /// Version of the firmware.
     pub firmware_version: Option<String>,
@@ -176,7 +176,7 @@ pub struct Asset {
     pub hardware_version: Option<String>,
     /// VISA resource name.
     pub visa_resource_name: Option<String>,
-    /// Links the asset to a product, by value alone.
+    /// Links the asset to a product; the product need not exist.
     pub part_number: Option<String>,
     /// Current temperatures.
     pub temperature_sensors: Option<Vec<TemperatureSensor>>,
@@ -190,18 +190,19 @@ pub struct Asset {
     pub self_calibration: Option<SelfCalibration>,
     /// The latest external calibration.
     pub external_calibration: Option<ExternalCalibration>,
-    /// Whether it is a product of the vendor whose prefix the store has; see [`crate::model::VendorPrefix`].
+    /// Whether it is a product of the vendor whose prefix the store uses; see
+    /// [`crate::model::VendorPrefix`].
     #[serde(rename = "isNIAsset")]
     pub is_vendor_asset: Option<bool>,
-    /// Whether it stands for the controller of a system.
+    /// Whether it is the controller of a system.
     pub is_system_controller: Option<bool>,
     /// Whether it can test itself.
     pub supports_self_test: Option<bool>,
     /// Whether it can be reset.
     pub supports_reset: Option<bool>,
-    /// Where it is.
+    /// Location.
     pub location: Option<AssetLocation>,
-    /// How its calibration stands at the moment of reading.
+    /// Calibration status at the time of reading.
     pub calibration_status: Option<CalibrationStatus>,
     /// Whether it is away for calibration.
     pub out_for_calibration: Option<bool>,
@@ -213,17 +214,17 @@ pub struct Asset {
     pub keywords: Option<Vec<String>>,
     /// Ids of linked files.
     pub file_ids: Option<Vec<String>>,
-    /// Time of creation or of the last change, utilization aside.
+    /// Time of creation or of the last change, except changes of utilization.
     pub last_updated_timestamp: Option<DateTime<Utc>>,
     /// Text of the code on the asset's label.
     pub scan_code: Option<String>,
 }
 
 impl Asset {
-    /// Its identity.
+    /// The identity of the asset.
     ///
     /// # Errors
-    /// `InvalidArgument` naming what is missing.
+    /// `InvalidArgument` with the missing member.
     pub(crate) fn identity(&self) -> Result<Identity<'_>> {
         Identity::new(IdentityMembers {
             bus_type: self.bus_type,
@@ -236,22 +237,23 @@ impl Asset {
         })
     }
 
-    /// An asset out of every system and without a serial number has no identity, and no entries.
+    /// The entries of the unique identity index. An asset outside of any system and without a
+    /// serial number has no identity, and no entries.
     fn identity_entries(&self) -> Vec<Vec<u8>> {
         self.identity().map(|identity| vec![identity.canonical_key()]).unwrap_or_default()
     }
 
-    /// What identities share that may be the same.
+    /// The entry that all assets share whose identities may be the same.
     fn candidate_entries(&self) -> Vec<Vec<u8>> {
         self.identity().map(|identity| vec![identity.candidate_key()]).unwrap_or_default()
     }
 
-    /// False when nobody set it.
+    /// False if it was never set.
     fn controls_system(&self) -> bool {
         self.is_system_controller.unwrap_or(false)
     }
 
-    /// False when nobody set it.
+    /// False if it was never set.
     fn is_out_for_calibration(&self) -> bool {
         self.out_for_calibration.unwrap_or(false)
     }
@@ -264,7 +266,8 @@ impl Asset {
         Val::Rows(self.location.as_ref().map(|location| location as &dyn Row).into_iter().collect())
     }
 
-    /// Follows the operator's own date when there is one, as the service has it.
+    /// The member `nextRecommendedDate` or, as in the reference service, the operator's own date if
+    /// there is one.
     fn next_due_date(&self) -> Option<DateTime<Utc>> {
         let calibration = self.external_calibration.as_ref()?;
         calibration.next_custom_due_date.or(calibration.next_recommended_date)
@@ -277,38 +280,38 @@ impl Asset {
         }
     }
 
-    /// The date at which the external calibration is due; a function of stored facts alone.
+    /// The date at which the external calibration is due, computed only from stored dates.
     #[must_use]
     pub fn due_date(&self) -> Option<DateTime<Utc>> {
         calibration::resolved_due_date(self.external_calibration.as_ref()?, self.custom_calibration_interval)
     }
 
-    /// How the calibration stands at the moment of `env`.
+    /// The calibration status at the time of `env`.
     pub(crate) fn calibration_status(&self, env: &Env) -> CalibrationStatus {
         let is_out = self.is_out_for_calibration();
         calibration::status_at(time::from_millis(env.now_ms), is_out, self.due_date(), env.calibration_warning_days)
     }
 
-    /// The presence, when it is known.
+    /// The presence, if it is known.
     #[must_use]
     pub fn presence(&self) -> Option<AssetPresenceStatus> {
         self.location.as_ref()?.state.as_ref()?.asset_presence
     }
 
-    /// The connection of the system, when the host reported one.
+    /// The connection of the system, if the host has set one.
     #[must_use]
     pub fn system_connection(&self) -> Option<SystemConnection> {
         self.location.as_ref()?.state.as_ref()?.system_connection
     }
 
-    /// Whether it is present in a connected system.
+    /// Whether the asset is present in a connected system.
     #[must_use]
     pub fn is_active(&self) -> bool {
         self.presence() == Some(AssetPresenceStatus::Present)
             && self.system_connection().is_some_and(SystemConnection::is_connected)
     }
 
-    /// The record as a caller sees it at the moment of `env`.
+    /// The record as a caller sees it at the time of `env`.
     pub(crate) fn read_at(mut self, env: &Env) -> Self {
         self.calibration_status = Some(self.calibration_status(env));
         self.is_system_controller.get_or_insert(false);
@@ -320,7 +323,7 @@ impl Asset {
         self.answered()
     }
 
-    /// The record with its lists and maps, also where they are empty.
+    /// The record as a response contains it: absent lists and maps are replaced by empty ones.
     pub(super) fn answered(mut self) -> Self {
         fill(&mut self.keywords);
         fill(&mut self.file_ids);
@@ -335,7 +338,7 @@ impl Asset {
         self
     }
 
-    /// The record without what is computed at read time: the form that is stored.
+    /// The record as it is stored: without the values that are computed at read time.
     pub(crate) fn without_computed(mut self) -> Self {
         self.calibration_status = None;
         if let Some(calibration) = &mut self.external_calibration {

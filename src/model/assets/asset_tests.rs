@@ -13,7 +13,7 @@ fn at(text: &str) -> DateTime<Utc> {
     time::parse(text).unwrap()
 }
 
-/// A multimeter as its maintainer enters it, with every member that a create request has.
+/// A multimeter with every member of a create request.
 fn request() -> Value {
     json!({
         "name": "DMM 1", "modelName": "PXI-4071", "modelNumber": 4071, "serialNumber": "01D6A3F0",

@@ -1,15 +1,15 @@
-//! When a calibration is due, and how it stands: functions of stored facts and a moment, never stored themselves.
+//! Due date and status of a calibration, computed from stored dates and a time; neither is stored.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::model::assets::parts::{CalibrationStatus, ExternalCalibration};
 use crate::value::time;
 
-/// The due date that holds: the operator's own date, else the calibration date plus the asset's custom interval in
-/// months, else the manufacturer's date. `None` without any of them.
+/// The due date that applies: the operator's own date if present, else the calibration date plus
+/// the asset's custom interval in months, else the manufacturer's date. `None` without any of them.
 ///
-/// Months are calendar months in UTC; the day is clamped to the month's last, so 31 January plus one month is the last
-/// of February.
+/// Months are calendar months in UTC. The day is limited to the last day of the month: 31 January
+/// plus one month is the last day of February.
 #[must_use]
 pub fn resolved_due_date(
     calibration: &ExternalCalibration,
@@ -19,8 +19,9 @@ pub fn resolved_due_date(
     calibration.next_custom_due_date.or_else(by_interval).or(calibration.next_recommended_date)
 }
 
-/// The status at `now`: being away beats every date; no due date is OK; due at the due date itself; approaching when
-/// the due date is at most `warning_days` away.
+/// The status at `now`. Out for calibration takes precedence over every date. Without a due date
+/// the status is OK. At the due date and later it is past due. It is approaching if the due date is
+/// at most `warning_days` away.
 #[must_use]
 pub fn status_at(now: DateTime<Utc>, is_out: bool, due: Option<DateTime<Utc>>, warning_days: u32) -> CalibrationStatus {
     let Some(due) = due.filter(|_| !is_out) else {

@@ -1,4 +1,4 @@
-//! The whole cross of entry type, intervals, custom date, out flag and distance from the due date.
+//! All combinations of entry type, intervals, custom date, out flag and distance from the due date.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -21,7 +21,8 @@ fn due_dates_over_months_leap_days_and_daylight_saving() {
         ("2024-02-29T00:00:00Z", 48, "2028-02-29T00:00:00Z"),
         ("2096-02-29T23:59:59.999Z", 48, "2100-02-28T23:59:59.999Z"),
         ("2023-12-31T23:59:59Z", 6, "2024-06-30T23:59:59Z"),
-        // The clocks of Europe and of the United States change between date and due date; UTC does not.
+        // Daylight saving time starts in Europe and the United States between the dates; UTC has
+        // none.
         ("2024-03-30T01:30:00Z", 1, "2024-04-30T01:30:00Z"),
         ("2024-09-27T01:30:00+02:00", 1, "2024-10-26T23:30:00Z"),
         ("2024-03-09T02:30:00-08:00", 1, "2024-04-09T10:30:00Z"),
@@ -37,7 +38,7 @@ fn due_dates_over_months_leap_days_and_daylight_saving() {
 fn the_whole_cross() {
     let mut cases = 0;
     let now = at("2024-02-29T12:00:00Z");
-    // Distances from now to a date, with the status that they mean under a window of 30 days.
+    // Distances from now to a date, with the status that they give for a warning window of 30 days.
     let distances = [
         (-400 * DAY_MS, CalibrationStatus::PastRecommendedDueDate),
         (-1, CalibrationStatus::PastRecommendedDueDate),
@@ -53,7 +54,8 @@ fn the_whole_cross() {
     for entry_type in [None, Some(CalibrationMode::Automatic), Some(CalibrationMode::Manual)] {
         for custom_date in &dates {
             for custom_interval in [None, Some(1), Some(12), Some(24)] {
-                // A date that puts the custom due date `distance` from now, where the day exists in both months.
+                // A calibration date for which the custom due date is `distance` from now, if the
+                // day exists in both months.
                 for by_interval in &distances {
                     for recommended in &dates {
                         for is_out in [false, true] {

@@ -1,4 +1,4 @@
-//! What create and update requests do to an asset record: pure, one item at a time.
+//! Creates and updates asset records from requests: pure functions, one item at a time.
 
 use std::collections::BTreeMap;
 
@@ -63,11 +63,12 @@ impl From<AssetLocationForCreate> for AssetLocation {
 }
 
 impl Asset {
-    /// The record that a create request makes, without an id; the caller still has to look whether its identity is taken.
+    /// The record of a create request, without an id. The caller must still check that its identity
+    /// is free.
     ///
     /// # Errors
-    /// `InvalidArgument` when the identity is incomplete, the location or its presence is missing, or a calibration
-    /// lacks a required member; `LimitExceeded` when a collection is too large.
+    /// `InvalidArgument` if the identity is incomplete, the location or its presence is missing, or
+    /// a calibration lacks a required member; `LimitExceeded` if a collection is too large.
     pub(crate) fn create(mut request: CreateAssetRequest, now: DateTime<Utc>, default_workspace: &str) -> Result<Self> {
         let location = request
             .location
@@ -108,17 +109,18 @@ impl Asset {
         self.self_calibration.as_ref().map_or(Ok(()), check_self_calibration)?;
         self.external_calibration.as_ref().map_or(Ok(()), check_external_calibration)?;
         if self.custom_calibration_interval.is_some_and(|months| months < 0) {
-            return Err(
-                Error::invalid("the custom calibration interval is negative").at_member("customCalibrationInterval")
-            );
+            return Err(Error::invalid("the custom calibration interval is negative; send 0 or more months")
+                .at_member("customCalibrationInterval"));
         }
         Ok(())
     }
 
-    /// Applies an update request; members of the identity are ignored, absent members stay as they are.
+    /// Applies an update request. Members of the identity are ignored, absent members keep their
+    /// values.
     ///
     /// # Errors
-    /// As [`Asset::create`], and `Conflict` when the asset is said not to be present in a place that it is not in.
+    /// As [`Asset::create`], and `Conflict` if the request sets the asset to not present in a place
+    /// that it is not in.
     pub(crate) fn update(&mut self, mut request: UpdateAssetRequest, now: DateTime<Utc>) -> Result<()> {
         let (calibration, location) = (request.external_calibration.take(), request.location.take());
         let is_out = request.out_for_calibration.take();
@@ -133,7 +135,7 @@ impl Asset {
             }
             self.external_calibration = Some(calibration);
         }
-        // What the request says itself wins over what follows from its calibration.
+        // A value in the request takes precedence over the one that follows from the calibration.
         self.out_for_calibration = is_out.or(self.out_for_calibration);
         if let Some(location) = location {
             self.move_to(location)?;
@@ -145,7 +147,7 @@ impl Asset {
         Ok(())
     }
 
-    /// Sets the time of the last change; a clock that was set back does not make it earlier.
+    /// Sets the time of the last change. It never goes backwards, even if the clock does.
     pub(crate) fn touch(&mut self, now: DateTime<Utc>) {
         self.last_updated_timestamp = self.last_updated_timestamp.max(Some(now));
     }
@@ -160,7 +162,7 @@ impl Asset {
                 || (new.slot_number.is_some() && new.slot_number != place.slot_number))
         {
             return Err(Error::conflict(
-                "the asset is not in the place that it is said to have left; it stays where it is",
+                "the asset is not at the location that the update removes it from; its location is unchanged",
             )
             .at_member("location"));
         }
@@ -212,7 +214,7 @@ impl UpdateAssetRequest {
         }
     }
 
-    /// The system that stands in for a missing serial number.
+    /// The system, which replaces a missing serial number in the identity.
     pub(crate) fn system(&self) -> Option<&str> {
         self.location.as_ref()?.minion_id.as_deref()
     }

@@ -1,10 +1,11 @@
-//! Which stored asset a request speaks of, when it does not name an id.
+//! The identity of assets: finds the stored asset that a request means if it has no id.
 //!
-//! An identity is the bus type, the model (name or number), the vendor (name or number), and the serial number, or the
-//! system when there is no serial number. Two identities whose models both have numbers are told apart by these,
-//! otherwise by the names; so "same" is no equality that one key could express. The store therefore keeps two indexes:
-//! a unique one on the canonical key, which refuses most doubles by itself, and a narrow one on bus type and serial
-//! number, whose few candidates are compared here.
+//! An identity consists of the bus type, the model (name or number), the vendor (name or number),
+//! and the serial number, or the system if there is no serial number. Models, and vendors, are
+//! compared by number if both identities have one, otherwise by name. So "same" is not an
+//! equivalence that one key could express. The store therefore keeps two indexes: a unique one on
+//! the canonical key, which rejects most duplicates, and one on bus type and serial number, whose
+//! few candidates are compared here.
 
 use crate::error::{Error, Result};
 use crate::value::key;
@@ -13,7 +14,7 @@ use crate::value::wire::record;
 use crate::model::assets::parts::AssetBusType;
 
 record! {
-    /// What an asset is recognised by.
+    /// The members that identify an asset.
     wire pub struct AssetIdentification new() {
         /// Name of the model.
         pub model_name: Option<String>,
@@ -30,7 +31,7 @@ record! {
     }
 }
 
-/// The members that make an identity.
+/// The members of an identity.
 pub struct IdentityMembers<'a> {
     /// Bus type; `BUILT_IN_SYSTEM` when absent.
     pub bus_type: Option<AssetBusType>,
@@ -44,11 +45,11 @@ pub struct IdentityMembers<'a> {
     pub vendor_number: Option<u64>,
     /// Serial number.
     pub serial_number: Option<&'a str>,
-    /// The system, which stands in for a missing serial number.
+    /// The system, which replaces a missing serial number.
     pub system: Option<&'a str>,
 }
 
-/// An identity with what it is compared by, blanks around texts removed.
+/// An identity in comparable form, with blanks around texts removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity<'a> {
     bus: AssetBusType,
@@ -94,10 +95,10 @@ impl NameOrNumber<'_> {
 }
 
 impl<'a> Identity<'a> {
-    /// The identity in `identification`; `system` stands in for a missing serial number.
+    /// The identity in `identification`; `system` replaces a missing serial number.
     ///
     /// # Errors
-    /// `InvalidArgument` naming what is missing.
+    /// `InvalidArgument` with the missing member.
     pub fn of(identification: &'a AssetIdentification, system: Option<&'a str>) -> Result<Self> {
         Self::new(IdentityMembers {
             bus_type: identification.bus_type,
@@ -110,10 +111,10 @@ impl<'a> Identity<'a> {
         })
     }
 
-    /// The identity that these members make.
+    /// The identity with these members.
     ///
     /// # Errors
-    /// `InvalidArgument` naming what is missing.
+    /// `InvalidArgument` with the missing member.
     pub fn new(members: IdentityMembers<'a>) -> Result<Self> {
         let missing = |what: &str, member: &str| {
             Error::invalid(format!("an asset cannot be identified without {what}")).at_member(member)
@@ -133,7 +134,7 @@ impl<'a> Identity<'a> {
         Ok(Self { bus: members.bus_type.unwrap_or_default(), model, vendor, unit })
     }
 
-    /// Whether both speak of the same asset: exact, letter case included.
+    /// Whether both identify the same asset. Texts are compared exactly, including letter case.
     #[must_use]
     pub fn is_same(&self, other: &Identity<'_>) -> bool {
         self.bus == other.bus
@@ -142,7 +143,8 @@ impl<'a> Identity<'a> {
             && self.vendor.is_same(other.vendor)
     }
 
-    /// What all identities share that may be the same as this one.
+    /// A key that all identities share that may be the same as this one: bus type and serial number
+    /// or system.
     #[must_use]
     pub fn candidate_key(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -156,7 +158,8 @@ impl<'a> Identity<'a> {
         out
     }
 
-    /// Equal only for identities that are the same.
+    /// A key that is equal only for identities that are the same. Identities that are the same may
+    /// have different keys, if only one of them has a number.
     #[must_use]
     pub fn canonical_key(&self) -> Vec<u8> {
         let mut out = self.candidate_key();

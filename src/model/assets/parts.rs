@@ -45,7 +45,7 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// What an asset is.
+    /// The type of an asset.
     pub enum AssetType {
         /// An instrument or anything else.
         Generic = "GENERIC",
@@ -59,41 +59,41 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// How an asset became known.
+    /// How an asset was discovered.
     pub enum AssetDiscoveryType {
-        /// Entered by somebody.
+        /// Entered by a user.
         Manual = "MANUAL",
-        /// Found by the system itself.
+        /// Detected by the system.
         Automatic = "AUTOMATIC",
     }
 }
 
 wire_enum! {
-    /// Whether an asset is in its place.
+    /// Whether an asset is present at its location.
     pub enum AssetPresenceStatus {
-        /// Being brought up.
+        /// Initializing.
         Initializing = "INITIALIZING",
-        /// Not known.
+        /// Unknown.
         Unknown = "UNKNOWN",
-        /// Not there.
+        /// Not present.
         NotPresent = "NOT_PRESENT",
-        /// There.
+        /// Present.
         Present = "PRESENT",
     }
 }
 
 wire_enum! {
-    /// What an update may say about the presence of an asset.
+    /// The presence in an update of an asset.
     pub enum AssetPresenceUpdate {
-        /// Being brought up.
+        /// Initializing.
         Initializing = "INITIALIZING",
-        /// Not known.
+        /// Unknown.
         Unknown = "UNKNOWN",
-        /// Not there; holds only while the asset still has the place that the update names.
+        /// Not present; applies only if the asset is still at the location that the update names.
         NotPresent = "NOT_PRESENT",
-        /// There.
+        /// Present.
         Present = "PRESENT",
-        /// Taken out of its place: not present, and no system, parent or slot any more.
+        /// Removed from its location: not present, and without system, parent and slot.
         Removed = "REMOVED",
     }
 }
@@ -133,7 +133,7 @@ impl SystemConnection {
         )
     }
 
-    /// `CONNECTED` or `DISCONNECTED`: what filters compare.
+    /// `CONNECTED` or `DISCONNECTED`, which filters compare.
     #[must_use]
     pub const fn folded(self) -> Self {
         if self.is_connected() { Self::Connected } else { Self::Disconnected }
@@ -145,27 +145,27 @@ wire_enum! {
     pub enum CalibrationMode {
         /// Read from the asset.
         Automatic = "AUTOMATIC",
-        /// Entered by somebody.
+        /// Entered by a user.
         Manual = "MANUAL",
     }
 }
 
 wire_enum! {
-    /// How the external calibration of an asset stands at the moment of reading.
+    /// The status of the external calibration of an asset at the time of reading.
     pub enum CalibrationStatus {
-        /// Not due, or no due date known.
+        /// Not due, or without a due date.
         Ok = "OK",
         /// Due within the warning window.
         ApproachingRecommendedDueDate = "APPROACHING_RECOMMENDED_DUE_DATE",
         /// Due.
         PastRecommendedDueDate = "PAST_RECOMMENDED_DUE_DATE",
-        /// Away for calibration.
+        /// Out for calibration.
         OutForCalibration = "OUT_FOR_CALIBRATION",
     }
 }
 
 record! {
-    /// A temperature that an asset measured in itself.
+    /// A temperature that an asset measured.
     pub struct TemperatureSensor new() {
         /// Name of the sensor.
         pub name: Option<String>,
@@ -179,7 +179,7 @@ record! {
         pub temperature_sensors: Option<Vec<TemperatureSensor>>,
         /// Whether only part of the asset was calibrated.
         pub is_limited: Option<bool>,
-        /// When; required.
+        /// Date of the calibration; required.
         pub date: Option<DateTime<Utc>>,
     }
 
@@ -189,7 +189,7 @@ record! {
         pub temperature_sensors: Option<Vec<TemperatureSensor>>,
         /// Whether only part of the asset was calibrated.
         pub is_limited: Option<bool>,
-        /// When; required.
+        /// Date of the calibration; required.
         pub date: Option<DateTime<Utc>>,
         /// The manufacturer's interval in months; required.
         pub recommended_interval: Option<i32>,
@@ -197,11 +197,11 @@ record! {
         pub next_recommended_date: Option<DateTime<Utc>>,
         /// The operator's own due date.
         pub next_custom_due_date: Option<DateTime<Utc>>,
-        /// The due date that holds; computed at every read, ignored in requests.
+        /// The due date that applies; computed at every read, ignored in requests.
         pub resolved_due_date: Option<DateTime<Utc>>,
         /// Comments.
         pub comments: Option<String>,
-        /// How it was entered.
+        /// How the calibration was entered.
         pub entry_type: Option<CalibrationMode>,
         /// Checksum of the calibration data.
         pub checksum: Option<String>,
@@ -209,20 +209,20 @@ record! {
 
     /// Presence of an asset, and connection of its system.
     pub struct AssetPresenceWithSystemConnection {
-        /// Whether the asset is in its place.
+        /// Whether the asset is present.
         pub asset_presence: Option<AssetPresenceStatus>,
-        /// Connection of the system, when the host reported one; read only.
+        /// Connection of the system, if the host has set one; read only.
         pub system_connection: Option<SystemConnection>,
     }
 
-    /// Where an asset is.
+    /// The location of an asset.
     #[fields(minion_id, physical_location, parent, slot_number)]
     #[request(AssetLocationForCreate = "The location member of a create request.")]
     #[request(AssetLocationForCreate(minion_id, physical_location, parent, resource_uri, slot_number))]
     #[request(AssetLocationForCreate(state(Option<AssetPresence>, "Presence; required.")))]
     #[request(AssetLocationForUpdate = "The location member of an update request.")]
     #[request(AssetLocationForUpdate(
-        minion_id = "The system that holds it; another one than before replaces the whole place."
+        minion_id = "The system that contains it; a change replaces the whole location."
     ))]
     #[request(AssetLocationForUpdate(
         physical_location = "A place outside any system; alone, it takes the asset out of its system."
@@ -230,15 +230,15 @@ record! {
     #[request(AssetLocationForUpdate(parent, resource_uri, slot_number))]
     #[request(AssetLocationForUpdate(state(Option<AssetPresenceForUpdate>, "Presence.")))]
     pub struct AssetLocation new() {
-        /// The system that holds it.
+        /// The system that contains the asset.
         pub minion_id: Option<String>,
-        /// A place outside any system.
+        /// A location outside of any system.
         pub physical_location: Option<String>,
-        /// Container inside the system, such as a chassis.
+        /// The container inside of the system, such as a chassis.
         pub parent: Option<String>,
         /// Resource address.
         pub resource_uri: Option<String>,
-        /// Slot; negative for none.
+        /// Slot; negative if there is none.
         pub slot_number: Option<i32>,
         /// Presence and connection.
         pub state: Option<AssetPresenceWithSystemConnection>,

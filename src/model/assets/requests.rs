@@ -1,4 +1,4 @@
-//! Requests and answers of the asset service, utilization aside.
+//! Requests and responses of the asset service, except utilization.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -9,27 +9,27 @@ use crate::model::assets::asset::{Asset, AssetField, AssetOrderBy, CreateAssetRe
 use crate::value::wire::{fold, from_value, record};
 
 record! {
-    /// What came of creating assets.
+    /// The result of creating assets.
     wire pub struct CreateAssetsPartialSuccess {
         /// The created assets, in request order.
         pub assets: Option<Vec<Asset>>,
-        /// The requests that failed, as received.
+        /// The requests that failed, as they were sent.
         pub failed: Option<Vec<CreateAssetRequest>>,
         /// One inner error for each failed request.
         pub error: Option<ApiError>,
     }
 
-    /// What came of updating assets.
+    /// The result of updating assets.
     wire pub struct UpdateAssetsPartialSuccess {
         /// The updated assets, in request order.
         pub assets: Option<Vec<Asset>>,
-        /// The requests that failed, as received.
+        /// The requests that failed, as they were sent.
         pub failed: Option<Vec<UpdateAssetRequest>>,
         /// One inner error for each failed request.
         pub error: Option<ApiError>,
     }
 
-    /// What came of deleting assets.
+    /// The result of deleting assets.
     wire pub struct DeleteAssetsResponse {
         /// Ids of the deleted assets.
         pub ids: Option<Vec<String>>,
@@ -39,7 +39,7 @@ record! {
         pub error: Option<ApiError>,
     }
 
-    /// What came of linking files, when some could not be linked.
+    /// The result of linking files, if some could not be linked.
     wire pub struct LinkFilesPartialSuccessResponse {
         /// Ids of the linked files.
         pub succeeded: Option<Vec<String>>,
@@ -53,16 +53,17 @@ record! {
     wire pub struct QueryAssetsRequest new() {
         /// Filter; all assets when absent. There are no substitutions.
         pub filter: Option<String>,
-        /// Members to return; all when absent or empty. On the wire also the text that a public client sends, `new(ID, NAME)`.
+        /// Members to return; all when absent or empty. JSON may also contain the text form of a
+        /// published client, `new(ID, NAME)`.
         #[serde(deserialize_with = "projection")]
         pub projection: Option<Vec<AssetField>>,
-        /// Matches to jump over.
+        /// Number of matches to skip.
         pub skip: Option<i64>,
         /// Page size; 1000 when absent or -1, and at most 1000.
         pub take: Option<i64>,
-        /// Order; that of creation when absent.
+        /// Order; by creation when absent.
         pub order_by: Option<AssetOrderBy>,
-        /// Whether the order is reversed; needs an order.
+        /// Whether the order is descending; needs `order_by`.
         pub descending: Option<bool>,
         /// Whether to count all matches.
         pub return_count: Option<bool>,
@@ -72,7 +73,7 @@ record! {
     wire pub struct QueryAssetsResponse {
         /// The assets.
         pub assets: Option<Vec<Asset>>,
-        /// Count of all matches, when asked for.
+        /// Count of all matches, if requested.
         pub total_count: Option<u64>,
     }
 
@@ -84,11 +85,11 @@ record! {
         pub active: u64,
         /// All others.
         pub not_active: u64,
-        /// With a running utilization that is alive.
+        /// With a utilization in use.
         pub in_use: u64,
         /// All others.
         pub not_in_use: u64,
-        /// With alarms; always zero, for the store knows no alarms.
+        /// With alarms; always zero, because the store has no alarms.
         pub with_alarms: u64,
         /// Calibration due within the warning window.
         pub approaching_recommended_due_date: u64,
@@ -96,12 +97,12 @@ record! {
         pub past_recommended_due_date: u64,
         /// With an external calibration.
         pub total_calibrated: u64,
-        /// Away for calibration.
+        /// Out for calibration.
         pub out_for_calibration: u64,
     }
 }
 
-/// Reads a projection: an array of names, or the text `new(ID, NAME)`.
+/// Parses a projection: an array of names, or the text `new(ID, NAME)`.
 fn projection<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<AssetField>>, D::Error> {
     let Some(json) = Option::<Value>::deserialize(deserializer)? else { return Ok(None) };
     let names = match &json {
@@ -111,7 +112,7 @@ fn projection<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<A
     names.into_iter().map(field_named).collect::<Result<_, _>>().map(Some).map_err(D::Error::custom)
 }
 
-/// The names in `new(ID, NAME)`; blank text has none.
+/// The names in `new(ID, NAME)`; none in a blank text.
 fn names_in(text: &str) -> Result<Vec<&str>, String> {
     let text = text.trim();
     if text.is_empty() {
@@ -120,11 +121,11 @@ fn names_in(text: &str) -> Result<Vec<&str>, String> {
     let list = text.get(..3).filter(|word| word.eq_ignore_ascii_case("new")).and_then(|_| text.get(3..));
     let list = list.and_then(|list| list.trim_start().strip_prefix('(')?.strip_suffix(')'));
     let list =
-        list.ok_or_else(|| format!("{text:?} is no projection; expected an array of names, or new(ID, NAME)"))?;
+        list.ok_or_else(|| format!("{text:?} is not a projection; expected an array of names, or new(ID, NAME)"))?;
     Ok(list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect())
 }
 
-/// A field by the name of its projection, or by that of its member where the two differ.
+/// A field by the name in a projection, or by the name of its member if they differ.
 fn field_named(name: &str) -> Result<AssetField, String> {
     match fold(name).as_str() {
         "fileids" => Ok(AssetField::FilesIds),

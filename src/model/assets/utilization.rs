@@ -1,10 +1,16 @@
-//! Utilization: which asset was used, for what, from when to when.
+//! Utilization records: which asset was used, for what purpose, from when to when.
 //!
-//! A record never says whether an asset is in use: that follows from its last sign of life at the moment of reading.
-//! History by range must cost its answer, although spans may be long and may still run. So the two span indexes put a
-//! class in front of the start: class 0 for spans that run, class k for spans shorter than 2^(k-1) milliseconds. Spans
-//! of one class that meet a range start at most that long before it, so at most about half of what is touched is not
-//! part of the answer.
+//! A record does not say whether an asset is in use: that depends on its last heartbeat and the
+//! time of reading.
+//!
+//! The cost of a history query by range must grow with the answer, although spans may be long and
+//! may still run. An index by start alone would have to be read from the beginning, since any
+//! earlier span may reach into the range. So the two span indexes put a class before the start:
+//! class 0 for running spans, class k for spans shorter than 2^(k-1) milliseconds but not shorter
+//! than half of that. A span of class k that overlaps the range starts less than 2^(k-1)
+//! milliseconds before it. A span that starts in the later half of that window is long enough to
+//! reach into the range. So if starts are spread evenly, at most about half of the entries read are
+//! not part of the answer.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -13,7 +19,7 @@ use crate::value::id::id_type;
 use crate::value::{IdForm, key, time};
 
 id_type!(
-    /// The id of a utilization record; not part of any answer.
+    /// The id of a utilization record; not part of any response.
     UtilizationId,
     IdForm::Guid
 );
@@ -37,7 +43,7 @@ pub struct Utilization {
     pub asset_identifier: String,
     /// The system where the asset is used.
     pub minion_id: Option<String>,
-    /// What it is used for.
+    /// Purpose of the use.
     pub category: Option<String>,
     /// The task.
     pub task_name: Option<String>,
@@ -45,7 +51,7 @@ pub struct Utilization {
     pub user_name: Option<String>,
     /// Start of the use.
     pub start_timestamp: DateTime<Utc>,
-    /// End of the use; none while it runs.
+    /// End of the use; `None` while it runs.
     pub end_timestamp: Option<DateTime<Utc>>,
     /// The latest heartbeat; `None` until the first one.
     pub heartbeat_timestamp: Option<DateTime<Utc>>,
@@ -53,12 +59,12 @@ pub struct Utilization {
     pub workspace: String,
 }
 
-/// The class of spans that still run.
+/// The class of running spans.
 pub const RUNNING: u8 = 0;
 /// One more than the largest class: a span of 10,000 years has 49 bits of milliseconds.
 pub const CLASSES: u8 = 51;
 
-/// Where a span index holds the spans of one class that can meet a range.
+/// The range of a span index with the spans of one class that can overlap a time range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassRange {
     /// The class.
@@ -69,8 +75,8 @@ pub struct ClassRange {
     pub start_to_ms: i64,
 }
 
-/// For each class the starts of the spans that can meet `[from, to]`; a running span reaches up to `now`, or to its
-/// start when that is later.
+/// The ranges of starts, for each class, of the spans that can overlap `[from, to]`. A running span
+/// lasts until `now`, or until its start if that is later.
 #[must_use]
 pub fn class_ranges(from: DateTime<Utc>, to: DateTime<Utc>, now: DateTime<Utc>) -> Vec<ClassRange> {
     let (from_ms, start_to_ms) = (from.timestamp_millis(), to.timestamp_millis());
@@ -85,12 +91,13 @@ pub fn class_ranges(from: DateTime<Utc>, to: DateTime<Utc>, now: DateTime<Utc>) 
 }
 
 impl Utilization {
-    /// The class of the span: 0 while it runs, else one more than the number of bits of its milliseconds.
+    /// The class of the span: 0 while it runs, otherwise one more than the number of bits of its
+    /// length in milliseconds.
     #[must_use]
     pub fn span_class(&self) -> u8 {
         let Some(end) = self.end_timestamp else { return RUNNING };
         let span_ms = (end - self.start_timestamp).num_milliseconds().max(0).cast_unsigned();
-        // At most 50 by the range of times.
+        // At most 50, because of the range of times.
         (64 - span_ms.leading_zeros()) as u8 + 1
     }
 
@@ -98,7 +105,7 @@ impl Utilization {
         i64::from(self.span_class())
     }
 
-    /// Asset, class, start, identifier.
+    /// The index entry: asset, class, start, identifier.
     fn asset_span_entries(&self) -> Vec<Vec<u8>> {
         let mut entry = Vec::new();
         key::push_str(&mut entry, &self.asset_identifier);
@@ -106,7 +113,7 @@ impl Utilization {
         vec![entry]
     }
 
-    /// Class, start, identifier, asset.
+    /// The index entry: class, start, identifier, asset.
     fn span_entries(&self) -> Vec<Vec<u8>> {
         let mut entry = Vec::new();
         self.push_span(&mut entry);
@@ -126,14 +133,15 @@ impl Utilization {
         self.heartbeat_timestamp.unwrap_or(self.start_timestamp)
     }
 
-    /// Whether the span meets `[from, to]`, both ends included.
+    /// Whether the span overlaps `[from, to]`, both ends included.
     #[must_use]
     pub fn meets(&self, from: DateTime<Utc>, to: DateTime<Utc>, now: DateTime<Utc>) -> bool {
         let end = self.end_timestamp.unwrap_or_else(|| now.max(self.start_timestamp));
         self.start_timestamp <= to && end >= from
     }
 
-    /// Whether it runs and gave a sign of life within `timeout_ms` before `now`.
+    /// Whether the span is running and its latest heartbeat or start is less than `timeout_ms`
+    /// before `now`.
     #[must_use]
     pub fn is_in_use(&self, now: DateTime<Utc>, timeout_ms: i64) -> bool {
         let latest = self.heartbeat_timestamp.max(Some(self.start_timestamp)).unwrap_or(self.start_timestamp);

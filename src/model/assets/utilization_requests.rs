@@ -1,4 +1,4 @@
-//! Requests and answers of the utilization operations of the asset service.
+//! Requests and responses of the utilization operations of the asset service.
 
 use chrono::{DateTime, Utc};
 
@@ -8,7 +8,7 @@ use crate::model::assets::utilization::{Utilization, UtilizationOrderBy};
 use crate::value::wire::record;
 
 record! {
-    /// The start of using assets together.
+    /// A request to start the use of assets that are used together.
     wire pub struct StartUtilizationRequest new(asset_identifications: Vec<AssetIdentification>) {
         /// The caller's key of the utilization; generated when absent.
         pub utilization_identifier: Option<String>,
@@ -16,7 +16,7 @@ record! {
         pub minion_id: Option<String>,
         /// The assets, 1 to 100.
         pub asset_identifications: Vec<AssetIdentification>,
-        /// What they are used for, such as `Test`.
+        /// Purpose of the use, such as `Test`.
         pub utilization_category: Option<String>,
         /// The task.
         pub task_name: Option<String>,
@@ -26,7 +26,7 @@ record! {
         pub utilization_timestamp: Option<DateTime<Utc>>,
     }
 
-    /// What came of starting a utilization.
+    /// The result of starting a utilization.
     wire pub struct StartUtilizationPartialSuccess {
         /// The assets whose utilization started, as sent.
         pub assets_with_started_utilization: Option<Vec<AssetIdentification>>,
@@ -36,20 +36,20 @@ record! {
         pub error: Option<ApiError>,
     }
 
-    /// A heartbeat of utilizations, or their end.
+    /// A request to record a heartbeat of utilizations or to end them.
     wire pub struct UpdateUtilizationRequest
     also("ids" = "utilizationIdentifiers", "timestamp" = "utilizationTimestamp") {
         /// Utilization identifiers.
         pub utilization_identifiers: Vec<String>,
-        /// When; the store's clock when absent.
+        /// Time of the heartbeat or end; the store's clock when absent.
         pub utilization_timestamp: Option<DateTime<Utc>>,
     }
 
-    /// What came of a heartbeat or an end.
+    /// The result of a heartbeat or an end.
     wire pub struct UpdateUtilizationPartialSuccess {
         /// Identifiers with at least one record that was updated.
         pub updated_utilization_ids: Option<Vec<String>>,
-        /// Identifiers without one.
+        /// Identifiers without an updated record.
         pub failed: Option<Vec<String>>,
         /// One inner error for each failed identifier.
         pub error: Option<ApiError>,
@@ -67,7 +67,7 @@ record! {
         pub continuation_token: Option<String>,
         /// Order; by start when absent.
         pub order_by: Option<UtilizationOrderBy>,
-        /// Whether the newest come first; needs an order.
+        /// Whether the order is descending; needs `order_by`.
         pub order_by_descending: Option<bool>,
         /// Start of the range; 90 days ago when absent.
         pub start_time: Option<DateTime<Utc>>,
@@ -83,7 +83,7 @@ record! {
         pub asset_identifier: Option<String>,
         /// The system where the asset was used.
         pub minion_id: Option<String>,
-        /// What it was used for.
+        /// Purpose of the use.
         pub category: Option<String>,
         /// The task.
         pub task_name: Option<String>,
@@ -91,7 +91,7 @@ record! {
         pub user_name: Option<String>,
         /// Start of the use.
         pub start_timestamp: Option<DateTime<Utc>>,
-        /// End of the use; none while it runs.
+        /// End of the use; absent while it runs.
         pub end_timestamp: Option<DateTime<Utc>>,
         /// The latest heartbeat, or the start until the first heartbeat.
         pub heartbeat_timestamp: Option<DateTime<Utc>>,
@@ -101,7 +101,7 @@ record! {
     wire pub struct AssetUtilizationHistoryResponse {
         /// The entries.
         pub asset_utilizations: Vec<AssetUtilizationHistoryItem>,
-        /// Gets the next page; absent on the last.
+        /// The token of the next page; absent on the last one.
         pub continuation_token: Option<String>,
     }
 }

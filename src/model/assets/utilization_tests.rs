@@ -32,7 +32,8 @@ proptest! {
         if record.meets(from, to, now) {
             prop_assert!(is_candidate);
         } else if is_candidate {
-            // What is touched in vain starts before the range, within one longest span of its class.
+            // Entries outside of the answer start before the range, by less than one longest span
+            // of their class.
             prop_assert!(length.is_some_and(|length| start + 2 * length + 1 >= from.timestamp_millis()));
         }
     }

@@ -1,15 +1,15 @@
-//! The vendor's prefix in the spellings of the vendor flag.
+//! The vendor's prefix in the names of the vendor flag.
 //!
-//! Rust callers see `is_vendor_asset`. On the wire the member is `is<V>Asset`, the projection `IS_<V>_ASSET`, the filter
-//! property `Is<V>Asset`, where `<V>` is the prefix that the store was opened with. Serde writes the default prefix;
-//! a store with another one runs JSON through this, and gives the
-//! property to the filter as one more name.
+//! In Rust the member is `is_vendor_asset`. On the wire the member is `is<V>Asset`, the projection
+//! `IS_<V>_ASSET` and the filter property `Is<V>Asset`, where `<V>` is the prefix that the store
+//! was opened with. Serde writes the default prefix. A store with another prefix converts JSON with
+//! this type, and adds the property's name to the filter.
 
 use serde_json::Value;
 
 use crate::error::{Error, Result};
 
-/// The prefix of the vendor, `NI` unless the store says otherwise.
+/// The prefix of the vendor; `NI` by default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VendorPrefix(String);
 
@@ -26,10 +26,11 @@ impl VendorPrefix {
     const NEUTRAL_MEMBER: &'static str = "isVendorAsset";
     const NEUTRAL_PROJECTION: &'static str = "IS_VENDOR_ASSET";
 
-    /// Checks a prefix.
+    /// Validates a prefix.
     ///
     /// # Errors
-    /// `InvalidArgument` when it is empty, starts with a digit, or has other characters than ASCII letters and digits.
+    /// `InvalidArgument` if it is empty, starts with a digit, or contains other characters than
+    /// ASCII letters and digits.
     pub fn new(prefix: &str) -> Result<Self> {
         let is_name = prefix.bytes().all(|byte| byte.is_ascii_alphanumeric())
             && prefix.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
@@ -70,8 +71,8 @@ impl VendorPrefix {
         self.0 == Self::DEFAULT
     }
 
-    /// Renames the vendor member in the JSON of requests, at any depth but not inside `properties`, to the spelling
-    /// that serde reads, and the projection likewise.
+    /// Renames the vendor member and the projection in the JSON of requests to the names that serde
+    /// reads, at any depth except inside `properties`.
     #[must_use]
     pub fn read(&self, mut json: Value) -> Value {
         if !self.is_default() {
@@ -98,7 +99,7 @@ impl VendorPrefix {
         json
     }
 
-    /// Renames the vendor member in the JSON that serde wrote, at any depth but not inside `properties`.
+    /// Renames the vendor member in JSON that serde wrote, at any depth except inside `properties`.
     #[must_use]
     pub fn write(&self, mut json: Value) -> Value {
         if !self.is_default() {

@@ -1,4 +1,4 @@
-//! Package feeds, and the requests and answers of the feed service.
+//! Package feeds, and the requests and responses of the feed service.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,8 @@ id_type!(
     IdForm::Guid
 );
 
-/// The platform of a feed: `WINDOWS`, or the vendor's Linux, whose text begins with the vendor prefix of the store.
+/// The platform of a feed: `WINDOWS`, or the vendor's Linux, whose name starts with the vendor
+/// prefix of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Platform(String);
@@ -40,7 +41,7 @@ impl Platform {
         Self(format!("{}_LINUX_RT", vendor_prefix.to_uppercase()))
     }
 
-    /// A platform by its text; the service refuses texts that it does not know.
+    /// A platform with this text. The service rejects unknown texts.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
@@ -94,13 +95,13 @@ pub struct Feed {
     pub name: String,
     /// Description.
     pub description: Option<String>,
-    /// Platform, which fixes what packages it takes.
+    /// Platform, which determines the formats of its packages.
     pub platform: Platform,
     /// Workspace.
     pub workspace: String,
-    /// When it was created.
+    /// Time of creation.
     pub created_at: DateTime<Utc>,
-    /// When the feed or its packages last changed.
+    /// Time of the last change of the feed or its packages.
     pub updated_at: DateTime<Utc>,
     /// Upstream locations of a replicated feed.
     pub package_sources: Vec<String>,
@@ -117,21 +118,21 @@ record! {
         pub platform: Option<Platform>,
         /// Description.
         pub description: Option<String>,
-        /// Workspace; absent: the session's.
+        /// Workspace; the session's default when absent.
         pub workspace: Option<String>,
     }
 
-    /// What to change of a feed; the platform is fixed.
+    /// Changes of a feed; the platform cannot be changed.
     wire pub struct UpdateFeedRequest new() {
         /// New name.
         pub name: Option<String>,
         /// New description.
         pub description: Option<String>,
-        /// Moves the feed and its packages.
+        /// New workspace of the feed and its packages.
         pub workspace: Option<String>,
     }
 
-    /// Which feeds to answer; both conditions must hold.
+    /// A query of feeds; both conditions must match.
     wire pub struct QueryFeedsRequest new() {
         /// Only this platform.
         pub platform: Option<Platform>,

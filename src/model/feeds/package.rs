@@ -18,7 +18,7 @@ id_type!(
 );
 
 record! {
-    /// What the control file of a package says, and what was measured.
+    /// The content of a package's control file, and computed values.
     pub struct PackageMetadata {
         /// Name of the package.
         pub package_name: Option<String>,
@@ -71,17 +71,17 @@ record! {
         pub suggests: Option<Vec<String>>,
         /// Whether it is essential.
         pub essential: Option<bool>,
-        /// Size after installation, as the control file says it.
+        /// Size after installation, from the control file.
         pub installed_size: Option<i64>,
         /// Length of the package in bytes.
         pub size: Option<i64>,
         /// Priority.
         pub priority: Option<i64>,
-        /// Every field of the control file, and what was measured.
+        /// Every field of the control file, and the computed values.
         pub attributes: BTreeMap<String, String>,
     }
 
-    /// A package, as the service answers it.
+    /// A package in responses.
     pub struct Package {
         /// Id.
         pub id: PackageId,
@@ -91,11 +91,11 @@ record! {
         pub feed_id: FeedId,
         /// Workspace of the feed.
         pub workspace: String,
-        /// When it was uploaded first.
+        /// Time of the first upload.
         pub created_at: DateTime<Utc>,
-        /// When it was uploaded last.
+        /// Time of the last upload.
         pub updated_at: DateTime<Utc>,
-        /// What its control file says.
+        /// The content of its control file.
         pub metadata: PackageMetadata,
     }
 
@@ -106,7 +106,7 @@ record! {
     }
 }
 
-/// What the store keeps of a package.
+/// The stored record of a package.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 12, name = "package", service(FEEDS), id(Guid), title(package(file_name)))]
 #[resource(id_at(package(id)), workspace_at(package(workspace)))]
@@ -123,11 +123,11 @@ record! {
 pub struct PackageRecord {
     /// The package.
     pub package: Package,
-    /// Where its bytes are.
+    /// Location of the bytes.
     pub content: StoredContent,
-    /// MD5 of its bytes, in hexadecimal digits; measured, whatever the control file says.
+    /// MD5 of its bytes, in hexadecimal digits; computed, independent of the control file.
     pub md5: String,
-    /// SHA-256 of its bytes, in hexadecimal digits; measured, whatever the control file says.
+    /// SHA-256 of its bytes, in hexadecimal digits; computed, independent of the control file.
     pub sha256: String,
 }
 

@@ -1,9 +1,9 @@
-//! Where the bytes of a file or package are, as its record says.
+//! The location of the bytes of a file or package, as stored in its record.
 
 use crate::value::wire::record;
 
 record! {
-    /// One blob, and what it must hold.
+    /// One blob and its expected content.
     pub struct ContentPart {
         /// Number of the blob.
         pub blob: u64,
@@ -15,13 +15,13 @@ record! {
         pub hash_low: u64,
     }
 
-    /// The bytes of a file or package: its parts, one behind the other.
+    /// The bytes of a file or package: the concatenation of its parts.
     ///
-    /// One part is the rule; a file from an upload session has one for each chunk.
+    /// Usually there is one part; a file from an upload session has one for each chunk.
     pub struct StoredContent {
         /// The parts, in order.
         pub parts: Vec<ContentPart>,
-        /// Whether the bytes live in the record file, where the only part's number is their key.
+        /// Whether the bytes are in the record file, with the number of the only part as their key.
         pub small: bool,
     }
 }
@@ -47,8 +47,8 @@ impl StoredContent {
         self.parts.iter().map(|part| part.size).fold(0, u64::saturating_add)
     }
 
-    /// The checksum as the metadata shows it: `xxh3-128:` and 32 digits, for content in parts `xxh3-128-parts:` and the
-    /// hash of the hashes of its parts.
+    /// The checksum in the metadata: `xxh3-128:` and 32 digits. For content in several parts,
+    /// `xxh3-128-parts:` and the hash of the hashes of its parts.
     #[must_use]
     pub fn checksum(&self) -> String {
         match self.parts.as_slice() {

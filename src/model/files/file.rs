@@ -10,7 +10,8 @@ use crate::value::id::{IdForm, id_type};
 use crate::value::wire::record;
 
 id_type!(
-    /// Id of a file: 24 hexadecimal digits. Callers may choose it, in any letter case; it is kept in lower case.
+    /// Id of a file: 24 hexadecimal digits. Callers may choose it, in any letter case; it is stored
+    /// in lower case.
     FileId,
     IdForm::Hex24AnyCase
 );
@@ -21,14 +22,15 @@ const SERVICE_GROUP: &str = "Default";
 const BASE: &str = "/nifile/v1/service-groups/Default";
 
 record! {
-    /// A link to an operation; kept for compatibility of the records, without meaning in process.
+    /// A link to an operation. It exists for compatibility of the responses, and has no function in
+    /// process.
     pub struct Link {
         /// Relative URI.
         pub href: String,
     }
 }
 
-/// What the store keeps of a file.
+/// The stored record of a file.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 10, name = "file", service(FILES), id(Hex24AnyCase), title(get(display_name)))]
 #[fields(id, created, updated(from(last_updated), also("lastUpdatedTimestamp")))]
@@ -49,61 +51,61 @@ record! {
 pub struct FileRecord {
     /// Id.
     pub id: FileId,
-    /// When it was uploaded.
+    /// Time of the upload.
     pub created: DateTime<Utc>,
-    /// When its metadata last changed.
+    /// Time of the last change of the metadata.
     pub last_updated: DateTime<Utc>,
     /// Its properties; `Name` is always among them.
     pub properties: BTreeMap<String, String>,
-    /// Counts the changes of its metadata, from 1.
+    /// Number of the metadata's revision, from 1.
     pub metadata_revision: i32,
     /// Workspace.
     pub workspace: String,
-    /// Where its bytes are.
+    /// Location of the bytes.
     pub content: StoredContent,
-    /// Id of the user who uploaded it; not known of files from before format 4.
+    /// Id of the user who uploaded it; unknown for files that were stored before format 4.
     #[since(4)]
     pub user_id: Option<String>,
 }
 
 record! {
-    /// A file, as the service answers it.
+    /// A file in responses.
     wire pub struct FileMetadata also("links" = "_links", "fieldLinks" = "_links") {
         /// Links to the operations on the file.
         #[serde(rename = "_links")]
         pub links: BTreeMap<String, Link>,
-        /// When it was uploaded.
+        /// Time of the upload.
         pub created: DateTime<Utc>,
         /// Id.
         pub id: FileId,
-        /// Never filled in process.
+        /// Always absent.
         pub path: Option<String>,
         /// Its properties; `Name` is its display name.
         pub properties: BTreeMap<String, String>,
-        /// Counts the changes of its metadata, from 1.
+        /// Number of the metadata's revision, from 1.
         pub meta_data_revision: i32,
         /// Always `Default`.
         pub service_group: String,
-        /// Length in bytes, or -1 when it is more than 2,147,483,647.
+        /// Length in bytes, or -1 if it exceeds 2,147,483,647.
         pub size: i32,
         /// Length in bytes.
         pub size64: i64,
         /// Workspace.
         pub workspace: String,
-        /// When its metadata last changed.
+        /// Time of the last change of the metadata.
         pub last_updated_timestamp: DateTime<Utc>,
-        /// Checksum of the content, computed when it was uploaded: method, colon, hexadecimal digits.
-        /// It is beside the wire form: JSON neither has nor takes it.
+        /// Checksum of the content, computed at the upload: method, colon, hexadecimal digits. It
+        /// is not part of the wire form: JSON neither contains nor accepts it.
         #[serde(skip)]
         pub checksum: Option<String>,
     }
 
-    /// A file, as [`query_files_linq`](crate::files::FileService::query_files_linq) and
-    /// [`search_files`](crate::files::FileService::search_files) answer it.
+    /// A file in responses of [`query_files_linq`](crate::files::FileService::query_files_linq) and
+    /// [`search_files`](crate::files::FileService::search_files).
     wire pub struct FileLinqMetadata {
-        /// When it was uploaded.
+        /// Time of the upload.
         pub created: DateTime<Utc>,
-        /// When its metadata last changed.
+        /// Time of the last change of the metadata.
         pub updated: DateTime<Utc>,
         /// Id.
         pub id: FileId,
@@ -111,7 +113,7 @@ record! {
         pub properties: BTreeMap<String, String>,
         /// Always `Default`.
         pub service_group: String,
-        /// Length in bytes, or -1 when it is more than 2,147,483,647.
+        /// Length in bytes, or -1 if it exceeds 2,147,483,647.
         pub size: i32,
         /// Length in bytes.
         pub size64: i64,
@@ -128,7 +130,7 @@ fn links(pairs: [(&str, String); 4]) -> BTreeMap<String, Link> {
     pairs.into_iter().map(|(name, href)| (name.to_owned(), Link { href })).collect()
 }
 
-/// The links of a listing.
+/// The links in a listing.
 pub(crate) fn listing_links() -> BTreeMap<String, Link> {
     let mut all = links([
         ("deleteFiles", format!("{BASE}/delete-files")),
@@ -140,7 +142,7 @@ pub(crate) fn listing_links() -> BTreeMap<String, Link> {
     all
 }
 
-/// Text behind the last dot of a name; empty without a dot or with only a leading one.
+/// The text after the last dot of a name; empty if there is no dot or only a leading one.
 pub(crate) fn extension(name: &str) -> &str {
     match name.rsplit_once('.') {
         Some((stem, extension)) if !stem.is_empty() => extension,

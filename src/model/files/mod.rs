@@ -1,4 +1,4 @@
-//! Files, their contents, and sessions of uploads.
+//! Files, their contents, and upload sessions.
 
 pub mod content;
 pub mod file;

@@ -1,4 +1,4 @@
-//! Requests and answers of the file service.
+//! Requests and responses of the file service.
 
 use std::collections::BTreeMap;
 
@@ -18,9 +18,9 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// How a part of a structured query compares.
+    /// The comparison of a part of a structured query.
     pub enum FileQueryOperation {
-        /// Equal, or any of.
+        /// Equal, or one of.
         Equal = "EQUAL",
         /// Not equal, or none of.
         NotEqual = "NOT_EQUAL",
@@ -32,15 +32,15 @@ wire_enum! {
         LessThan = "LESS_THAN",
         /// Less or equal.
         LessThanOrEqual = "LESS_THAN_OR_EQUAL",
-        /// The value is part of the property.
+        /// The property contains the value.
         Contains = "CONTAINS",
-        /// The value is not part of the property.
+        /// The property does not contain the value.
         NotContains = "NOT_CONTAINS",
     }
 }
 
 record! {
-    /// Whether an operation is available, and in which version.
+    /// Whether an operation is available, and its version.
     wire pub struct FileOperation {
         /// Whether it is available.
         pub available: bool,
@@ -54,15 +54,15 @@ record! {
         pub operations: BTreeMap<String, FileOperation>,
     }
 
-    /// Which files to get.
+    /// A request for a list of files.
     wire pub struct GetFilesRequest new() {
-        /// Files to jump over.
+        /// Number of files to skip.
         pub skip: Option<i64>,
-        /// Most files to answer; 0 or absent means 1,000.
+        /// Maximum number of files on the page; 0 or absent means 1,000.
         pub take: Option<i64>,
-        /// What to order by; default the upload time.
+        /// The sort key; default is the upload time.
         pub order_by: Option<FileQueryOrderBy>,
-        /// Largest first.
+        /// Whether the order is descending.
         pub order_by_descending: Option<bool>,
         /// Only these ids; empty means all files.
         pub ids: Vec<String>,
@@ -75,57 +75,57 @@ record! {
         pub links: BTreeMap<String, Link>,
         /// The page.
         pub available_files: Vec<FileMetadata>,
-        /// All matches, whatever the page.
+        /// Number of all matches, independent of the page.
         pub total_count: u64,
     }
 
-    /// What comes with the content of an upload.
+    /// The members of an upload besides the content.
     wire pub struct UploadFileRequest new() {
         /// Properties of the file; `Name` is its display name.
         pub metadata: BTreeMap<String, String>,
-        /// Id: 24 hexadecimal digits that no file has; absent: made by the store.
+        /// Id: 24 hexadecimal digits that no file has; generated when absent.
         pub id: Option<String>,
-        /// Name of the content, used when the metadata has no `Name`.
+        /// Name of the file, used if the metadata has no `Name`.
         pub name: Option<String>,
-        /// Workspace; absent: the session's.
+        /// Workspace; the session's default when absent.
         pub workspace: Option<String>,
     }
 
     /// A change of a file's metadata.
     wire pub struct UpdateMetadataRequest new() requires(replace_existing, properties) {
-        /// Whether the properties become the whole set, or are merged key by key.
+        /// Whether the properties replace the stored ones; otherwise they are merged key by key.
         pub replace_existing: bool,
         /// New values; `Name` renames the file.
         pub properties: BTreeMap<String, String>,
         /// The revision that the file must have.
         pub expected_revision: Option<i32>,
-        /// Moves the file.
+        /// New workspace of the file.
         pub workspace: Option<String>,
     }
 
-    /// A query by expression.
+    /// A query with a filter expression.
     wire pub struct FileLinqQueryRequest new() {
         /// Filter expression; absent or empty matches every file.
         pub filter: Option<String>,
-        /// What to order by; default the time of the last change.
+        /// The sort key; default is the time of the last change.
         pub order_by: Option<FileLinqQueryOrderBy>,
-        /// Largest first; default true.
+        /// Whether the order is descending; default true.
         pub order_by_descending: Option<bool>,
-        /// Files to jump over.
+        /// Number of files to skip.
         pub skip: Option<i64>,
-        /// Most files to answer; default 1,000.
+        /// Maximum number of files on the page; default 1,000.
         pub take: Option<i64>,
-        /// Whether `total_count` counts all matches, whatever the page. An extension of Rust callers:
-        /// JSON does not have it.
+        /// Whether `total_count` counts all matches, independent of the page. An extension for Rust
+        /// callers that JSON does not have.
         #[serde(skip)]
         pub exact_total_count: bool,
     }
 
-    /// Number of matches that a page knows of.
+    /// Number of matches in a page.
     wire pub struct FileTotalCount {
         /// Whether more files match after the page; `eq` with `exact_total_count`.
         pub relation: TotalCountRelation,
-        /// Number of files on the page; of all matches with `exact_total_count`.
+        /// Number of files on the page; with `exact_total_count` the number of all matches.
         pub value: u64,
     }
 
@@ -133,29 +133,30 @@ record! {
     wire pub struct FileLinqQueryResponse {
         /// The page.
         pub available_files: Vec<FileLinqMetadata>,
-        /// The files on the page, and whether more match.
+        /// Number of files on the page, and whether more match.
         pub total_count: FileTotalCount,
     }
 
     /// A search by words and wildcards.
     wire pub struct SearchFilesRequest new() {
-        /// Search expression such as `name:("*.tdms") AND size:[0 TO 1000]`; absent or empty matches every file.
+        /// Search expression such as `name:("*.tdms") AND size:[0 TO 1000]`; absent or empty
+        /// matches every file.
         pub filter: Option<String>,
-        /// What to order by; default the time of the last change.
+        /// The sort key; default is the time of the last change.
         pub order_by: Option<FileLinqQueryOrderBy>,
-        /// Largest first; default true.
+        /// Whether the order is descending; default true.
         pub order_by_descending: Option<bool>,
-        /// Files to jump over.
+        /// Number of files to skip.
         pub skip: Option<i64>,
-        /// Most files to answer; default 1,000.
+        /// Maximum number of files on the page; default 1,000.
         pub take: Option<i64>,
-        /// Whether `total_count` counts all matches, whatever the page. An extension of Rust callers:
-        /// JSON does not have it.
+        /// Whether `total_count` counts all matches, independent of the page. An extension for Rust
+        /// callers that JSON does not have.
         #[serde(skip)]
         pub exact_total_count: bool,
     }
 
-    /// Any of, or none of these ids.
+    /// One of these ids, or none of them.
     wire pub struct IdsQuery new(operation: FileQueryOperation, ids: Vec<String>) requires(operation, ids) {
         /// `EQUAL` or `NOT_EQUAL`.
         pub operation: FileQueryOperation,
@@ -198,7 +199,7 @@ record! {
         pub value: String,
     }
 
-    /// A structured query: every part that is given must hold.
+    /// A structured query: a file must match every part that is present.
     wire pub struct QueryFilesRequest new() {
         /// Ids.
         pub ids_query: Option<IdsQuery>,
@@ -214,9 +215,9 @@ record! {
         pub created_query: Option<CreatedQuery>,
         /// Properties.
         pub properties_query: Vec<PropertyQuery>,
-        /// Files to jump over.
+        /// Number of files to skip.
         pub skip: Option<i64>,
-        /// Most files to answer; 0 or absent means 1,000, which is also the maximum.
+        /// Maximum number of files on the page; 0 or absent means 1,000, which is also the maximum.
         pub take: Option<i64>,
         /// Only this workspace.
         pub workspace: Option<String>,
@@ -232,17 +233,18 @@ record! {
         pub close: bool,
     }
 
-    /// An upload session that is not finished, so that a caller can go on where it was.
+    /// An unfinished upload session, from which a caller can resume the upload.
     wire pub struct UploadSessionState also("sessionId" = "id") {
         /// Id of the session.
         pub id: String,
-        /// When it was started.
+        /// Time of the start.
         pub created_at: DateTime<Utc>,
-        /// Workspace of the file that it will become.
+        /// Workspace of the future file.
         pub workspace: String,
         /// The chunks that have arrived, by index.
         pub chunks: Vec<UploadedChunk>,
-        /// When the store drops it unless another chunk arrives; absent when sessions never expire.
+        /// When the store deletes the session unless another chunk arrives; absent if sessions
+        /// never expire.
         pub expires_at: Option<DateTime<Utc>>,
     }
 
@@ -250,7 +252,7 @@ record! {
     wire pub struct UploadSession also("sessionId" = "id") {
         /// Id of the session.
         pub id: String,
-        /// When it was started.
+        /// Time of the start.
         pub created_at: DateTime<Utc>,
     }
 }

@@ -1,4 +1,4 @@
-//! Upload sessions: files that arrive in chunks, over restarts of the store.
+//! Upload sessions: files that arrive in chunks, even across restarts of the store.
 
 use chrono::{DateTime, Utc};
 
@@ -12,27 +12,27 @@ id_type!(
     IdForm::Guid
 );
 
-/// What the store keeps of an upload session.
+/// The stored record of an upload session.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 13, name = "upload session", service(FILES), id(Guid))]
 #[fields(id, created_at, workspace)]
 pub struct UploadSessionRecord {
     /// Id.
     pub id: UploadSessionId,
-    /// When it was started.
+    /// Time of the start.
     pub created_at: DateTime<Utc>,
-    /// Workspace of the file that it will become.
+    /// Workspace of the future file.
     pub workspace: String,
 }
 
 record! {
     /// One chunk of an upload session that has arrived.
     pub struct UploadChunk {
-        /// Where its bytes are.
+        /// Location of the bytes.
         pub content: super::content::StoredContent,
         /// Whether it was sent as the last one.
         pub close: bool,
-        /// When it arrived.
+        /// Time of arrival.
         pub arrived_at: DateTime<Utc>,
     }
 }

@@ -1,4 +1,4 @@
-//! The dashboard that a work item, a test plan or a template of either points to.
+//! The dashboard of a work item, a test plan or a template of either.
 
 use std::collections::BTreeMap;
 
@@ -6,15 +6,16 @@ use crate::value::wire::record;
 
 record! {
     /// A dashboard and the values of its variables.
-    #[patch(DashboardPatch = "What an update changes in a dashboard.")]
-    #[patch(DashboardPatch(id, variables = "Values of its variables: merged or replaced, as properties are."))]
+    #[patch(DashboardPatch = "An update of a dashboard.")]
+    #[patch(DashboardPatch(id, variables = "Values of its variables: merged or replaced like properties."))]
     #[patch(DashboardPatch(url = "Ignored."))]
     pub struct Dashboard new() {
         /// Id of the dashboard.
         pub id: Option<String>,
         /// Values of its variables.
         pub variables: Option<BTreeMap<String, String>>,
-        /// Relative address, computed for work items and test plans when they are read; ignored on input.
+        /// Relative URL, computed for work items and test plans when they are read; ignored in
+        /// requests.
         pub url: Option<String>,
     }
 }

@@ -1,4 +1,4 @@
-//! Actions of work items and test plans: what they run, and what came of it.
+//! Actions of work items and test plans: their definitions and results.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ record! {
         pub functions: Vec<String>,
         /// One argument list for each function, at the same position.
         pub arguments: Vec<Vec<Value>>,
-        /// Free metadata, handed to the runner.
+        /// Metadata that is passed to the runner.
         pub metadata: BTreeMap<String, Value>,
     }
 
@@ -24,19 +24,19 @@ record! {
     pub struct JobExecution new(action: String) {
         /// Name of the action; required.
         pub action: String,
-        /// The jobs; none is the same as an empty list.
+        /// The jobs; absent and empty mean the same.
         pub jobs: Option<Vec<Job>>,
-        /// The system that runs them, instead of the item's own.
+        /// The system that runs them, instead of the system of the item.
         pub system_id: Option<String>,
     }
 
-    /// Runs nothing; the item moves as the action says.
+    /// Runs nothing, and changes the state of the item as the action specifies.
     pub struct ManualExecution new(action: String) {
         /// Name of the action; required.
         pub action: String,
     }
 
-    /// Runs nothing, and the item does not move.
+    /// Runs nothing, and does not change the state of the item.
     pub struct NoneExecution {
         /// Name of the action; required.
         pub action: String,
@@ -48,19 +48,19 @@ record! {
         pub action: String,
         /// The notebook; required.
         pub notebook_id: String,
-        /// What is passed to it.
+        /// Parameters of the notebook.
         pub parameters: Option<BTreeMap<String, String>>,
     }
 }
 
 wire_union! {
-    /// What an action of a work item, of a test plan or of a template of either does.
+    /// The definition of an action of a work item, a test plan or a template of either.
     pub enum ExecutionDefinition {
         /// Queues jobs.
         0 "JOB" => Job(JobExecution),
-        /// Runs nothing; the item moves.
+        /// Runs nothing; the state changes.
         1 "MANUAL" => Manual(ManualExecution),
-        /// Runs nothing; the item stays.
+        /// Runs nothing; the state does not change.
         2 "NONE" => None(NoneExecution),
         /// Runs a notebook.
         3 "NOTEBOOK" => Notebook(NotebookExecution),
@@ -68,7 +68,7 @@ wire_union! {
 }
 
 impl ExecutionDefinition {
-    /// The name of the action that this implements.
+    /// The name of the action that this definition implements.
     #[must_use]
     pub fn action(&self) -> &str {
         match self {
@@ -80,7 +80,8 @@ impl ExecutionDefinition {
     }
 }
 
-/// The definitions of a request as they were sent: members that were absent are empty in the record, and stay absent.
+/// Writes the definitions of a rejected request as they were sent: members that were absent are
+/// empty in the record, and absent in the JSON again.
 pub(crate) mod as_sent {
     use serde::{Serialize, Serializer};
     use serde_json::Value;
@@ -117,7 +118,7 @@ pub(crate) mod as_sent {
         values.map_err(serde::ser::Error::custom)?.serialize(serializer)
     }
 
-    /// Of a request that makes something.
+    /// For requests that create records.
     pub(crate) fn opt<S: Serializer>(
         definitions: &Option<Vec<ExecutionDefinition>>,
         serializer: S,
@@ -128,7 +129,7 @@ pub(crate) mod as_sent {
         }
     }
 
-    /// Of a request that changes something.
+    /// For requests that change records.
     pub(crate) fn patch<S: Serializer>(
         definitions: &Patch<Vec<ExecutionDefinition>>,
         serializer: S,
@@ -142,64 +143,64 @@ pub(crate) mod as_sent {
 }
 
 record! {
-    /// The request of an execution, as it stands in a body on the wire.
+    /// The body of an execution request on the wire.
     wire pub struct ExecuteWorkItemRequest requires(action) {
         /// Name of the action; required.
         pub action: String,
     }
 
-    /// The result of an action that ran nothing and moved nothing.
+    /// The result of an action that ran nothing and did not change the state.
     pub struct NoneExecutionResult {
-        /// What went wrong.
+        /// The error, if it failed.
         pub error: Option<ApiError>,
     }
 
-    /// The result of an action that only moved the item.
+    /// The result of an action that only changed the state.
     pub struct ManualExecutionResult {
-        /// What went wrong.
+        /// The error, if it failed.
         pub error: Option<ApiError>,
     }
 
     /// The result of scheduling through an action.
     pub struct ScheduleExecutionResult {
-        /// What went wrong.
+        /// The error, if it failed.
         pub error: Option<ApiError>,
     }
 
-    /// The result of taking the schedule away through an action.
+    /// The result of unscheduling through an action.
     pub struct UnscheduleExecutionResult {
-        /// What went wrong.
+        /// The error, if it failed.
         pub error: Option<ApiError>,
     }
 
     /// The result of running a notebook.
     pub struct NotebookExecutionResult {
-        /// What went wrong.
+        /// The error, if it failed.
         pub error: Option<ApiError>,
-        /// The execution that the runner began.
+        /// The id of the execution that the runner started.
         pub execution_id: Option<String>,
     }
 
     /// The result of queueing jobs.
     pub struct JobExecutionResult {
-        /// What went wrong.
+        /// The error, if it failed.
         pub error: Option<ApiError>,
-        /// The jobs that were queued; those that were cancelled again when there is an error.
+        /// The jobs that were queued; with an error, those that were cancelled again.
         #[serde(serialize_with = "crate::model::resource::declare::written_list")]
         pub job_ids: Option<Vec<String>>,
     }
 }
 
 wire_union! {
-    /// What came of an action.
+    /// The result of an action.
     pub enum ExecutionResult {
-        /// Nothing ran, nothing moved.
+        /// Nothing ran, and the state did not change.
         0 "NONE" => None(NoneExecutionResult),
         /// Nothing ran.
         1 "MANUAL" => Manual(ManualExecutionResult),
         /// The item was scheduled.
         2 "SCHEDULE" => Schedule(ScheduleExecutionResult),
-        /// The item lost its schedule.
+        /// The item was unscheduled.
         3 "UNSCHEDULE" => Unschedule(UnscheduleExecutionResult),
         /// A notebook was started.
         4 "NOTEBOOK" => Notebook(NotebookExecutionResult),
@@ -209,7 +210,7 @@ wire_union! {
 }
 
 impl ExecutionResult {
-    /// What went wrong, if something did.
+    /// The error, if it failed.
     #[must_use]
     pub fn error(&self) -> Option<&ApiError> {
         match self {
@@ -224,23 +225,25 @@ impl ExecutionResult {
 }
 
 record! {
-    /// The answer to an execution. A failed one may still carry a result, for instance the jobs that were cancelled.
+    /// The response to an execution. A failed one may still contain a result, for instance the jobs
+    /// that were cancelled.
     ///
-    /// Both members are written, also where they are null.
+    /// Both members are written even if they are null.
     wire pub struct ExecuteWorkItemResponse {
-        /// What went wrong.
+        /// The error, if it failed.
         #[serde(serialize_with = "null_or_value")]
         pub error: Option<ApiError>,
-        /// What came of the action; `None` when nothing ran.
+        /// The result of the action; `None` when nothing ran.
         #[serde(serialize_with = "null_or_value")]
         pub result: Option<ExecutionResult>,
-        /// Why nothing ran, of an answer that was made from an error. Not part of the body.
+        /// The kind of the error, if the response was created from an error and nothing ran. Not
+        /// part of the body.
         #[serde(skip)]
         pub refused: Option<ErrorKind>,
     }
 }
 
-/// Writes `None` as the null that records keep.
+/// Writes `None` as an explicit null.
 fn null_or_value<T: Serialize, S: Serializer>(value: &Option<T>, serializer: S) -> Result<S::Ok, S::Error> {
     match value {
         Some(value) => value.serialize(serializer),
@@ -249,8 +252,9 @@ fn null_or_value<T: Serialize, S: Serializer>(value: &Option<T>, serializer: S) 
 }
 
 impl ExecuteWorkItemResponse {
-    /// The status-like number of the answer: 200 when the action is finished, 202 when jobs or a notebook were
-    /// triggered, that of the error when nothing ran, and 500 when the runner failed or the item could not follow.
+    /// The HTTP status of the response: 200 if the action is finished, 202 if jobs or a notebook
+    /// were started, the status of the error if nothing ran, and 500 if the runner failed or the
+    /// state could not change.
     #[must_use]
     pub fn status(&self) -> u16 {
         match (self.refused, &self.error, &self.result) {
@@ -263,8 +267,9 @@ impl ExecuteWorkItemResponse {
 }
 
 impl From<Error> for ExecuteWorkItemResponse {
-    /// The answer of an execution that was refused before anything ran, so that a server has one value for every
-    /// outcome: `execute_work_item(id, action).unwrap_or_else(ExecuteWorkItemResponse::from)`.
+    /// The response to an execution that was rejected before anything ran, so that a server has one
+    /// type for every outcome:
+    /// `execute_work_item(id, action).unwrap_or_else(ExecuteWorkItemResponse::from)`.
     fn from(error: Error) -> Self {
         Self { error: Some(error.api_error()), result: None, refused: Some(error.kind()) }
     }

@@ -11,7 +11,7 @@ use crate::value::wire::{record, wire_enum};
 use flat::EventRecord;
 
 record! {
-    /// What every event of an execution history has.
+    /// The common members of all events of an execution history.
     pub struct ExecutionEventBase {
         /// Name of the action.
         pub action: Option<String>,
@@ -19,7 +19,7 @@ record! {
         pub triggered_at: Option<DateTime<Utc>>,
         /// The user who triggered it.
         pub triggered_by: Option<String>,
-        /// State before; not in the history of test plans.
+        /// State before; absent in the history of test plans.
         pub previous_state: Option<State>,
         /// Substate before.
         pub previous_substate: Option<String>,
@@ -27,7 +27,7 @@ record! {
         pub new_state: Option<State>,
         /// Substate after.
         pub new_substate: Option<String>,
-        /// What went wrong.
+        /// The error, if it failed.
         pub error: Option<ApiError>,
     }
 }
@@ -55,11 +55,11 @@ mod flat {
             pub new_state: Option<State>,
             /// Substate after.
             pub new_substate: Option<String>,
-            /// What went wrong.
+            /// The error, if it failed.
             pub error: Option<ApiError>,
-            /// Of a notebook event.
+            /// Of a notebook event: the id of the execution.
             pub execution_id: Option<String>,
-            /// Of a job event.
+            /// Of a job event: the ids of the jobs.
             pub job_ids: Option<Vec<String>>,
         }
     }
@@ -80,7 +80,7 @@ wire_enum! {
 /// One entry of an execution history: an action that was triggered.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExecutionEvent {
-    /// What all kinds have.
+    /// The common members.
     pub base: ExecutionEventBase,
     /// What the action ran.
     pub detail: ExecutionEventDetail,
@@ -99,7 +99,7 @@ pub enum ExecutionEventDetail {
     },
     /// A notebook.
     Notebook {
-        /// The execution that the runner began.
+        /// The id of the execution that the runner started.
         execution_id: Option<String>,
     },
 }

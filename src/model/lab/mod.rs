@@ -1,4 +1,5 @@
-//! What work items and test plans share: states, executions, resources, time, dashboards.
+//! The common parts of work items and test plans: states, executions, resources, timelines,
+//! dashboards.
 
 pub mod dashboard;
 pub mod execution;

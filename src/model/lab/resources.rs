@@ -1,11 +1,12 @@
-//! The assets, devices under test, fixtures and systems that work needs: which qualify, and which are reserved.
+//! The assets, devices under test, fixtures and systems that work needs: which ones qualify, and
+//! which ones are reserved.
 
 use crate::value::Patch;
 use crate::value::wire::record;
 
 record! {
-    /// Everything that a work item needs; the four groups are independent of each other.
-    #[patch(ResourcesPatch = "What an update changes in the resources.")]
+    /// All resources of a work item; the four groups are independent.
+    #[patch(ResourcesPatch = "An update of resources.")]
     #[patch(ResourcesPatch(assets(Patch<ResourcePatch>), duts(Patch<ResourcePatch>), fixtures(Patch<ResourcePatch>)))]
     #[patch(ResourcesPatch(systems(Patch<SystemResourcePatch>)))]
     pub struct ResourcesDefinition new() {
@@ -20,13 +21,13 @@ record! {
     }
 
     /// One group of resources.
-    #[patch(ResourcePatch = "What an update changes in one group.")]
+    #[patch(ResourcePatch = "An update of one group.")]
     #[patch(ResourcePatch(selections(own, "The resources that are reserved: appended or replaced.")))]
-    #[patch(ResourcePatch(filter = "Which resources qualify."))]
+    #[patch(ResourcePatch(filter = "Filter for resources that qualify."))]
     pub struct ResourceDefinition new() {
         /// The resources that are reserved.
         pub selections: Option<Vec<ResourceSelectionDefinition>>,
-        /// Which resources qualify: opaque text, stored and never evaluated.
+        /// Filter for resources that qualify: opaque text, stored and never evaluated.
         pub filter: Option<String>,
     }
 
@@ -44,13 +45,13 @@ record! {
     }
 
     /// The group of systems.
-    #[patch(SystemResourcePatch = "What an update changes in the group of systems.")]
+    #[patch(SystemResourcePatch = "An update of the group of systems.")]
     #[patch(SystemResourcePatch(selections(own, "The systems that are reserved: appended or replaced.")))]
-    #[patch(SystemResourcePatch(filter = "Which systems qualify."))]
+    #[patch(SystemResourcePatch(filter = "Filter for systems that qualify."))]
     pub struct SystemResourceDefinition new() {
         /// The systems that are reserved.
         pub selections: Option<Vec<SystemResourceSelectionDefinition>>,
-        /// Which systems qualify: opaque text, stored and never evaluated.
+        /// Filter for systems that qualify: opaque text, stored and never evaluated.
         pub filter: Option<String>,
     }
 
@@ -63,7 +64,7 @@ record! {
         pub target_location_id: Option<String>,
     }
 
-    /// What scheduling reserves.
+    /// The reservations of a schedule request.
     patch pub struct ScheduleResourcesDefinition new() {
         /// Assets.
         pub assets: Patch<ScheduleResourceDefinition>,
@@ -75,20 +76,20 @@ record! {
         pub systems: Patch<ScheduleSystemResourceDefinition>,
     }
 
-    /// What scheduling reserves in one group.
+    /// The reservations of one group of a schedule request.
     patch pub struct ScheduleResourceDefinition new() {
         /// The resources that are reserved: appended or replaced.
         pub selections: Patch<Vec<ResourceSelectionDefinition>>,
     }
 
-    /// What scheduling reserves in the group of systems.
+    /// The reservations of systems of a schedule request.
     patch pub struct ScheduleSystemResourceDefinition new() {
         /// The systems that are reserved: appended or replaced.
         pub selections: Patch<Vec<SystemResourceSelectionDefinition>>,
     }
 
-    /// Which resources the work items of a template need.
-    #[patch(TemplateResourcesPatch = "What an update changes in a template's resources.")]
+    /// The resources that the work items of a template need.
+    #[patch(TemplateResourcesPatch = "An update of a template's resources.")]
     #[patch(TemplateResourcesPatch(assets(Patch<TemplateResourcePatch>), duts(Patch<TemplateResourcePatch>)))]
     #[patch(TemplateResourcesPatch(fixtures(Patch<TemplateResourcePatch>), systems(Patch<TemplateResourcePatch>)))]
     pub struct TemplateResourcesDefinition new() {
@@ -103,10 +104,10 @@ record! {
     }
 
     /// One group of a template's resources.
-    #[patch(TemplateResourcePatch = "What an update changes in one group of a template's resources.")]
-    #[patch(TemplateResourcePatch(filter = "Which resources qualify."))]
+    #[patch(TemplateResourcePatch = "An update of one group of a template's resources.")]
+    #[patch(TemplateResourcePatch(filter = "Filter for resources that qualify."))]
     pub struct TemplateResourceDefinition new() {
-        /// Which resources qualify: opaque text, stored and never evaluated.
+        /// Filter for resources that qualify: opaque text, stored and never evaluated.
         pub filter: Option<String>,
     }
 

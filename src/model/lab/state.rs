@@ -1,33 +1,33 @@
-//! The states that work items and test plans share.
+//! The states of work items and test plans.
 
 use crate::value::wire::wire_enum;
 
 wire_enum! {
-    /// Where a work item or a test plan stands in its life.
+    /// The state of a work item or a test plan.
     ///
     /// Read in any letter case and without `_`, `-` and spaces: `InProgress` is `IN_PROGRESS`.
     pub enum State {
-        /// Just made.
+        /// Created.
         New = "NEW",
-        /// Described completely.
+        /// Completely described.
         Defined = "DEFINED",
-        /// Checked and ready to be scheduled.
+        /// Reviewed and ready to be scheduled.
         Reviewed = "REVIEWED",
         /// Has a planned start.
         Scheduled = "SCHEDULED",
-        /// Being worked on.
+        /// In progress.
         InProgress = "IN_PROGRESS",
-        /// Done, waiting for approval.
+        /// Finished, waiting for approval.
         PendingApproval = "PENDING_APPROVAL",
         /// Approved; terminal.
         Closed = "CLOSED",
-        /// Given up; terminal.
+        /// Cancelled; terminal.
         Canceled = "CANCELED",
     }
 }
 
 impl State {
-    /// Whether nothing but a reset leads out of the state.
+    /// Whether only a reset leaves the state.
     #[must_use]
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Closed | Self::Canceled)

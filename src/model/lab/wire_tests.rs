@@ -1,5 +1,5 @@
-//! Every request and answer of the work item and test plan services, filled completely: its JSON is exactly this, and its
-//! snake_case spelling is read as the same value.
+//! Every request and response of the work item and test plan services, with all members: its JSON
+//! is exactly the expected one, and the snake_case spelling is read as the same value.
 
 use std::fmt::Debug;
 
@@ -16,7 +16,7 @@ use crate::model::work_items::template::*;
 use crate::model::work_items::template_requests::*;
 use crate::model::work_items::work_item::*;
 
-/// Maps whose keys are data and no member names.
+/// Maps whose keys are data and not member names.
 const MAPS: [&str; 4] = ["properties", "variables", "parameters", "metadata"];
 
 fn snake(value: &Value) -> Value {
@@ -172,7 +172,7 @@ fn every_member_of_an_update_keeps_absent_and_null_apart() {
             let value: T = serde_json::from_value(request.clone()).unwrap();
             let kept = serde_json::to_value(&value).unwrap();
             match name.as_str() {
-                // Null and absent mean the same here: a missing id, and the present workspace.
+                // Null and absent mean the same for these: no id, and the present workspace.
                 "id" | "workspace" => assert_eq!(value, T::default()),
                 _ => assert_eq!(kept, request, "{name}"),
             }

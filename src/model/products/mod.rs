@@ -1,4 +1,4 @@
-//! Products and the requests about them.
+//! Products and their requests.
 
 pub mod product;
 #[cfg(test)]

@@ -1,6 +1,7 @@
-//! Products: part numbers with what is known about them.
+//! Products: part numbers and their descriptions.
 //!
-//! A part number names one product in the whole store, compared exactly; the unique index keeps it so.
+//! A part number identifies one product in the whole store, compared exactly; the unique index
+//! guarantees it.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +19,7 @@ id_type!(
     IdForm::Guid
 );
 
-/// A product; members that a projection drops are `None`.
+/// A product; members that a projection omits are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 1, name = "Product", service(PRODUCTS), id(Guid), title(name, part_number), never_null(part_number))]
 #[fields(id, part_number, name, family, updated_at, updated_within(within(updated_at)))]
@@ -35,14 +36,14 @@ id_type!(
 #[projection(ProductProjection(id, family, part_number, name, updated_at))]
 #[projection(ProductProjection(workspace, keywords, properties, file_ids))]
 #[request(CreateProductRequest = "A product to create.")]
-#[request(CreateProductRequest(part_number(String, "Names the product in the whole store; required.")))]
+#[request(CreateProductRequest(part_number(String, "Identifies the product in the whole store; required.")))]
 #[request(CreateProductRequest(name, family, file_ids = "Ids of attached files.", keywords))]
 #[request(CreateProductRequest(properties(
     Option<BTreeMap<String, Option<String>>>,
     "Properties; one without a value is refused with its item."
 )))]
 #[request(CreateProductRequest(workspace = "Id of the workspace; the default workspace of the session when absent."))]
-#[request(UpdateProductRequest = "A change of a product; members that are absent stay as they are.")]
+#[request(UpdateProductRequest = "A change of a product; absent members keep their values.")]
 #[request(UpdateProductRequest(
     id(String, "Id of the product; required."),
     name = "New name.",
@@ -58,11 +59,11 @@ id_type!(
 pub struct Product {
     /// Id in the store.
     pub id: Option<ProductId>,
-    /// Names the product; usually one revision of it. Never changes.
+    /// Identifies the product; usually one revision of it. Never changes.
     pub part_number: Option<String>,
-    /// Shared by the part numbers that are revisions of one product.
+    /// Name; shared by the part numbers that are revisions of one product.
     pub name: Option<String>,
-    /// Grouping above the name.
+    /// Family; groups several names.
     pub family: Option<String>,
     /// Time of creation or of the last update.
     pub updated_at: Option<DateTime<Utc>>,
@@ -76,10 +77,10 @@ pub struct Product {
     pub workspace: Option<String>,
 }
 
-/// The properties of a request.
+/// The properties of a request, which must all have a value.
 ///
 /// # Errors
-/// `InvalidArgument` when one has no value.
+/// `InvalidArgument` if a property has no value.
 fn with_values(properties: BTreeMap<String, Option<String>>) -> Result<BTreeMap<String, String>> {
     let value = |(key, value): (String, Option<String>)| match value {
         Some(value) => Ok((key, value)),
@@ -91,10 +92,10 @@ fn with_values(properties: BTreeMap<String, Option<String>>) -> Result<BTreeMap<
 }
 
 impl Product {
-    /// The record that a create request makes, without an id.
+    /// The record of a create request, without an id.
     ///
     /// # Errors
-    /// `InvalidArgument` when the part number is blank, or a property has an empty key or no value.
+    /// `InvalidArgument` if the part number is blank, or a property has an empty key or no value.
     pub(crate) fn create(
         mut request: CreateProductRequest,
         now: DateTime<Utc>,
@@ -116,11 +117,11 @@ impl Product {
         Ok(product)
     }
 
-    /// Applies an update request: scalars are replaced, collections merged, or replaced when `replace` is set;
-    /// members that are not supplied stay as they are in both cases.
+    /// Applies an update request: scalars are replaced; collections are merged, or replaced if
+    /// `replace` is set; absent members keep their values in both cases.
     ///
     /// # Errors
-    /// `InvalidArgument` when a property has an empty key or no value.
+    /// `InvalidArgument` if a property has an empty key or no value.
     pub(crate) fn update(
         &mut self,
         mut request: UpdateProductRequest,
@@ -143,12 +144,12 @@ impl Product {
             self.properties = Some(merged);
         }
         request.apply_to(self);
-        // A clock that was set back must not make an update older than what it updates.
+        // If the clock was set back, the time of an update must not be before the previous one.
         self.updated_at = self.updated_at.max(Some(now));
         Ok(())
     }
 
-    /// The record as it is answered: lists and maps are there, also where they are empty.
+    /// The record as a response contains it: absent lists and maps are replaced by empty ones.
     #[must_use]
     pub(crate) fn answered(mut self) -> Self {
         fill(&mut self.file_ids);

@@ -1,4 +1,4 @@
-//! Requests and answers of the product service.
+//! Requests and responses of the product service.
 
 use crate::error::ApiError;
 use crate::model::operation::Operation;
@@ -8,27 +8,27 @@ use crate::model::products::product::{
 use crate::value::wire::record;
 
 record! {
-    /// What came of creating products.
+    /// The result of creating products.
     wire pub struct CreateProductsPartialSuccess {
         /// The created products, in request order.
         pub products: Vec<Product>,
-        /// The requests that failed, as received.
+        /// The requests that failed, as they were sent.
         pub failed: Option<Vec<CreateProductRequest>>,
         /// One inner error for each failed request.
         pub error: Option<ApiError>,
     }
 
-    /// What came of updating products.
+    /// The result of updating products.
     wire pub struct UpdateProductsPartialSuccess {
         /// The updated products, in request order.
         pub products: Vec<Product>,
-        /// The requests that failed, as received.
+        /// The requests that failed, as they were sent.
         pub failed: Option<Vec<UpdateProductRequest>>,
         /// One inner error for each failed request.
         pub error: Option<ApiError>,
     }
 
-    /// What came of deleting products, when some could not be deleted.
+    /// The result of deleting products, if some could not be deleted.
     wire pub struct DeleteProductsPartialSuccess {
         /// Ids of the deleted products.
         pub ids: Vec<String>,
@@ -42,11 +42,11 @@ record! {
     wire pub struct QueryProductsRequest new() {
         /// Filter; all products when absent.
         pub filter: Option<String>,
-        /// What `@0`, `@1`, … in the filter stand for: texts, integers, numbers, Booleans or null.
+        /// Values of `@0`, `@1`, … in the filter: texts, integers, numbers, Booleans or null.
         pub substitutions: Option<Vec<serde_json::Value>>,
         /// Order; by id when absent.
         pub order_by: Option<ProductOrderBy>,
-        /// Whether the order is reversed.
+        /// Whether the order is descending.
         pub descending: Option<bool>,
         /// Members to return; all when absent or empty.
         pub projection: Option<Vec<ProductProjection>>,
@@ -62,9 +62,9 @@ record! {
     wire pub struct PagedProducts {
         /// The products.
         pub products: Vec<Product>,
-        /// Gets the next page; absent on the last.
+        /// The token of the next page; absent on the last one.
         pub continuation_token: Option<String>,
-        /// Count of all matches, when asked for.
+        /// Count of all matches, if requested.
         pub total_count: Option<u64>,
     }
 
@@ -72,11 +72,11 @@ record! {
     wire pub struct QueryProductValuesRequest new() {
         /// The field; required.
         pub field: Option<ProductField>,
-        /// Which products to look at; all when absent.
+        /// Filter on the products; all products when absent.
         pub filter: Option<String>,
-        /// What `@0`, `@1`, … in the filter stand for.
+        /// Values of `@0`, `@1`, … in the filter.
         pub substitutions: Option<Vec<serde_json::Value>>,
-        /// Keeps the values that start with this text, in this letter case.
+        /// Restricts the result to values that start with this text, in this letter case.
         pub starts_with: Option<String>,
     }
 

@@ -3,8 +3,8 @@
 use crate::model::resource::{Index, Resource, TIMELESS};
 use crate::value::{Val, key};
 
-/// The positions of the fields of each index of a resource, in the order of its indexes; nothing for a path that is no
-/// field.
+/// The positions of the fields of each index of a resource, in the order of its indexes. An index
+/// with a path that is not a field has no positions.
 #[must_use]
 pub fn index_positions<R: Resource>() -> Vec<Vec<usize>> {
     let position = |path: &&str| R::fields().iter().position(|field| field.decl.path == *path);
@@ -12,36 +12,36 @@ pub fn index_positions<R: Resource>() -> Vec<Vec<usize>> {
     R::indexes().iter().map(|index| positions(index).unwrap_or_default()).collect()
 }
 
-/// The positions of the fields that stand beside the entries of each index of a resource, in the order of its indexes.
+/// The positions of the included fields of each index of a resource, in the order of its indexes.
 #[must_use]
 pub fn include_positions<R: Resource>() -> Vec<Vec<usize>> {
     let position = |path: &&str| R::fields().iter().position(|field| field.decl.path == *path);
     R::indexes().iter().map(|index| index.include.iter().filter_map(|path| position(path)).collect()).collect()
 }
 
-/// Entries of one record in one index, in one piece of memory that is used again.
+/// The entries of one record in one index, in a buffer that is reused.
 #[derive(Clone, Debug, Default)]
 pub struct EntryBuffer {
     bytes: Vec<u8>,
-    /// Where each entry begins and ends.
+    /// Start and end of each entry in `bytes`.
     spans: Vec<(usize, usize)>,
-    /// The entry that is being put together.
+    /// The entry under construction.
     current: Vec<u8>,
 }
 
 impl EntryBuffer {
-    /// Forgets the entries and keeps the memory.
+    /// Removes the entries and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.spans.clear();
     }
 
-    /// The entries, sorted, each once.
+    /// The entries, sorted and without duplicates.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         self.spans.iter().map(|span| slice(&self.bytes, *span))
     }
 
-    /// Whether it has an entry.
+    /// Whether the buffer contains the entry. The entries must be sorted.
     #[must_use]
     pub fn contains(&self, entry: &[u8]) -> bool {
         self.spans.binary_search_by(|span| slice(&self.bytes, *span).cmp(entry)).is_ok()
@@ -66,7 +66,7 @@ fn slice(bytes: &[u8], (start, end): (usize, usize)) -> &[u8] {
     bytes.get(start..end).unwrap_or_default()
 }
 
-/// The entries of a record in an index: sorted, each once.
+/// The entries of a record in an index, sorted and without duplicates.
 #[must_use]
 pub fn entries<R: Resource>(record: &R, index: &Index<R>) -> Vec<Vec<u8>> {
     let positions = R::indexes().iter().position(|known| known.number == index.number);
@@ -76,8 +76,8 @@ pub fn entries<R: Resource>(record: &R, index: &Index<R>) -> Vec<Vec<u8>> {
     buffer.iter().map(<[u8]>::to_vec).collect()
 }
 
-/// The entries of a record in an index whose fields stand at `positions`, each with `head` before it and `tail` behind it,
-/// in place of what `into` had.
+/// Replaces the contents of `into` by the entries of a record in an index whose fields are at
+/// `positions`, each between `head` and `tail`.
 pub fn entries_between<R: Resource>(
     record: &R,
     index: &Index<R>,
@@ -101,7 +101,8 @@ pub fn entries_between<R: Resource>(
     into.sort();
 }
 
-/// Whether two records surely have the same entries in an index.
+/// Whether two records certainly have the same entries in an index. False does not mean that the
+/// entries differ: entries that a function computes are not compared.
 #[must_use]
 pub fn has_same_entries<R: Resource>(one: &R, other: &R, index: &Index<R>, positions: &[usize]) -> bool {
     let fields = || positions.iter().filter_map(|position| R::fields().get(*position));
@@ -120,10 +121,11 @@ fn is_same(one: &Val<'_>, other: &Val<'_>) -> bool {
     }
 }
 
-/// More bytes than this do not stand beside an entry.
+/// Maximum length of the included values. 255 in the length byte means that they are not included.
 const INCLUDED: usize = 254;
 
-/// Whether the same surely stands beside the entries of two records in an index whose included fields stand at `included`.
+/// Whether the entries of two records certainly have the same value in an index whose included
+/// fields are at `included`. False does not mean that the values differ.
 #[must_use]
 pub fn has_same_value<R: Resource>(one: &R, other: &R, included: &[usize]) -> bool {
     let mut fields = included.iter().filter_map(|position| R::fields().get(*position));
@@ -131,8 +133,9 @@ pub fn has_same_value<R: Resource>(one: &R, other: &R, included: &[usize]) -> bo
         && fields.all(|field| is_same(&(field.get)(one, &TIMELESS), &(field.get)(other, &TIMELESS)))
 }
 
-/// What stands beside the entries of a record in an index: the number of bytes of the included values (255 when they are
-/// too long to be included), those values in order-preserving bytes, and the id of the record's workspace.
+/// The value that an index stores for each entry of a record: one byte with the length of the
+/// included values (255 if they are too long to be included), the included values in
+/// order-preserving bytes, and the id of the record's workspace.
 #[must_use]
 pub(in crate::model) fn entry_value<R: Resource>(record: &R, index: &Index<R>) -> Vec<u8> {
     let mut value = Vec::new();
@@ -142,7 +145,7 @@ pub(in crate::model) fn entry_value<R: Resource>(record: &R, index: &Index<R>) -
     value
 }
 
-/// [`entry_value`] for included fields at `included`, in place of what `value` had.
+/// Replaces the contents of `value` by the [`entry_value`] for included fields at `included`.
 pub fn entry_value_into<R: Resource>(record: &R, included: &[usize], value: &mut Vec<u8>) {
     value.clear();
     value.push(0);
@@ -160,7 +163,8 @@ pub fn entry_value_into<R: Resource>(record: &R, included: &[usize], value: &mut
     value.extend_from_slice(record.workspace().as_bytes());
 }
 
-/// The included values, unless they were too long, and the workspace of what [`entry_value`] made.
+/// Splits an [`entry_value`] into the included values, `None` if they were too long, and the
+/// workspace.
 #[must_use]
 pub fn split_entry_value(value: &[u8]) -> (Option<&[u8]>, &[u8]) {
     match value.split_first() {
@@ -172,7 +176,10 @@ pub fn split_entry_value(value: &[u8]) -> (Option<&[u8]>, &[u8]) {
     }
 }
 
-/// Adds the entries that begin with `current` and go on with the fields at `positions`.
+/// Adds the entries that start with `current` and continue with the fields at `positions`. A field
+/// with several values multiplies the entries: recursion appends each value to `current`, adds the
+/// entries of the remaining fields, and cuts `current` back. A record with null in the first field
+/// has no entry in a unique index, so that null values do not collide.
 fn add_fields<R: Resource>(
     record: &R,
     index: &Index<R>,

@@ -1,4 +1,5 @@
-//! The page `docs/reference/fields.md`, made from the declarations and compared with what is committed.
+//! Generates the page `docs/reference/fields.md` from the declarations, and compares it with the
+//! committed page.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -1,23 +1,25 @@
-//! Which members of a record are read when only some of its fields are asked for.
+//! The members of a record that must be decoded to read only some of its fields.
 
 use crate::model::resource::Resource;
 use crate::value::stored::Members;
 
-/// The members that these fields, by their places in [`Resource::fields`], are read from, and those of id and workspace:
-/// all members of a kind whose fields are not read from the members that their paths begin with.
+/// The members from which the fields at these positions in [`Resource::fields`] are read, with id
+/// and workspace. Returns all members for a kind whose fields are not read from the member that
+/// their path starts with.
 #[must_use]
 pub fn members_of<R: Resource>(fields: impl IntoIterator<Item = usize>) -> Members {
     let path = |field: usize| R::fields().get(field).map(|field| field.decl.path);
     members::<R>(fields.into_iter().map(path).chain([Some("id"), Some("workspace")]))
 }
 
-/// The members that tell a record's id, name and workspace.
+/// The members of a record's id, name and workspace.
 #[must_use]
 pub fn summary_members<R: Resource>() -> Members {
     members::<R>(identity::<R>())
 }
 
-/// The same of a kind with a part that is kept beside its records, whose ids, names and workspaces are members.
+/// The members of a record's id, name and workspace for a kind with [`Resource::HAS_STATE`], whose
+/// id, name and workspace must be members of the record itself; all members for other kinds.
 #[must_use]
 pub fn members_beside_state<R: Resource>() -> Members {
     if R::HAS_STATE { places::<R>(identity::<R>()) } else { Members::ALL }

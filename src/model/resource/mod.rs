@@ -1,7 +1,8 @@
-//! The one declaration of a resource: what filters, indexes, orders, projections and the text index are made from.
+//! The declaration of a resource, from which filters, indexes, orders, projections and the text
+//! index are derived.
 //!
-//! `#[derive(Resource)]` makes it from lists of the members; see "Adding a resource type" in
-//! `docs/architecture.md`.
+//! `#[derive(Resource)]` generates the declaration from lists of members; see "Adding a resource
+//! type" in `docs/architecture.md`.
 
 pub(in crate::model) mod declare;
 pub(in crate::model) mod entries;
@@ -21,11 +22,12 @@ use crate::value::id::{Kind, RecordKey};
 use crate::value::stored::Payload;
 use crate::value::{Env, FieldDecl, Stored, Val, time};
 
-/// One field of a resource: its declaration, and how to get it from a record.
+/// One field of a resource: its declaration, and the getter of its value.
 pub struct Field<R: 'static> {
     /// Wire path, type and operators.
     pub decl: FieldDecl,
-    /// Gets the value; fields that depend on the time of reading take it from the environment.
+    /// Gets the value. Fields that depend on the time of reading take the time from the
+    /// environment.
     pub get: for<'a> fn(&'a R, &Env) -> Val<'a>,
 }
 
@@ -35,47 +37,49 @@ pub(in crate::model) const TIMELESS: Env = Env { now_ms: 0, calibration_warning_
 
 /// A secondary index of a resource.
 ///
-/// The entries of a record are the order-preserving bytes of the values of `fields`, one after the other; a field of
-/// strings gives one entry for each string, a map one for each pair (key, value). `on` computes other entries.
+/// An entry of a record consists of the order-preserving bytes of the values of `fields`, one after
+/// the other. A field of strings gives one entry for each string, a map one for each pair (key,
+/// value). `on` computes other entries.
 pub struct Index<R: 'static> {
-    /// Stable number of the index within the resource; 1 and up, never given to another index.
+    /// Stable number of the index within the resource, from 1; never reused for another index.
     pub number: u8,
     /// The format that the index came with. In a store of an older one it is filled step by step,
     /// and used once it is complete. Only an index that came with its kind is read by number.
     pub since: u8,
     /// Paths of the fields, in key order.
     pub fields: &'static [&'static str],
-    /// Whether two records may not have the same entry. Null entries (a `Null` first field) are not unique.
+    /// Whether two records may not have the same entry. A record with null in the first field has
+    /// no entry in a unique index.
     pub unique: bool,
-    /// Paths of further fields whose values stand beside each entry, so that queries need not read the record to test
-    /// them: plain values only, few and short.
+    /// Paths of further fields whose values are stored with each entry, so that queries can test
+    /// them without reading the record: only plain values, few and short.
     pub include: &'static [&'static str],
-    /// Computes entries that are no plain fields; `None` for an index on `fields`.
+    /// Computes entries that are not values of fields; `None` for an index on `fields`.
     pub on: Option<fn(&R) -> Vec<Vec<u8>>>,
 }
 
 /// A field that full-text search reads.
 ///
-/// One that has the path of a text field of filters as its name appends at least that field's text: filters that look
-/// for a part of it take their candidates from the text index.
+/// If its name is the path of a text field that filters can use, it must append at least the text
+/// of that field: filters for a part of the field take their candidates from the text index.
 pub struct TextField<R: 'static> {
     /// Name in text queries (`name:amplifier`) and in snippets.
     pub name: &'static str,
-    /// Weight of a hit in it; 1.0 is ordinary.
+    /// Weight of a hit in this field; 1.0 is the default.
     pub weight: f32,
-    /// Appends the text, words separated by spaces or line feeds.
+    /// Appends the text, with words separated by spaces or line feeds.
     pub get: fn(&R, &mut String),
 }
 
-/// A kind of record that the store keeps.
+/// A kind of record that the store stores.
 ///
-/// Derived, not written by hand: one file in `model` with the type, one file in `services`, and one line
-/// in each `mod.rs`.
+/// Derived, not written by hand. A resource has one file with its type in `model`, one file in
+/// `services`, and one line in each `mod.rs`.
 pub trait Resource: Stored + Clone + Debug + Default + PartialEq + Send + Sync + 'static {
     /// The kind of the resource.
     const KIND: Kind;
 
-    /// The id of a record; empty while it has none.
+    /// The id of a record; empty before it has one.
     fn id(&self) -> &str;
 
     /// The workspace of a record.
@@ -86,7 +90,7 @@ pub trait Resource: Stored + Clone + Debug + Default + PartialEq + Send + Sync +
         ""
     }
 
-    /// The fields, each once; a static of the resource's file. Order is free, paths are unique.
+    /// The fields, in any order, with unique paths; a static of the resource's file.
     fn fields() -> &'static [Field<Self>];
 
     /// The secondary indexes besides the one by id.
@@ -94,58 +98,60 @@ pub trait Resource: Stored + Clone + Debug + Default + PartialEq + Send + Sync +
         &[]
     }
 
-    /// The fields that full-text search reads; empty for kinds that search does not find.
+    /// The fields that full-text search reads; empty for kinds that search does not cover.
     fn text() -> &'static [TextField<Self>] {
         &[]
     }
 
-    /// Whether the getter of each field reads no member but the one that the field's path begins with, and id and workspace
-    /// come from the members called so. Queries then decode only the members that they ask about.
+    /// Whether the getter of each field reads only the member that the field's path starts with,
+    /// and id and workspace are members of these names. Then queries decode only the members that
+    /// they use.
     const FIELDS_ARE_MEMBERS: bool = false;
 
-    /// The members that the display name comes from, by their wire names.
+    /// Wire names of the members from which the display name is taken.
     const NAME_MEMBERS: &'static [&'static str] = &["name"];
 
-    /// Paths of fields that no record is without, so that an index that leaves records with null out has them all.
+    /// Paths of fields that are never null, so that an index that omits records with null contains
+    /// all records.
     const NEVER_NULL: &'static [&'static str] = &[];
 
-    /// Whether a part of each record changes so often that it is kept in a small row beside the record. No index and
-    /// no text may depend on that part.
+    /// Whether a part of each record changes so often that it is stored in a small row of its own.
+    /// No index and no text may depend on that part: a change of it writes neither.
     const HAS_STATE: bool = false;
 
-    /// The stored form of that part.
+    /// The stored form of the state.
     ///
     /// # Errors
-    /// As any encoding.
+    /// The errors of encoding.
     fn state(&self) -> Result<Vec<u8>> {
         Ok(Vec::new())
     }
 
-    /// Takes that part back from its stored form.
+    /// Reads the state back from its stored form.
     ///
     /// # Errors
-    /// `Corrupt` for bytes that are none.
+    /// `Corrupt` for bytes that are not a state.
     fn set_state(&mut self, _state: Payload<'_>) -> Result<()> {
         Ok(())
     }
 
-    /// The record as it is stored, without that part.
+    /// The record as it is stored, without the state.
     #[must_use]
     fn without_state(&self) -> Self {
         self.clone()
     }
 
-    /// The key of a record, from its id.
+    /// The key of a record, derived from its id.
     fn key(&self) -> Option<RecordKey> {
         RecordKey::parse(Self::KIND.id, self.id())
     }
 }
 
-/// Who made a record, who changed it, and when.
+/// Who created and who changed a record, and when.
 pub struct Stamp<'r> {
-    /// The user who made it.
+    /// The user who created it.
     pub created_by: &'r mut Option<String>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: &'r mut Option<DateTime<Utc>>,
     /// The user who changed it last.
     pub updated_by: &'r mut Option<String>,
@@ -154,7 +160,7 @@ pub struct Stamp<'r> {
 }
 
 impl Stamp<'_> {
-    /// Stamps a new record.
+    /// Sets the stamp of a new record.
     pub fn create(self, user: &str, now: DateTime<Utc>) {
         *self.created_by = Some(user.to_owned());
         *self.created_at = Some(now);
@@ -162,26 +168,28 @@ impl Stamp<'_> {
         *self.updated_at = Some(now);
     }
 
-    /// Stamps a change; the time of a record never goes backwards, whatever the clock does.
+    /// Sets the stamp of a change. The time of a record never goes backwards, even if the clock
+    /// does.
     pub fn update(self, user: &str, now: DateTime<Utc>) {
         *self.updated_by = Some(user.to_owned());
         *self.updated_at = (*self.updated_at).max(Some(now));
     }
 }
 
-/// A resource with the members that every new record gets; derived for those that have all of them.
+/// A resource with the members that every new record gets. Derived for resources that have all of
+/// them.
 pub trait Stamped: Resource {
     /// Gives a new record its id.
     fn set_key(&mut self, key: RecordKey);
 
-    /// Its workspace.
+    /// The workspace of the record.
     fn workspace_mut(&mut self) -> &mut Option<String>;
 
-    /// Who and when.
+    /// The stamp of the record.
     fn stamp(&mut self) -> Stamp<'_>;
 }
 
-/// The text of a field, by its path; `None` when it is null, or neither a text nor a time.
+/// The text of a field, by its path; `None` if the value is null, or is neither a text nor a time.
 #[must_use]
 pub fn text_of<R: Resource>(record: &R, path: &str) -> Option<String> {
     let field = R::fields().iter().find(|field| field.decl.path == path)?;

@@ -1,4 +1,5 @@
-//! Every kind of resource, for what looks at records without knowing their type: search, change feed, verification.
+//! All kinds of resources, for code that reads records without knowing their type: search, change
+//! feed, verification.
 
 use crate::error::Result;
 use crate::model::resource::entries::{entries, entry_value};
@@ -8,7 +9,7 @@ use crate::value::id::Kind;
 use crate::value::stored::{Members, Payload};
 use crate::value::{FieldType, Val, stored};
 
-/// What full-text search reads of one record.
+/// The content of one record for full-text search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Document {
     /// Id of the record.
@@ -17,13 +18,13 @@ pub struct Document {
     pub name: String,
     /// Workspace.
     pub workspace: String,
-    /// Name, weight and text of each text field; empty for kinds that search does not find.
+    /// Name, weight and text of each text field; empty for kinds that search does not cover.
     pub texts: Vec<(&'static str, f32, String)>,
-    /// Path and value of each plain field that is a number or a time and not null.
+    /// Path and value of each plain number or time field whose value is not null.
     pub scalars: Vec<(&'static str, Scalar)>,
 }
 
-/// A number of a record.
+/// A numeric value of a record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scalar {
     /// An integer, or a time in milliseconds.
@@ -38,11 +39,11 @@ pub enum Scalar {
 pub struct IndexForm {
     /// Number of the index within the resource.
     pub number: u8,
-    /// The format that it came with.
+    /// The format that the index came with.
     pub since: u8,
     /// Paths of the fields, in key order.
     pub fields: &'static [&'static str],
-    /// Paths of the fields whose values stand beside each entry.
+    /// Paths of the fields whose values are stored with each entry.
     pub include: &'static [&'static str],
     /// Whether two records may not have the same entry.
     pub unique: bool,
@@ -60,7 +61,7 @@ impl IndexForm {
 pub struct Registered {
     /// The kind.
     pub kind: Kind,
-    /// Whether full-text search finds it.
+    /// Whether full-text search covers it.
     pub searchable: fn() -> bool,
     /// Name and weight of each text field.
     pub text_fields: fn() -> Vec<(&'static str, f32)>,
@@ -72,9 +73,9 @@ pub struct Registered {
     pub summary_members: fn() -> Members,
     /// The document without its texts and scalars, read from these members.
     pub summary: fn(Payload<'_>, Members) -> Result<Document>,
-    /// What is on disk of each index.
+    /// The stored form of each index.
     pub indexes: fn() -> Vec<IndexForm>,
-    /// Index number, entry and what stands beside it of everything that the indexes hold of a record, from the payload of
+    /// Index number, entry and entry value of all index entries of a record, from the payload of
     /// its envelope.
     pub entries: fn(Payload<'_>) -> Result<Vec<(u8, Vec<u8>, Vec<u8>)>>,
 }
@@ -101,8 +102,8 @@ impl Registered {
     }
 }
 
-/// The fields that columns can hold: none of a kind whose records change in a part that the index does not see. What
-/// depends on the time of reading is of none of these types.
+/// The fields for columns of the text index. A kind with state has none: its records change without
+/// the index seeing it. Fields that depend on the time of reading have other types.
 fn scalar_fields<R: Resource>() -> impl Iterator<Item = &'static Field<R>> {
     let holds = |field: &&Field<R>| matches!(field.decl.ty, FieldType::Int | FieldType::Time | FieldType::Double);
     let fields: &'static [Field<R>] = if R::HAS_STATE { &[] } else { R::fields() };
@@ -160,7 +161,7 @@ fn all_entries<R: Resource>(payload: Payload<'_>) -> Result<Vec<(u8, Vec<u8>, Ve
 /// Lists every resource type, one line each.
 macro_rules! registry {
     ($($resource:ty,)*) => {
-        /// Every kind of resource that the store keeps.
+        /// All kinds of resources that the store stores.
         pub static REGISTRY: &[Registered] = &[$(Registered::of::<$resource>()),*];
 
         /// The kind with this code.

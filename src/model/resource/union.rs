@@ -1,8 +1,10 @@
-//! Unions that the member `type` tells apart on the wire.
+//! Unions with the discriminator `type` on the wire.
 
-/// Declares an enumeration of newtype variants over records, with its wire form and its stored form.
+/// Declares an enumeration of newtype variants over records, with its wire form and its stored
+/// form.
 ///
-/// The tag is written canonically and read in any letter case; an unknown or missing tag is an error that names `type`.
+/// The tag is written in its canonical form and read in any letter case. An unknown or missing tag
+/// is an error that names `type`.
 macro_rules! wire_union {
     ($(#[$meta:meta])* pub enum $name:ident {
         $($(#[$vmeta:meta])* $code:literal $tag:literal => $variant:ident($record:ident) $(since $since:literal)?),* $(,)?

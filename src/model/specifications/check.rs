@@ -1,7 +1,9 @@
-//! Measured values against a specification: one at a time, or a table column in a stream of batches.
+//! Checks of measured values against a specification: one value at a time, or a table column as a
+//! stream of batches.
 //!
-//! A function of the record and the values alone; it reads no store. A specification applies to a value when every one
-//! of its conditions holds; it is not judged otherwise.
+//! The functions depend only on the specification and the values; they do not read a store. A
+//! specification applies to a value if all its conditions are met. Otherwise the value is not
+//! judged.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::cast;
@@ -12,12 +14,12 @@ use crate::model::specifications::condition::{Condition, ConditionValue};
 use crate::model::specifications::specification::{Specification, SpecificationType};
 use crate::value::Number;
 
-/// One point of the conditions under which a value was measured.
+/// The actual value of one condition during a measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConditionPoint {
-    /// The reading of a numeric condition, in the unit of the specification.
+    /// The value of a numeric condition, in the unit of the specification.
     Number(f64),
-    /// The setting of a textual condition.
+    /// The value of a textual condition.
     Text(String),
 }
 
@@ -42,10 +44,11 @@ pub enum LimitSide {
     Max,
 }
 
-/// What a specification says about a value.
+/// The result of checking a value against a specification.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verdict {
-    /// Strictly between the limits; `margin` is the distance to the nearer one, infinite without limits.
+    /// Strictly between the limits; `margin` is the distance to the nearer one, infinite without
+    /// limits.
     Inside {
         /// Distance to the nearer limit.
         margin: f64,
@@ -57,9 +60,10 @@ pub enum Verdict {
         /// How far beyond it; zero at the limit itself.
         by: f64,
     },
-    /// There is no number to judge: null or NaN.
+    /// The value is null or NaN.
     NotMeasured,
-    /// A condition does not hold or was not given, or the specification is functional and has no limits.
+    /// A condition is not met or was not given, or the specification is functional and has no
+    /// limits.
     NotApplicable,
 }
 
@@ -70,11 +74,12 @@ impl Verdict {
         matches!(self, Self::Inside { .. })
     }
 
-    /// How good it is: the margin, or minus the violation; `None` when nothing was judged.
+    /// A score for comparison: the margin, or minus the violation; `None` if the value was not
+    /// judged.
     fn score(self) -> Option<f64> {
         match self {
             Self::Inside { margin } => Some(margin),
-            // At the limit itself the score has to lie below that of every value inside.
+            // At the limit itself the score is -0.0, less than that of every value inside.
             Self::Outside { by, .. } => Some(-by),
             Self::NotMeasured | Self::NotApplicable => None,
         }
@@ -82,8 +87,9 @@ impl Verdict {
 }
 
 impl Condition {
-    /// Whether the condition holds at `point`: in one of its ranges, ends included, or equal to one of its single
-    /// values. A condition without entries holds everywhere; the step of a range plays no part.
+    /// Whether the condition is met at `point`: inside one of its ranges, ends included, or equal
+    /// to one of its single values. A condition without entries is always met. The step of a range
+    /// is ignored.
     #[must_use]
     pub fn holds_at(&self, point: &ConditionPoint) -> bool {
         match (&self.value, point) {
@@ -108,9 +114,9 @@ impl Condition {
 }
 
 impl Specification {
-    /// Judges one value that was measured under `conditions`, given as name and point.
+    /// Checks one value that was measured under `conditions`, given as name and point.
     ///
-    /// The limits themselves are outside. The unit of the value has to be that of the specification.
+    /// A value at a limit is outside. The unit of the value must be that of the specification.
     ///
     /// ```
     /// use stationdb::specifications::{ConditionPoint, LimitSide, Specification, Verdict};
@@ -138,7 +144,7 @@ impl Specification {
         if holds { self.judge(value) } else { Verdict::NotApplicable }
     }
 
-    /// Judges a value for which the conditions hold.
+    /// Checks a value for which the conditions are met.
     fn judge(&self, value: f64) -> Verdict {
         let limit = self.limit.as_ref();
         let (min, max) = (limit.and_then(|limit| limit.min), limit.and_then(|limit| limit.max));
@@ -160,13 +166,14 @@ impl Specification {
         }
     }
 
-    /// Judges a column of a table, batch after batch, in constant memory.
+    /// Checks a column of a table, batch by batch, in constant memory.
     ///
-    /// `condition_columns` names, for each condition of the specification, the column that holds its points. Columns
-    /// of numbers are read as doubles, columns of a textual condition as text.
+    /// `condition_columns` names, for each condition of the specification, the column that contains
+    /// its points. The column of a textual condition is read as text, any other one as doubles.
     ///
     /// # Errors
-    /// Those of the batches; `InvalidArgument` when a batch lacks a column or a column cannot be read.
+    /// The errors of the batches; `InvalidArgument` if a batch lacks a column or a column cannot be
+    /// read.
     pub fn check_column(
         &self,
         batches: impl IntoIterator<Item = Result<RecordBatch>>,
@@ -181,7 +188,7 @@ impl Specification {
     }
 }
 
-/// A row and what was found there.
+/// A row and its result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WorstRow {
     /// Zero-based row over all batches.
@@ -192,7 +199,7 @@ pub struct WorstRow {
     pub verdict: Verdict,
 }
 
-/// What came of checking many values.
+/// The summary of checking many values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CheckSummary {
     /// All rows.
@@ -205,12 +212,13 @@ pub struct CheckSummary {
     pub not_measured_count: u64,
     /// Rows to which the specification does not apply.
     pub not_applicable_count: u64,
-    /// The row furthest outside, or without one the row nearest to a limit; the first of equals.
+    /// The row furthest outside, or if none is outside, the row nearest to a limit; the first one
+    /// of equal rows.
     pub worst: Option<WorstRow>,
 }
 
 impl CheckSummary {
-    /// The share of judged rows that are inside, from 0 to 1; `None` when none was judged.
+    /// The fraction of judged rows that are inside, from 0 to 1; `None` if no row was judged.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
     pub fn yield_fraction(&self) -> Option<f64> {
@@ -238,7 +246,8 @@ impl CheckSummary {
     /// Counts the rows of one batch; see [`Specification::check_column`].
     ///
     /// # Errors
-    /// `InvalidArgument` when the batch lacks a column or a column cannot be read; nothing is counted then.
+    /// `InvalidArgument` if the batch lacks a column or a column cannot be read; then no row is
+    /// counted.
     pub fn add_batch(
         &mut self,
         specification: &Specification,
@@ -265,7 +274,7 @@ impl CheckSummary {
     }
 }
 
-/// Clears the rows at which `condition` does not hold; it does not hold at a null.
+/// Clears `applies` for the rows that do not meet `condition`. A null does not meet it.
 fn and_holds(applies: &mut [bool], condition: &Condition, batch: &RecordBatch, column: &str) -> Result<()> {
     if matches!(condition.value, Some(ConditionValue::String(_))) {
         let points = read_as(batch, column, &DataType::Utf8)?;

@@ -27,7 +27,7 @@ fn limits_are_strict_and_violations_are_measured() {
     assert_eq!(limits(None, Some(3.0)).check(-1e300, &[]), Verdict::Inside { margin: 1e300 });
     assert_eq!(limits(Some(3.0), None).check(4.0, &[]), Verdict::Inside { margin: 1.0 });
     assert_eq!(limits(None, None).check(4.0, &[]), Verdict::Inside { margin: f64::INFINITY });
-    // Crossed limits: the greater violation is told.
+    // With min above max both limits are violated: the greater violation is reported.
     assert_eq!(limits(Some(3.0), Some(1.0)).check(2.5, &[]), Verdict::Outside { limit: LimitSide::Max, by: 1.5 });
     assert_eq!(spec(json!({"type": "FUNCTIONAL"})).check(1.0, &[]), Verdict::NotApplicable);
     assert!(spec(json!({"type": "FUNCTIONAL", "limit": {"max": 2}})).check(1.0, &[]).is_inside());

@@ -1,4 +1,5 @@
-//! Conditions under which a specification holds: numeric or textual values, decoded by what they hold.
+//! Conditions under which a specification applies: numeric or textual values, decoded by their
+//! content.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use crate::value::wire::{record, wire_enum};
 use crate::value::{Number, Stored, limits};
 
 wire_enum! {
-    /// What the value of a condition is made of.
+    /// The type of the value of a condition.
     pub enum ConditionType {
         /// Numbers.
         Numeric = "NUMERIC",
@@ -22,19 +23,20 @@ wire_enum! {
 }
 
 record! {
-    /// A range of a numeric condition; integers and floats stay what they were.
+    /// A range of a numeric condition; integers and floats keep their type.
     pub struct ConditionRange new() {
         /// Lower end, included; open when absent.
         pub min: Option<Number>,
         /// Upper end, included; open when absent.
         pub max: Option<Number>,
-        /// Distance of the points that are measured; says nothing about which values are in the range.
+        /// Distance between the points that are measured; does not restrict the values in the
+        /// range.
         pub step: Option<Number>,
     }
 
-    /// The value of a numeric condition; `range` and `discrete` may both be there.
+    /// The value of a numeric condition; `range` and `discrete` may both be present.
     pub struct NumericConditionValue new() {
-        /// `NUMERIC`, unless a projection dropped it.
+        /// `NUMERIC`, unless a projection omits it.
         pub condition_type: Option<ConditionType>,
         /// Ranges.
         pub range: Option<Vec<ConditionRange>>,
@@ -46,7 +48,7 @@ record! {
 
     /// The value of a textual condition.
     pub struct StringConditionValue new() {
-        /// `STRING`, unless a projection dropped it.
+        /// `STRING`, unless a projection omits it.
         pub condition_type: Option<ConditionType>,
         /// Texts.
         pub discrete: Option<Vec<String>>,
@@ -70,8 +72,8 @@ pub enum ConditionValue {
     Numeric(NumericConditionValue),
     /// Texts.
     String(StringConditionValue),
-    /// What was sent, when its type and its entries contradict each other. It is there so that a batch can refuse the
-    /// one item and hand it back as it came; no stored record has one.
+    /// A value whose type and entries contradict each other, as it was sent. A batch uses it to
+    /// reject one item and return it unchanged; no stored record contains one.
     Contradictory(Value),
 }
 
@@ -88,9 +90,9 @@ impl From<StringConditionValue> for ConditionValue {
 }
 
 record! {
-    /// A condition value with its entries undecided.
+    /// A condition value whose entries are not decoded yet.
     wire pub struct UntypedConditionValue {
-        /// The type, when the caller names it.
+        /// The type, if the request contains it.
         pub condition_type: Option<ConditionType>,
         /// Ranges.
         pub range: Option<Value>,
@@ -102,7 +104,8 @@ record! {
 }
 
 impl ConditionValue {
-    /// Decides by the type, or without one by the entries: any number, range or unit makes it numeric.
+    /// Decodes by the type. Without a type the entries decide: any number, range or unit makes the
+    /// value numeric.
     fn decode(value: &Value) -> Option<Self> {
         let untyped = <UntypedConditionValue as Deserialize>::deserialize(value).ok()?;
         let entries = untyped.discrete.iter().flatten();
@@ -136,7 +139,7 @@ impl<'de> Deserialize<'de> for ConditionValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
         if !value.is_object() {
-            return Err(D::Error::custom("a condition value is an object"));
+            return Err(D::Error::custom("a condition value must be an object"));
         }
         Ok(Self::decode(&value).unwrap_or(Self::Contradictory(value)))
     }
@@ -193,10 +196,10 @@ impl Condition {
     }
 }
 
-/// Refuses numbers that no answer could carry.
+/// Rejects numbers that no response could contain.
 ///
 /// # Errors
-/// `InvalidArgument` when `number` is not finite or beyond [`limits::SPECIFICATION_MAGNITUDE`].
+/// `InvalidArgument` if `number` is not finite or beyond [`limits::SPECIFICATION_MAGNITUDE`].
 pub fn check_magnitude(number: f64, member: &str) -> Result<()> {
     if number.is_finite() && number.abs() <= limits::SPECIFICATION_MAGNITUDE {
         return Ok(());
@@ -206,10 +209,10 @@ pub fn check_magnitude(number: f64, member: &str) -> Result<()> {
 }
 
 impl Condition {
-    /// The condition as it is stored: its type filled in.
+    /// The condition as it is stored, with its type.
     ///
     /// # Errors
-    /// `InvalidArgument` when its type contradicts its entries, or a number is out of range.
+    /// `InvalidArgument` if its type contradicts its entries, or a number is out of range.
     pub(crate) fn checked(mut self) -> Result<Self> {
         match &mut self.value {
             None => {}
@@ -251,9 +254,10 @@ fn number_text(number: Number) -> String {
     }
 }
 
-/// The conditions in one line each: `condition_<name>` with the unit in parentheses, and the ranges and single values.
+/// The conditions as text, one line each: `condition_<name>` with the unit in parentheses, and the
+/// ranges and single values.
 ///
-/// Conditions without a name or a value are left out.
+/// Conditions without a name or a value are omitted.
 ///
 /// ```
 /// use stationdb::specifications::{Condition, condition_summary};
@@ -334,7 +338,7 @@ mod tests {
         ] {
             let value = decode(contradiction.clone());
             assert_eq!(value, ConditionValue::Contradictory(contradiction.clone()));
-            assert_eq!(serde_json::to_value(&value).unwrap(), contradiction, "handed back as it came");
+            assert_eq!(serde_json::to_value(&value).unwrap(), contradiction, "returned as it was sent");
             let condition = Condition { name: Some("c".into()), value: Some(value) };
             assert_eq!(condition.clone().checked().unwrap_err().kind(), crate::ErrorKind::InvalidArgument);
         }

@@ -1,4 +1,4 @@
-//! Requests and answers of the specification service.
+//! Requests and responses of the specification service.
 
 use chrono::{DateTime, Utc};
 
@@ -23,7 +23,7 @@ record! {
         pub specs: Option<Vec<UpdateSpecificationRequest>>,
     }
 
-    /// What is told of a created specification.
+    /// The result for a created specification.
     wire pub struct CreatedSpecification {
         /// Global id.
         pub id: SpecificationId,
@@ -41,7 +41,7 @@ record! {
         pub created_by: String,
     }
 
-    /// What is told of an updated specification.
+    /// The result for an updated specification.
     wire pub struct UpdatedSpecification {
         /// Global id.
         pub id: SpecificationId,
@@ -59,27 +59,27 @@ record! {
         pub updated_by: String,
     }
 
-    /// What came of creating specifications.
+    /// The result of creating specifications.
     wire pub struct CreateSpecificationsPartialSuccess {
         /// The created specifications, in request order.
         pub created_specs: Option<Vec<CreatedSpecification>>,
-        /// The requests that failed, as received.
+        /// The requests that failed, as they were sent.
         pub failed_specs: Option<Vec<CreateSpecificationRequest>>,
         /// One inner error for each failed request.
         pub error: Option<ApiError>,
     }
 
-    /// What came of updating specifications.
+    /// The result of updating specifications.
     wire pub struct UpdateSpecificationsPartialSuccess {
         /// The updated specifications, in request order.
         pub updated_specs: Option<Vec<UpdatedSpecification>>,
-        /// The requests that failed, as received.
+        /// The requests that failed, as they were sent.
         pub failed_specs: Option<Vec<UpdateSpecificationRequest>>,
         /// One inner error for each failed request.
         pub error: Option<ApiError>,
     }
 
-    /// What came of deleting specifications, when some could not be deleted.
+    /// The result of deleting specifications, if some could not be deleted.
     wire pub struct DeleteSpecificationsPartialSuccess {
         /// Ids of the deleted specifications.
         pub deleted_spec_ids: Vec<String>,
@@ -91,7 +91,7 @@ record! {
 
     /// A query for specifications.
     wire pub struct QuerySpecificationsRequest new() {
-        /// The products to look in; required.
+        /// The products whose specifications are queried; required.
         pub product_ids: Vec<String>,
         /// Filter; all specifications of the products when absent. There are no substitutions.
         pub filter: Option<String>,
@@ -99,7 +99,7 @@ record! {
         pub projection: Option<Vec<SpecificationProjection>>,
         /// Order; by id when absent.
         pub order_by: Option<SpecificationOrderBy>,
-        /// Whether the order is reversed.
+        /// Whether the order is descending.
         pub order_by_descending: Option<bool>,
         /// Page size; 1000 when absent or negative.
         pub take: Option<i64>,
@@ -111,7 +111,7 @@ record! {
     wire pub struct PagedSpecifications {
         /// The specifications.
         pub specs: Option<Vec<Specification>>,
-        /// Gets the next page; absent on the last.
+        /// The token of the next page; absent on the last one.
         pub continuation_token: Option<String>,
     }
 

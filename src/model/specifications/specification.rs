@@ -1,7 +1,7 @@
-//! Specifications: what a product is measured against.
+//! Specifications: the requirements that a product is measured against.
 //!
-//! `spec_id` is the user's own and names one specification within its product and workspace; the unique index keeps it
-//! so. `version` counts successful updates and nothing else.
+//! `spec_id` is chosen by the user and unique within product and workspace; the unique index
+//! guarantees it. `version` counts only successful updates.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ id_type!(
 );
 
 wire_enum! {
-    /// What a specification asks for.
+    /// The kind of requirement.
     pub enum SpecificationType {
         /// A measured value within limits.
         Parametric = "PARAMETRIC",
@@ -33,19 +33,19 @@ wire_enum! {
 }
 
 record! {
-    /// Limits of a measured value, which has to lie strictly between `min` and `max`. A limit that was
-    /// given as an integer is answered as an integer.
+    /// Limits of a measured value, which must lie strictly between `min` and `max`. A limit that was
+    /// sent as an integer is returned as an integer.
     wire pub struct SpecificationLimit new() {
-        /// The value has to be greater.
+        /// The value must be greater.
         pub min: Option<Number>,
-        /// What is expected; not judged.
+        /// The expected value; not checked.
         pub typical: Option<Number>,
-        /// The value has to be smaller.
+        /// The value must be smaller.
         pub max: Option<Number>,
     }
 }
 
-/// The stored form of a limit. Formats 1 to 3 stored doubles alone.
+/// The stored form of a limit. Formats 1 to 3 stored only doubles.
 mod stored_form {
     use crate::value::wire::record;
 
@@ -54,15 +54,15 @@ mod stored_form {
         pub struct SpecificationLimit {
             /// Minimum.
             pub min: Option<f64>,
-            /// What is expected.
+            /// The expected value.
             pub typical: Option<f64>,
             /// Maximum.
             pub max: Option<f64>,
-            /// The minimum, when it was given as an integer.
+            /// The minimum, if it was sent as an integer.
             since(4) pub min_integer: Option<i64>,
-            /// What is expected, when it was given as an integer.
+            /// The expected value, if it was sent as an integer.
             since(4) pub typical_integer: Option<i64>,
-            /// The maximum, when it was given as an integer.
+            /// The maximum, if it was sent as an integer.
             since(4) pub max_integer: Option<i64>,
         }
     }
@@ -95,7 +95,7 @@ impl Stored for SpecificationLimit {
     }
 }
 
-/// A specification; members that a projection drops are `None`.
+/// A specification; members that a projection omits are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 2, name = "Specification", service(SPECIFICATIONS), id(Guid), title(name, spec_id))]
 #[fields(id(equality), product_id(hidden), spec_id, name, category, r#type, block, symbol, unit, workspace)]
@@ -124,22 +124,20 @@ impl Stored for SpecificationLimit {
     String,
     "The user's own id; required, new within product and workspace."
 )))]
-#[request(CreateSpecificationRequest(r#type = "What it asks for; required."))]
+#[request(CreateSpecificationRequest(r#type = "Kind of requirement; required."))]
 #[request(CreateSpecificationRequest(
     workspace = "Id of the workspace; the default workspace of the session when absent."
 ))]
 #[request(CreateSpecificationRequest(name, category, symbol, block, unit, limit, conditions, keywords, properties))]
-#[request(
-    UpdateSpecificationRequest = "A change of a specification; optional members that are absent stay as they are."
-)]
+#[request(UpdateSpecificationRequest = "A change of a specification; absent optional members keep their values.")]
 #[request(UpdateSpecificationRequest(id(String, "Global id; required.")))]
 #[request(UpdateSpecificationRequest(product_id(String, "The product that it belongs to; required.")))]
 #[request(UpdateSpecificationRequest(
     spec_id(String, "The user's own id; required."),
-    r#type = "What it asks for; required."
+    r#type = "Kind of requirement; required."
 ))]
 #[request(UpdateSpecificationRequest(workspace(String, "Id of the workspace; required.")))]
-#[request(UpdateSpecificationRequest(version(own, "The version that the change was made for; required.")))]
+#[request(UpdateSpecificationRequest(version(own, "The version that the change is based on; required.")))]
 #[request(UpdateSpecificationRequest(name = "New name.", category = "New category.", symbol = "New short form."))]
 #[request(UpdateSpecificationRequest(block = "New subsystem.", unit = "New unit.", limit = "New limit, as a whole."))]
 #[request(UpdateSpecificationRequest(
@@ -154,7 +152,7 @@ pub struct Specification {
     pub product_id: Option<String>,
     /// The user's own id, unique within product and workspace.
     pub spec_id: Option<String>,
-    /// What it asks for.
+    /// Kind of requirement.
     pub r#type: Option<SpecificationType>,
     /// Id of the workspace.
     pub workspace: Option<String>,
@@ -172,7 +170,7 @@ pub struct Specification {
     pub unit: Option<String>,
     /// Limit.
     pub limit: Option<SpecificationLimit>,
-    /// Conditions under which it holds.
+    /// Conditions under which it applies.
     pub conditions: Option<Vec<Condition>>,
     /// Keywords.
     pub keywords: Option<Vec<String>>,
@@ -211,11 +209,11 @@ fn missing(member: &str) -> Error {
 }
 
 impl Specification {
-    /// The record that a create request makes, at version 0 and without an id.
+    /// The record of a create request, with version 0 and without an id.
     ///
     /// # Errors
-    /// `InvalidArgument` when a required member is missing or blank, a number is out of range, or a condition
-    /// contradicts itself.
+    /// `InvalidArgument` if a required member is missing or blank, a number is out of range, or a
+    /// condition contradicts itself.
     pub(crate) fn create(
         request: CreateSpecificationRequest,
         now: DateTime<Utc>,
@@ -237,11 +235,11 @@ impl Specification {
         Ok(spec)
     }
 
-    /// Applies an update request when its version is the stored one.
+    /// Applies an update request if its version is the stored one.
     ///
     /// # Errors
-    /// `Conflict` on another version; `InvalidArgument` as in [`Specification::create`]. The record is then unchanged
-    /// or must be thrown away.
+    /// `Conflict` for another version; `InvalidArgument` as in [`Specification::create`]. After an
+    /// error the record is unchanged.
     pub(crate) fn update(
         &mut self,
         mut request: UpdateSpecificationRequest,
@@ -252,7 +250,7 @@ impl Specification {
         let version = request.version.ok_or_else(|| missing("version"))?;
         if version != stored {
             return Err(Error::conflict(format!(
-                "the specification is at version {stored}, and the update was made for version {version}; \
+                "the specification is at version {stored}, and the update is for version {version}; \
                  read it again and repeat the change"
             ))
             .at_member("version"));
@@ -274,7 +272,7 @@ impl Specification {
         Ok(())
     }
 
-    /// The record as it is answered: lists and maps are there, also where they are empty.
+    /// The record as a response contains it: absent lists and maps are replaced by empty ones.
     #[must_use]
     pub(crate) fn answered(mut self) -> Self {
         fill(&mut self.conditions);
@@ -293,7 +291,7 @@ impl Specification {
         self
     }
 
-    /// The parts of the conditions that a projection lists.
+    /// Adds the parts of the conditions that a projection lists.
     fn project_conditions(&self, kept: &mut Self, projection: &[SpecificationProjection]) {
         use SpecificationProjection as P;
         let has = |member: P| projection.contains(&member);

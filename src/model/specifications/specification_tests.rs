@@ -114,7 +114,7 @@ fn the_record_and_its_requests_have_the_published_members_in_both_spellings() {
     let operations: V1Operations = serde_json::from_value(json!({"query_specifications": operation})).unwrap();
     let written = serde_json::to_value(operations).unwrap();
     assert_eq!(written["querySpecifications"], operation);
-    // The service lists no operation for a single specification, though it has one.
+    // The operation for a single specification exists, but the service does not list it.
     let names: Vec<&String> = written.as_object().unwrap().keys().collect();
     assert_eq!(names, ["createSpecifications", "deleteSpecifications", "querySpecifications", "updateSpecifications"]);
 }

@@ -25,7 +25,7 @@ wire_enum! {
 }
 
 impl DataType {
-    /// Whether the type can be an axis of a decimation.
+    /// Whether a decimation can use the type for x and y.
     #[must_use]
     pub fn is_numeric(self) -> bool {
         !matches!(self, Self::Bool | Self::String)
@@ -45,13 +45,13 @@ impl DataType {
 }
 
 wire_enum! {
-    /// What a column is in its table.
+    /// The role of a column in its table.
     pub enum ColumnType {
-        /// Holds a value in every row.
+        /// Has a value in every row.
         Normal = "NORMAL",
-        /// The one column that rows are kept in order of.
+        /// The one column that orders the rows.
         Index = "INDEX",
-        /// May hold null, and may be left out of appends.
+        /// May be null, and may be omitted in appends.
         Nullable = "NULLABLE",
     }
 }
@@ -70,19 +70,19 @@ record! {
         pub name: String,
         /// Type of the values.
         pub data_type: DataType,
-        /// What the column is in its table.
+        /// Role of the column in its table.
         pub column_type: ColumnType,
         /// Metadata of the column.
         pub properties: BTreeMap<String, String>,
     }
 
-    /// The members of a column that a projection asked for.
+    /// The members of a column that a projection includes.
     pub struct ColumnProjection {
         /// Name.
         pub name: Option<String>,
         /// Type of the values.
         pub data_type: Option<DataType>,
-        /// What the column is in its table.
+        /// Role of the column in its table.
         pub column_type: Option<ColumnType>,
         /// Metadata of the column.
         pub properties: Option<BTreeMap<String, String>>,
@@ -90,7 +90,8 @@ record! {
 
     /// Rows as text: every cell is a string or null.
     wire pub struct DataFrame requires(data) {
-        /// Names and order of the values in each row; every column of the table in order of creation when absent.
+        /// Names of the columns, in the order of the values in each row; when absent, all columns
+        /// of the table in order of creation.
         pub columns: Option<Vec<String>>,
         /// The rows.
         pub data: Vec<Vec<Option<String>>>,
@@ -108,21 +109,22 @@ record! {
 wire_enum! {
     /// How a cell is compared with the value of a [`ColumnFilter`].
     pub enum FilterOperation {
-        /// The cell is the value; with null: the cell is null.
+        /// The cell equals the value. With null: the cell is null.
         Equals = "EQUALS",
-        /// The cell is not the value, or is null; with null: the cell is not null; with `NaN`: the cell is not NaN.
+        /// The cell differs from the value, or is null. With null: the cell is not null; with
+        /// `NaN`: the cell is not NaN.
         NotEquals = "NOT_EQUALS",
         /// The cell is less than the value.
         LessThan = "LESS_THAN",
-        /// The cell is the value or less.
+        /// The cell is less than or equal to the value.
         LessThanEquals = "LESS_THAN_EQUALS",
         /// The cell is greater than the value.
         GreaterThan = "GREATER_THAN",
-        /// The cell is the value or greater.
+        /// The cell is greater than or equal to the value.
         GreaterThanEquals = "GREATER_THAN_EQUALS",
-        /// The text has the value in it.
+        /// The text contains the value.
         Contains = "CONTAINS",
-        /// The text does not have the value in it, or is null.
+        /// The text does not contain the value, or is null.
         NotContains = "NOT_CONTAINS",
     }
 }
@@ -134,7 +136,7 @@ record! {
         pub column: String,
         /// How to compare.
         pub operation: FilterOperation,
-        /// What to compare with, written like a cell of the column.
+        /// The value to compare with, written like a cell of the column.
         pub value: Option<String>,
     }
 
@@ -142,57 +144,59 @@ record! {
     wire pub struct ColumnOrderBy new(column: String) requires(column) {
         /// Column to sort by; need not be returned.
         pub column: String,
-        /// Largest first; nulls come last either way.
+        /// Whether the order is descending; nulls come last in both directions.
         pub descending: bool,
     }
 
-    /// What `get_table_data` returns of a table.
+    /// The options of `get_table_data`.
     wire pub struct GetTableDataRequest new() {
-        /// Columns to return, in this order, each once; all when absent or empty. At most 10,000 entries.
+        /// Columns to return, in this order, each once; all when absent or empty. At most 10,000
+        /// entries.
         pub columns: Option<Vec<String>>,
-        /// Columns to sort by; later ones break ties, and one that is there again decides nothing. The order of the index
-        /// when absent or empty. At most 10,000 entries.
+        /// Columns to sort by; later ones break ties, repeated ones have no effect. The order of
+        /// the index when absent or empty. At most 10,000 entries.
         pub order_by: Option<Vec<String>>,
-        /// Largest first, for every column of `order_by`.
+        /// Whether the order is descending, for every column of `order_by`.
         pub order_by_descending: bool,
-        /// Rows of a page; 500 when absent, at most 10,000.
+        /// Number of rows on a page; 500 when absent, at most 10,000.
         pub take: Option<i64>,
-        /// Token of the page before.
+        /// Token of the previous page.
         pub continuation_token: Option<String>,
     }
 
-    /// What `query_table_data` returns of a table.
+    /// The options of `query_table_data`.
     wire pub struct QueryTableDataRequest new() {
-        /// Columns to return, in this order, each once; all when absent or empty. At most 10,000 entries.
+        /// Columns to return, in this order, each once; all when absent or empty. At most 10,000
+        /// entries.
         pub columns: Option<Vec<String>>,
-        /// Tests that a row must pass, all of them; at most 10,000.
+        /// Filters that a row must all match; at most 10,000.
         pub filters: Option<Vec<ColumnFilter>>,
-        /// Columns to sort by; later ones break ties, and one that is there again decides nothing. The order of the index
-        /// when absent or empty. At most 10,000 entries.
+        /// Columns to sort by; later ones break ties, repeated ones have no effect. The order of
+        /// the index when absent or empty. At most 10,000 entries.
         pub order_by: Option<Vec<ColumnOrderBy>>,
-        /// Rows of a page; 500 when absent, at most 10,000.
+        /// Number of rows on a page; 500 when absent, at most 10,000.
         pub take: Option<i64>,
-        /// Token of the page before.
+        /// Token of the previous page.
         pub continuation_token: Option<String>,
     }
 }
 
 wire_enum! {
-    /// The form of an export.
+    /// The format of an export.
     pub enum ExportFormat {
         /// Comma-separated values.
         Csv = "CSV",
-        /// Apache Parquet; not part of the wire surface.
+        /// Apache Parquet; not available on the wire.
         Parquet = "PARQUET",
-        /// Apache Arrow IPC stream; not part of the wire surface.
+        /// Apache Arrow IPC stream; not available on the wire.
         ArrowStream = "ARROW_STREAM",
     }
 }
 
 wire_enum! {
-    /// Where an export goes; in process always to the caller.
+    /// The destination of an export; in process always the caller.
     pub enum ExportDestination {
-        /// To the caller.
+        /// The caller.
         Inline = "INLINE",
         /// Accepted and treated as [`ExportDestination::Inline`].
         DownloadLink = "DOWNLOAD_LINK",
@@ -200,82 +204,85 @@ wire_enum! {
 }
 
 record! {
-    /// What `export_table_data` writes of a table.
+    /// The options of `export_table_data`.
     wire pub struct ExportTableDataRequest new(response_format: ExportFormat) requires(response_format) {
-        /// Columns to write, in this order, each once; all when absent or empty. At most 10,000 entries.
+        /// Columns to write, in this order, each once; all when absent or empty. At most 10,000
+        /// entries.
         pub columns: Option<Vec<String>>,
-        /// Tests that a row must pass, all of them; at most 10,000.
+        /// Filters that a row must all match; at most 10,000.
         pub filters: Option<Vec<ColumnFilter>>,
-        /// Columns to sort by; later ones break ties, and one that is there again decides nothing. The order of the index
-        /// when absent or empty. At most 10,000 entries.
+        /// Columns to sort by; later ones break ties, repeated ones have no effect. The order of
+        /// the index when absent or empty. At most 10,000 entries.
         pub order_by: Option<Vec<ColumnOrderBy>>,
-        /// Largest number of rows; all when absent.
+        /// Maximum number of rows; all when absent.
         pub take: Option<i64>,
-        /// Form of the export.
+        /// Format of the export.
         pub response_format: ExportFormat,
         /// Accepted and ignored.
         pub destination: Option<ExportDestination>,
     }
 
-    /// What `scan` streams of a table.
+    /// The options of `scan`.
     wire pub struct ScanRequest new() {
-        /// Columns to return, in this order, each once; all when absent or empty. At most 10,000 entries.
+        /// Columns to return, in this order, each once; all when absent or empty. At most 10,000
+        /// entries.
         pub columns: Option<Vec<String>>,
-        /// Tests that a row must pass, all of them; at most 10,000.
+        /// Filters that a row must all match; at most 10,000.
         pub filters: Option<Vec<ColumnFilter>>,
-        /// Columns to sort by; later ones break ties, and one that is there again decides nothing. The order of the index
-        /// when absent or empty. At most 10,000 entries.
+        /// Columns to sort by; later ones break ties, repeated ones have no effect. The order of
+        /// the index when absent or empty. At most 10,000 entries.
         pub order_by: Option<Vec<ColumnOrderBy>>,
-        /// Largest number of rows; all when absent.
+        /// Maximum number of rows; all when absent.
         pub take: Option<i64>,
     }
 }
 
 wire_enum! {
-    /// How rows are thinned out.
+    /// A method of decimation.
     pub enum DecimationMethod {
         /// Rows spread evenly over the order of x.
         Lossy = "LOSSY",
-        /// From each interval, for every y column, the row of the maximum and the row of the minimum.
+        /// The rows of the maximum and of the minimum of every y column in each interval.
         MaxMin = "MAX_MIN",
-        /// As [`DecimationMethod::MaxMin`], and the first and last row of each interval.
+        /// As [`DecimationMethod::MaxMin`], with the first and the last row of each interval.
         EntryExit = "ENTRY_EXIT",
     }
 }
 
 wire_enum! {
-    /// How the rows are cut into intervals.
+    /// How the rows are divided into intervals.
     pub enum DecimationDistribution {
-        /// Intervals of equal row counts.
+        /// Intervals with equal numbers of rows.
         EqualFrequency = "EQUAL_FREQUENCY",
-        /// Equal spans of x.
+        /// Intervals with equal spans of x.
         EqualWidth = "EQUAL_WIDTH",
     }
 }
 
 record! {
-    /// How a decimated read thins out the rows.
+    /// The options of a decimation.
     wire pub struct DecimationOptions new(method: DecimationMethod) {
-        /// Column of the axis; the index column when absent. Numeric types only.
+        /// The x column; the index column when absent. Numeric types only.
         pub x_column: Option<String>,
-        /// Columns whose extremes are kept; required for all methods but LOSSY. Numeric types only. One that is there again
-        /// changes nothing; at most 10,000 entries.
+        /// The columns whose extremes are kept; required for all methods except LOSSY. Numeric
+        /// types only. Duplicates are ignored; at most 10,000 entries.
         pub y_columns: Option<Vec<String>>,
         /// Number of intervals; 1000 when absent.
         pub intervals: Option<i64>,
         /// The method.
         pub method: DecimationMethod,
-        /// How intervals are cut.
+        /// How the rows are divided into intervals.
         pub distribution: DecimationDistribution,
     }
 
-    /// What `query_decimated_data` returns of a table.
+    /// The options of `query_decimated_data`.
     wire pub struct QueryDecimatedDataRequest new() {
-        /// Columns to return, in this order, each once; all when absent or empty. At most 10,000 entries.
+        /// Columns to return, in this order, each once; all when absent or empty. At most 10,000
+        /// entries.
         pub columns: Option<Vec<String>>,
-        /// Tests that a row must pass before it takes part, all of them; at most 10,000.
+        /// Filters that a row must all match to take part; at most 10,000.
         pub filters: Option<Vec<ColumnFilter>>,
-        /// How rows are thinned out; LOSSY, 1000 intervals over the index when absent.
+        /// The decimation; when absent, LOSSY with 1000 intervals over the index.
         pub decimation: Option<DecimationOptions>,
     }
 }

@@ -1,4 +1,4 @@
-//! Measurement tables: their metadata and columns, and the requests about their rows.
+//! Measurement tables: their metadata, columns and requests.
 
 pub mod data;
 pub mod import;

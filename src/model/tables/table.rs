@@ -1,4 +1,4 @@
-//! Tables: what is known of a table besides its rows, and the requests of the table service that concern it.
+//! Tables: their metadata, and the requests of the table service about them.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ id_type!(
     IdForm::Hex24
 );
 
-/// What is known of a table; members that a projection drops are `None`.
+/// The metadata of a table; members that a projection omits are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 9, name = "table", service(TABLES), id(Hex24), title(name))]
 #[fields(id, name, workspace(also("workspaceName")), test_result_id)]
@@ -40,7 +40,7 @@ id_type!(
 pub struct TableMetadata {
     /// Id in the store.
     pub id: Option<TableId>,
-    /// Display name; the id when none was given.
+    /// Display name; the id if none was given.
     pub name: Option<String>,
     /// Columns in order of creation.
     pub columns: Option<Vec<Column>>,
@@ -48,7 +48,7 @@ pub struct TableMetadata {
     pub created_at: Option<DateTime<Utc>>,
     /// Time of the last modification of the metadata.
     pub metadata_modified_at: Option<DateTime<Utc>>,
-    /// Counts modifications of the metadata, from 1.
+    /// Number of the metadata's revision, from 1.
     pub metadata_revision: Option<i64>,
     /// Properties.
     pub properties: Option<BTreeMap<String, String>>,
@@ -62,15 +62,17 @@ pub struct TableMetadata {
     pub test_result_id: Option<String>,
     /// Id of the workspace.
     pub workspace: Option<String>,
-    /// Number of columns; only where it was projected.
+    /// Number of columns; present only if the projection includes it.
     pub column_count: Option<i64>,
-    /// On the wire also `columns`: their projected members, where not all of them were asked for.
+    /// Part of `columns` on the wire: the projected members of the columns, if the projection does
+    /// not include all of them.
     #[serde(rename(serialize = "columns"), skip_deserializing)]
     pub projected_columns: Option<Vec<ColumnProjection>>,
 }
 
 record! {
-    /// What of a table changes with every append: kept beside its record, so that an append does not write that again.
+    /// The members of a table that change with every append. They are stored in a row of their own,
+    /// so that an append does not rewrite the record with all its columns.
     pub struct TableRowState {
         /// Number of rows.
         pub row_count: Option<i64>,
@@ -82,7 +84,8 @@ record! {
 }
 
 impl TableMetadata {
-    /// The id, which every answer has, and what a projection lists of the columns.
+    /// Adds the id, which every response contains, and the members of the columns that the
+    /// projection lists.
     fn project_columns(&self, kept: &mut Self, projection: &[TableProjection]) {
         use TableProjection as P;
         let has = |member| projection.contains(&member);
@@ -124,13 +127,13 @@ record! {
     wire pub struct ColumnMetadataPatch new(name: String) requires(name, properties) {
         /// Name of an existing column.
         pub name: String,
-        /// What to merge into its properties.
+        /// Merged into its properties.
         pub properties: BTreeMap<String, Option<String>>,
     }
 
-    /// Changes of one table; absent members stay as they are.
+    /// Changes of one table; absent members keep their values.
     patch pub struct ModifyTableRequest new() {
-        /// The revision that the table shall get: the current one plus 1.
+        /// The new revision: the current one plus 1.
         pub metadata_revision: Patch<i64>,
         /// New name; null resets it to the id.
         pub name: Patch<String>,
@@ -144,11 +147,11 @@ record! {
         pub columns: Patch<Vec<ColumnMetadataPatch>>,
     }
 
-    /// Changes of one table of a batch; absent and null members stay as they are.
+    /// Changes of one table of a batch; absent and null members keep their values.
     wire pub struct TableMetadataModification new(id: String) requires(id) {
         /// Id of the table.
         pub id: String,
-        /// The revision that the table shall get: the current one plus 1.
+        /// The new revision: the current one plus 1.
         pub metadata_revision: Option<i64>,
         /// New name.
         pub name: Option<String>,
@@ -156,7 +159,8 @@ record! {
         pub test_result_id: Option<String>,
         /// New workspace.
         pub workspace: Option<String>,
-        /// Merged into the properties, or with `replace` instead of them; a null value removes the key.
+        /// Merged into the properties, or replacing them with `replace`; a null value removes the
+        /// key.
         pub properties: Option<BTreeMap<String, Option<String>>>,
     }
 
@@ -168,17 +172,17 @@ record! {
         pub replace: bool,
     }
 
-    /// What became of a batch of modifications of which some failed.
+    /// The result of a batch of modifications of which some failed.
     wire pub struct ModifyTablesPartialSuccess {
         /// Ids of the modified tables.
         pub modified_table_ids: Vec<String>,
-        /// The failed modifications as they came.
+        /// The failed modifications as they were sent.
         pub failed_modifications: Vec<TableMetadataModification>,
         /// One inner error for each failed modification.
         pub error: ApiError,
     }
 
-    /// What became of a batch of deletions of which some failed.
+    /// The result of a batch of deletions of which some failed.
     wire pub struct DeleteTablesPartialSuccess {
         /// Ids of the deleted tables.
         pub deleted_table_ids: Vec<String>,
@@ -189,7 +193,7 @@ record! {
     }
 }
 
-/// Null for each key, which removes the property.
+/// A null value for each key, which removes the property.
 fn removals<K: Into<String>>(keys: impl IntoIterator<Item = K>) -> impl Iterator<Item = (String, Option<String>)> {
     keys.into_iter().map(|key| (key.into(), None))
 }
@@ -233,41 +237,41 @@ impl TableMetadataModification {
 }
 
 record! {
-    /// Which tables to list.
+    /// A request for a list of tables.
     wire pub struct ListTablesRequest new() {
-        /// Tables of a page; 1000 when absent, at most 1000.
+        /// Number of tables on a page; 1000 when absent, at most 1000.
         pub take: Option<i64>,
         /// Only these ids.
         pub id: Option<Vec<String>>,
         /// Sort key; order of creation when absent.
         pub order_by: Option<TableOrderBy>,
-        /// Largest first.
+        /// Whether the order is descending.
         pub order_by_descending: bool,
-        /// Token of the page before.
+        /// Token of the previous page.
         pub continuation_token: Option<String>,
         /// Only tables in these workspaces.
         pub workspace: Option<Vec<String>>,
     }
 
-    /// Which tables to find.
+    /// A query of tables.
     wire pub struct QueryTablesRequest new() {
         /// Filter expression; everything when absent or empty.
         pub filter: Option<String>,
         /// Values of `@0`, `@1`, …
         pub substitutions: Option<Vec<serde_json::Value>>,
-        /// Tables of a page; 1000 when absent, at most 1000.
+        /// Number of tables on a page; 1000 when absent, at most 1000.
         pub take: Option<i64>,
-        /// Token of the page before.
+        /// Token of the previous page.
         pub continuation_token: Option<String>,
         /// Sort key; order of creation when absent.
         pub order_by: Option<TableOrderBy>,
-        /// Largest first.
+        /// Whether the order is descending.
         pub order_by_descending: bool,
         /// ISO-8601 date-time with zone that relative times refer to; now in UTC when absent.
         pub reference_time: Option<String>,
         /// Accepted and ignored.
         pub interactive: Option<bool>,
-        /// Members to answer with; all when absent, the id alone when empty.
+        /// Members to return; all when absent, only the id when empty.
         pub projection: Option<Vec<TableProjection>>,
     }
 
@@ -275,7 +279,7 @@ record! {
     wire pub struct PagedTables {
         /// The tables.
         pub tables: Vec<TableMetadata>,
-        /// Where the next page starts.
+        /// The token of the next page; absent on the last one.
         pub continuation_token: Option<String>,
     }
 
@@ -295,7 +299,7 @@ record! {
         pub write_data: Operation,
     }
 
-    /// Which operations there are, and in which versions.
+    /// The operations of the service, and their versions.
     wire pub struct TableApiInfo {
         /// The operations.
         pub operations: TableOperations,

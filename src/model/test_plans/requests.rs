@@ -1,4 +1,4 @@
-//! Requests and answers about test plans.
+//! Requests and responses about test plans.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::value::wire::{fold, record};
 record! {
     /// The body of a create call on the wire.
     wire pub struct CreateTestPlansRequest {
-        /// The test plans to make.
+        /// The test plans to create.
         pub test_plans: Vec<CreateTestPlanRequest>,
     }
 
@@ -20,7 +20,8 @@ record! {
     wire pub struct UpdateTestPlansRequest new(test_plans: Vec<UpdateTestPlanRequest>) requires(test_plans) {
         /// The changes, applied in order.
         pub test_plans: Vec<UpdateTestPlanRequest>,
-        /// Whether arrays and maps are replaced (`true`) or appended to and merged (absent, `false`).
+        /// Whether arrays and maps are replaced (`true`) or appended to and merged (absent,
+        /// `false`).
         pub replace: Option<bool>,
     }
 
@@ -38,41 +39,41 @@ record! {
         pub ids: Vec<String>,
     }
 
-    /// The answer to a create call.
+    /// The response to a create call.
     wire pub struct CreateTestPlansPartialSuccessResponse {
-        /// What was made, in request order.
+        /// The created records, in request order.
         pub created_test_plans: Vec<TestPlan>,
-        /// The requests that failed, as they came, in request order.
+        /// The requests that failed, as they were sent, in request order.
         pub failed_test_plans: Option<Vec<CreateTestPlanRequest>>,
         /// One inner error for each failed request.
         pub error: Option<ApiError>,
     }
 
-    /// The answer to an update call.
+    /// The response to an update call.
     wire pub struct UpdateTestPlansResponse {
-        /// What was changed, in request order.
+        /// The updated records, in request order.
         pub updated_test_plans: Option<Vec<TestPlan>>,
-        /// The requests that failed, as they came, in request order.
+        /// The requests that failed, as they were sent, in request order.
         pub failed_test_plans: Option<Vec<UpdateTestPlanRequest>>,
         /// One inner error for each failed request.
         pub error: Option<ApiError>,
     }
 
-    /// The answer to a schedule call.
+    /// The response to a schedule call.
     wire pub struct ScheduleTestPlansResponse {
-        /// What was scheduled, in request order.
+        /// The scheduled records, in request order.
         pub scheduled_test_plans: Option<Vec<TestPlan>>,
-        /// The requests that failed, as they came, in request order.
+        /// The requests that failed, as they were sent, in request order.
         pub failed_test_plans: Option<Vec<ScheduleTestPlanRequest>>,
         /// One inner error for each failed request.
         pub error: Option<ApiError>,
     }
 
-    /// The answer to a delete call in which some ids failed.
+    /// The response to a delete call in which some ids failed.
     wire pub struct DeleteTestPlansPartialSuccessResponse {
-        /// What was deleted.
+        /// Ids that were deleted.
         pub deleted_test_plan_ids: Option<Vec<String>>,
-        /// What was not.
+        /// Ids that could not be deleted.
         pub failed_test_plan_ids: Option<Vec<String>>,
         /// One inner error for each failed id.
         pub error: Option<ApiError>,
@@ -84,7 +85,7 @@ record! {
         pub filter: Option<String>,
         /// Values for `@0`, `@1` and so on: Boolean, integer, string or null.
         pub substitutions: Option<Vec<Value>>,
-        /// Most test plans in the page; 1000 when absent, and at most.
+        /// Maximum number of test plans on the page; 1000 when absent, at most 1000.
         pub take: Option<i64>,
         /// Order; by id when absent.
         #[serde(deserialize_with = "order_by")]
@@ -93,7 +94,7 @@ record! {
         pub descending: Option<bool>,
         /// Whether all matches are counted.
         pub return_count: Option<bool>,
-        /// Where the previous page ended.
+        /// The token of the previous page.
         pub continuation_token: Option<String>,
         /// The parts to return; everything when absent or empty.
         pub projection: Option<Vec<TestPlanField>>,
@@ -103,14 +104,14 @@ record! {
     wire pub struct PagedTestPlans {
         /// The page.
         pub test_plans: Vec<TestPlan>,
-        /// Where the next page begins; none on the last page.
+        /// The token of the next page; absent on the last one.
         pub continuation_token: Option<String>,
-        /// All matches, when they were to be counted.
+        /// Number of all matches, if requested.
         pub total_count: Option<u64>,
     }
 }
 
-/// A published client misspells `UPDATED_AT` as `UPDATE_AT`, which is read too.
+/// Also reads `UPDATE_AT`, a misspelling of `UPDATED_AT` in a published client.
 fn order_by<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TestPlanOrderBy>, D::Error> {
     let Some(text) = Option::<String>::deserialize(deserializer)? else { return Ok(None) };
     if fold(&text) == "updateat" {

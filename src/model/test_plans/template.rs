@@ -1,4 +1,4 @@
-//! Templates that legacy test plans are made from.
+//! Templates for legacy test plans.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ id_type!(
     IdForm::Decimal
 );
 
-/// A test plan template as it is stored and returned; members that a projection left out are `None`.
+/// A test plan template as it is stored and returned; members that a projection omits are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 8, name = "test plan template", service(TEST_PLANS), id(Decimal), title(name))]
 #[fields(id(equality), name, summary, description, template_group, test_program, system_filter, dut_filter)]
@@ -34,7 +34,7 @@ id_type!(
 #[projection(TestPlanTemplateField(test_program, estimated_duration_in_seconds, system_filter, dut_filter))]
 #[projection(TestPlanTemplateField(execution_actions, file_ids, workspace, properties, dashboard))]
 #[projection(TestPlanTemplateField(created_by, updated_by, created_at, updated_at))]
-#[request(CreateTestPlanTemplateRequest = "A test plan template to make.")]
+#[request(CreateTestPlanTemplateRequest = "A test plan template to create.")]
 #[request(CreateTestPlanTemplateRequest(name = "Display name of the template; required."))]
 #[request(CreateTestPlanTemplateRequest(template_group = "Group that users sort templates into; required."))]
 #[request(CreateTestPlanTemplateRequest(product_families, part_numbers, summary, description, test_program))]
@@ -46,7 +46,11 @@ id_type!(
 #[request(CreateTestPlanTemplateRequest(
     workspace = "The workspace of the template; the session's default when absent."
 ))]
-#[request(CreateTestPlanTemplateRequest(properties, dashboard = "Dashboard of the plans made from it.", workflow_id))]
+#[request(CreateTestPlanTemplateRequest(
+    properties,
+    dashboard = "Dashboard of the plans created from it.",
+    workflow_id
+))]
 pub struct TestPlanTemplate {
     /// Assigned by the store.
     pub id: Option<TestPlanTemplateId>,
@@ -60,33 +64,33 @@ pub struct TestPlanTemplate {
     pub part_numbers: Option<Vec<String>>,
     /// What the template is for.
     pub summary: Option<String>,
-    /// Description of the plans made from it.
+    /// Description of the plans created from it.
     pub description: Option<String>,
-    /// Test program of the plans made from it.
+    /// Test program of the plans created from it.
     pub test_program: Option<String>,
-    /// Estimate for the plans made from it.
+    /// Estimate for the plans created from it.
     pub estimated_duration_in_seconds: Option<i64>,
-    /// Which systems qualify: opaque text.
+    /// Filter for systems that qualify: opaque text.
     pub system_filter: Option<String>,
-    /// Which devices under test qualify: opaque text.
+    /// Filter for devices under test that qualify: opaque text.
     pub dut_filter: Option<String>,
-    /// Actions of the plans made from it.
+    /// Actions of the plans created from it.
     pub execution_actions: Option<Vec<ExecutionDefinition>>,
-    /// Files of the plans made from it.
+    /// Files of the plans created from it.
     pub file_ids: Option<Vec<String>>,
     /// The workspace of the template.
     pub workspace: Option<String>,
-    /// Properties of the plans made from it.
+    /// Properties of the plans created from it.
     pub properties: Option<BTreeMap<String, String>>,
-    /// Dashboard of the plans made from it; without address.
+    /// Dashboard of the plans created from it; without URL.
     pub dashboard: Option<Dashboard>,
-    /// Workflow of the plans made from it.
+    /// Workflow of the plans created from it.
     pub workflow_id: Option<String>,
-    /// The user who made it.
+    /// The user who created it.
     pub created_by: Option<String>,
     /// The user who changed it last.
     pub updated_by: Option<String>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Option<DateTime<Utc>>,
     /// When it was changed last.
     pub updated_at: Option<DateTime<Utc>>,

@@ -1,4 +1,4 @@
-//! Requests and answers about test plan templates.
+//! Requests and responses about test plan templates.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::value::wire::record;
 record! {
     /// The body of a create call on the wire.
     wire pub struct CreateTestPlanTemplatesRequest {
-        /// The templates to make.
+        /// The templates to create.
         pub test_plan_templates: Vec<CreateTestPlanTemplateRequest>,
     }
 
@@ -21,21 +21,21 @@ record! {
         pub ids: Vec<String>,
     }
 
-    /// The answer to a create call.
+    /// The response to a create call.
     wire pub struct CreateTestPlanTemplatePartialSuccessResponse {
-        /// What was made, in request order.
+        /// The created records, in request order.
         pub created_test_plan_templates: Vec<TestPlanTemplate>,
-        /// The requests that failed, as they came, in request order.
+        /// The requests that failed, as they were sent, in request order.
         pub failed_test_plan_templates: Option<Vec<CreateTestPlanTemplateRequest>>,
         /// One inner error for each failed request.
         pub error: Option<ApiError>,
     }
 
-    /// The answer to a delete call in which some ids failed.
+    /// The response to a delete call in which some ids failed.
     wire pub struct DeleteTestPlanTemplatesPartialSuccessResponse {
-        /// What was deleted.
+        /// Ids that were deleted.
         pub deleted_test_plan_template_ids: Vec<String>,
-        /// What was not.
+        /// Ids that could not be deleted.
         pub failed_test_plan_template_ids: Option<Vec<String>>,
         /// One inner error for each failed id.
         pub error: Option<ApiError>,
@@ -47,13 +47,13 @@ record! {
         pub filter: Option<String>,
         /// Values for `@0`, `@1` and so on: Boolean, integer, string or null.
         pub substitutions: Option<Vec<Value>>,
-        /// Most templates in the page; 1000 when absent, and at most.
+        /// Maximum number of templates on the page; 1000 when absent, at most 1000.
         pub take: Option<i64>,
         /// Order; by id when absent.
         pub order_by: Option<TestPlanTemplateOrderBy>,
         /// Whether the order is descending.
         pub descending: Option<bool>,
-        /// Where the previous page ended.
+        /// The token of the previous page.
         pub continuation_token: Option<String>,
         /// The parts to return; everything when absent or empty.
         pub projection: Option<Vec<TestPlanTemplateField>>,
@@ -63,9 +63,9 @@ record! {
     wire pub struct PagedTestPlanTemplates {
         /// The page.
         pub test_plan_templates: Vec<TestPlanTemplate>,
-        /// Where the next page begins; none on the last page.
+        /// The token of the next page; absent on the last one.
         pub continuation_token: Option<String>,
-        /// Never filled: templates are not counted.
+        /// Always absent: templates are not counted.
         pub total_count: Option<u64>,
     }
 }

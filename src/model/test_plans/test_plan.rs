@@ -1,4 +1,4 @@
-//! Legacy test plans: the predecessor of work items, in collections of its own.
+//! Legacy test plans: the predecessor of work items, stored apart from them.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,8 @@ id_type!(
     IdForm::Decimal
 );
 
-/// A test plan as it is stored and returned; members that a projection left out are `None`, except the id.
+/// A test plan as it is stored and returned; members that a projection omits are `None`, except the
+/// id.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 7, name = "test plan", service(TEST_PLANS), id(Decimal), title(name))]
 #[fields(
@@ -60,7 +61,7 @@ id_type!(
 #[projection(TestPlanField(estimated_end_date_time, estimated_duration_in_seconds, system_filter, dut_filter))]
 #[projection(TestPlanField(created_at, updated_at, properties, file_ids_from_template, dashboard, execution_actions))]
 #[projection(TestPlanField(execution_history, dashboard_url, "WORKFLOW", then(project_id)))]
-#[request(CreateTestPlanRequest = "A test plan to make. Nothing is required.")]
+#[request(CreateTestPlanRequest = "A test plan to create. Nothing is required.")]
 #[request(CreateTestPlanRequest(name, state(Option<String>, "State in any spelling; `NEW` when absent.")))]
 #[request(CreateTestPlanRequest(template_id = "The template to copy from; must exist.", description, assigned_to))]
 #[request(CreateTestPlanRequest(part_number, dut_id, dut_serial_number, test_program))]
@@ -73,7 +74,7 @@ id_type!(
 #[request(CreateTestPlanRequest(workspace = "The workspace; the session's default when absent."))]
 #[request(CreateTestPlanRequest(properties = "Free properties; merged over those of the template."))]
 #[request(CreateTestPlanRequest(dashboard = "The dashboard.", workflow_id))]
-#[patch(UpdateTestPlanRequest = "What an update changes in one test plan: absent members keep, null members clear.")]
+#[patch(UpdateTestPlanRequest = "An update of a test plan: absent members keep their values, null clears them.")]
 #[patch(UpdateTestPlanRequest(id(Option<String>, "The test plan; required."), name))]
 #[patch(UpdateTestPlanRequest(state(Patch<String>, "State in any spelling, from any state; null is `NEW`.")))]
 #[patch(UpdateTestPlanRequest(description, assigned_to, part_number, dut_id = "The device under test."))]
@@ -88,7 +89,7 @@ id_type!(
 #[patch(UpdateTestPlanRequest(workspace(Option<String>, "The workspace; null keeps it.")))]
 #[patch(UpdateTestPlanRequest(properties(own, "Free properties, merged or replaced.")))]
 #[patch(UpdateTestPlanRequest(dashboard(Patch<DashboardPatch>, "The dashboard, merged member by member.")))]
-#[patch(ScheduleTestPlanRequest = "What scheduling changes in one test plan.")]
+#[patch(ScheduleTestPlanRequest = "A request to schedule one test plan.")]
 #[patch(ScheduleTestPlanRequest(id(Option<String>, "The test plan; required."), assigned_to))]
 #[patch(ScheduleTestPlanRequest(dut_id = "The device under test.", dut_serial_number, system_id))]
 #[patch(ScheduleTestPlanRequest(fixture_ids(
@@ -102,15 +103,15 @@ pub struct TestPlan {
     pub id: Option<TestPlanId>,
     /// Display name.
     pub name: Option<String>,
-    /// Where it stands.
+    /// State.
     pub state: Option<State>,
-    /// Finer state; the text of the state.
+    /// Substate; the text of the state.
     pub substate: Option<String>,
-    /// The template that it was made from.
+    /// The template that it was created from.
     pub template_id: Option<String>,
-    /// What the work is.
+    /// Description of the work.
     pub description: Option<String>,
-    /// The user who does the work.
+    /// The user who the work is assigned to.
     pub assigned_to: Option<String>,
     /// The product.
     pub part_number: Option<String>,
@@ -118,17 +119,17 @@ pub struct TestPlan {
     pub dut_id: Option<String>,
     /// Serial number of the device under test.
     pub dut_serial_number: Option<String>,
-    /// The program that tests.
+    /// The test program.
     pub test_program: Option<String>,
-    /// The work order that it belongs to; not looked up.
+    /// The work order that the plan belongs to; need not exist.
     pub work_order_id: Option<String>,
-    /// Never filled: work orders are not stored here.
+    /// Always absent: work orders are not stored.
     pub work_order_name: Option<String>,
-    /// Duration: the estimate until scheduling overwrites it.
+    /// Estimated duration, which scheduling overwrites.
     pub estimated_duration_in_seconds: Option<i64>,
-    /// Which systems qualify: opaque text.
+    /// Filter for systems that qualify: opaque text.
     pub system_filter: Option<String>,
-    /// Which devices under test qualify: opaque text.
+    /// Filter for devices under test that qualify: opaque text.
     pub dut_filter: Option<String>,
     /// Its actions.
     pub execution_actions: Option<Vec<ExecutionDefinition>>,
@@ -138,7 +139,7 @@ pub struct TestPlan {
     pub workspace: Option<String>,
     /// Free properties.
     pub properties: Option<BTreeMap<String, String>>,
-    /// The dashboard, with its computed address.
+    /// The dashboard, with its computed URL.
     pub dashboard: Option<Dashboard>,
     /// The reserved system.
     pub system_id: Option<String>,
@@ -148,24 +149,24 @@ pub struct TestPlan {
     pub planned_start_date_time: Option<PlannedTime>,
     /// Planned end; set by scheduling only.
     pub estimated_end_date_time: Option<PlannedTime>,
-    /// The user who made it.
+    /// The user who created it.
     pub created_by: Option<String>,
     /// The user who changed it last.
     pub updated_by: Option<String>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Option<DateTime<Utc>>,
     /// When it was changed last.
     pub updated_at: Option<DateTime<Utc>>,
     /// Actions that were triggered, oldest first.
     pub execution_history: Option<Vec<ExecutionEvent>>,
-    /// Never filled; see the address of the dashboard.
+    /// Always absent; see the URL of the dashboard.
     pub dashboard_url: Option<BTreeMap<String, String>>,
-    /// The workflow, a plain reference.
+    /// The workflow; need not exist.
     pub workflow_id: Option<String>,
 }
 
 impl TestPlan {
-    /// Every answer has the id.
+    /// Adds the id, which every response contains.
     fn project_id(&self, kept: &mut Self, _projection: &[TestPlanField]) {
         kept.id.clone_from(&self.id);
     }

@@ -1,4 +1,4 @@
-//! Work items, their templates and the requests about them.
+//! Work items, their templates and their requests.
 
 #[cfg(test)]
 mod projection_tests;

@@ -6,7 +6,7 @@ use super::work_item::WorkItemField as F;
 use super::work_item::*;
 use crate::model::work_items::template::{WorkItemTemplate, WorkItemTemplateField};
 
-/// A record in which every member is filled, so that a part that leaks is seen.
+/// A record with every member, so that members outside of a projection are detected.
 fn full() -> WorkItem {
     let selection = |kind: &str| {
         json!([{"id": format!("{kind}1"), "targetLocationId": "l", "targetSystemId": "s", "targetParentId": "p"},
@@ -33,7 +33,7 @@ fn full() -> WorkItem {
     .unwrap()
 }
 
-/// The member path that a projection name stands for, found from the name alone.
+/// The path of the member that a projection name means, derived from the name alone.
 fn path_of(name: &str, whole: &Value) -> Vec<String> {
     let mut path = Vec::new();
     let mut rest = name;
@@ -70,7 +70,7 @@ fn upper_snake(camel: &str) -> String {
     out
 }
 
-/// Only the member at `path`, with lists mapped element by element.
+/// Only the member at `path`; in lists, for each element.
 fn only(value: &Value, path: &[String]) -> Value {
     let Some((first, rest)) = path.split_first() else { return value.clone() };
     if let Some(items) = value.as_array() {

@@ -1,4 +1,4 @@
-//! Requests and answers about work items.
+//! Requests and responses about work items.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::value::wire::record;
 record! {
     /// The body of a create call on the wire.
     wire pub struct CreateWorkItemsRequest {
-        /// The work items to make.
+        /// The work items to create.
         pub work_items: Vec<CreateWorkItemRequest>,
     }
 
@@ -19,7 +19,8 @@ record! {
     wire pub struct UpdateWorkItemsRequest new(work_items: Vec<UpdateWorkItemRequest>) requires(work_items) {
         /// The changes, applied in order.
         pub work_items: Vec<UpdateWorkItemRequest>,
-        /// Whether arrays and maps are replaced (`true`) or appended to and merged (absent, `false`).
+        /// Whether arrays and maps are replaced (`true`) or appended to and merged (absent,
+        /// `false`).
         pub replace: Option<bool>,
     }
 
@@ -37,42 +38,42 @@ record! {
         pub ids: Vec<String>,
     }
 
-    /// The answer to a create call.
+    /// The response to a create call.
     wire pub struct CreateWorkItemsPartialSuccessResponse {
-        /// What was made, in request order.
+        /// The created records, in request order.
         pub created_work_items: Vec<WorkItem>,
-        /// The requests that failed, as they came, in request order.
+        /// The requests that failed, as they were sent, in request order.
         pub failed_work_items: Option<Vec<CreateWorkItemRequest>>,
         /// One inner error for each failed request.
         pub error: Option<ApiError>,
     }
 
-    /// The answer to an update call.
+    /// The response to an update call.
     wire pub struct UpdateWorkItemsPartialSuccessResponse {
-        /// What was changed, in request order.
+        /// The updated records, in request order.
         pub updated_work_items: Option<Vec<WorkItem>>,
-        /// The requests that failed, as they came, in request order.
+        /// The requests that failed, as they were sent, in request order.
         pub failed_work_items: Option<Vec<UpdateWorkItemRequest>>,
         /// One inner error for each failed request.
         pub error: Option<ApiError>,
     }
 
-    /// The answer to a schedule call.
+    /// The response to a schedule call.
     wire pub struct ScheduleWorkItemsPartialSuccessResponse {
-        /// What was scheduled, in request order.
+        /// The scheduled records, in request order.
         pub scheduled_work_items: Option<Vec<WorkItem>>,
-        /// The requests that failed, as they came, in request order.
+        /// The requests that failed, as they were sent, in request order.
         pub failed_work_items: Option<Vec<ScheduleWorkItemRequest>>,
         /// One inner error for each failed request.
         pub error: Option<ApiError>,
     }
 
-    /// The answer to a delete call in which some ids failed.
+    /// The response to a delete call in which some ids failed.
     wire pub struct DeleteWorkItemsPartialSuccessResponse
     also("deletedWorkItemIds" = "deletedIds", "failedWorkItemIds" = "failedIds") {
-        /// What was deleted.
+        /// Ids that were deleted.
         pub deleted_ids: Option<Vec<String>>,
-        /// What was not.
+        /// Ids that could not be deleted.
         pub failed_ids: Option<Vec<String>>,
         /// One inner error for each failed id.
         pub error: Option<ApiError>,
@@ -84,9 +85,9 @@ record! {
         pub filter: Option<String>,
         /// Values for `@0`, `@1` and so on: Boolean, integer, string or null.
         pub substitutions: Option<Vec<Value>>,
-        /// Most items in the page; 1000 when absent, and at most.
+        /// Maximum number of work items on the page; 1000 when absent, at most 1000.
         pub take: Option<i64>,
-        /// Where the previous page ended.
+        /// The token of the previous page.
         pub continuation_token: Option<String>,
         /// Order; by id when absent.
         pub order_by: Option<WorkItemOrderBy>,
@@ -102,9 +103,9 @@ record! {
     wire pub struct PagedWorkItems {
         /// The page.
         pub work_items: Vec<WorkItem>,
-        /// Where the next page begins; none on the last page.
+        /// The token of the next page; absent on the last one.
         pub continuation_token: Option<String>,
-        /// All matches, when they were to be counted.
+        /// Number of all matches, if requested.
         pub total_count: Option<u64>,
     }
 }

@@ -1,4 +1,4 @@
-//! Templates that work items are made from.
+//! Templates for work items.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ id_type!(
     IdForm::Decimal
 );
 
-/// A work item template as it is stored and returned; members that a projection left out are `None`.
+/// A work item template as it is stored and returned; members that a projection omits are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 6, name = "work item template", service(WORK_ITEMS), id(Decimal), title(name))]
 #[fields(id(equality), name, r#type, summary, description, template_group, test_program, workspace, workflow_id)]
@@ -39,10 +39,10 @@ id_type!(
 #[projection(WorkItemTemplateField(timeline, timeline(estimated_duration_in_seconds)))]
 #[projection(WorkItemTemplateField(resources, resources(systems, assets, duts, fixtures)))]
 #[projection(WorkItemTemplateField(resources(assets(filter), duts(filter), fixtures(filter), systems(filter))))]
-#[request(CreateWorkItemTemplateRequest = "A work item template to make.")]
+#[request(CreateWorkItemTemplateRequest = "A work item template to create.")]
 #[request(CreateWorkItemTemplateRequest(name = "Display name of the template; required."))]
 #[request(CreateWorkItemTemplateRequest(template_group = "Group that users sort templates into; required."))]
-#[request(CreateWorkItemTemplateRequest(r#type = "Type of the work items made from it; required."))]
+#[request(CreateWorkItemTemplateRequest(r#type = "Type of the work items created from it; required."))]
 #[request(CreateWorkItemTemplateRequest(product_families, part_numbers, summary, description, test_program, timeline))]
 #[request(CreateWorkItemTemplateRequest(resources))]
 #[request(CreateWorkItemTemplateRequest(
@@ -54,12 +54,10 @@ id_type!(
 ))]
 #[request(CreateWorkItemTemplateRequest(
     properties,
-    dashboard = "Dashboard of the work items made from it.",
+    dashboard = "Dashboard of the work items created from it.",
     workflow_id
 ))]
-#[patch(
-    UpdateWorkItemTemplateRequest = "What an update changes in one template: absent members keep, null members clear."
-)]
+#[patch(UpdateWorkItemTemplateRequest = "An update of a template: absent members keep their values, null clears them.")]
 #[patch(UpdateWorkItemTemplateRequest(id(Option<String>, "The template; required.")))]
 #[patch(UpdateWorkItemTemplateRequest(name = "Display name; cannot be cleared."))]
 #[patch(UpdateWorkItemTemplateRequest(template_group = "Group; cannot be cleared."))]
@@ -68,7 +66,7 @@ id_type!(
 #[patch(UpdateWorkItemTemplateRequest(summary, description, test_program))]
 #[patch(UpdateWorkItemTemplateRequest(timeline(Patch<TemplateTimelinePatch>)))]
 #[patch(UpdateWorkItemTemplateRequest(
-    resources(Patch<TemplateResourcesPatch>, "Which resources the work items made from it need, merged member by member."),
+    resources(Patch<TemplateResourcesPatch>, "Resources that its work items need, merged member by member."),
 ))]
 #[patch(UpdateWorkItemTemplateRequest(execution_actions(
     own,
@@ -89,7 +87,7 @@ pub struct WorkItemTemplate {
     pub name: Option<String>,
     /// Group that users sort templates into.
     pub template_group: Option<String>,
-    /// Type of the work items made from it.
+    /// Type of the work items created from it.
     pub r#type: Option<String>,
     /// Product families that it is linked to.
     pub product_families: Option<Vec<String>>,
@@ -97,29 +95,29 @@ pub struct WorkItemTemplate {
     pub part_numbers: Option<Vec<String>>,
     /// What the template is for.
     pub summary: Option<String>,
-    /// Description of the work items made from it.
+    /// Description of the work items created from it.
     pub description: Option<String>,
-    /// Test program of the work items made from it.
+    /// Test program of the work items created from it.
     pub test_program: Option<String>,
-    /// Estimate for the work items made from it.
+    /// Estimate for the work items created from it.
     pub timeline: Option<TemplateTimelineDefinition>,
-    /// Which resources the work items made from it need.
+    /// Resources that the work items created from it need.
     pub resources: Option<TemplateResourcesDefinition>,
-    /// Actions of the work items made from it.
+    /// Actions of the work items created from it.
     pub execution_actions: Option<Vec<ExecutionDefinition>>,
-    /// Files of the work items made from it.
+    /// Files of the work items created from it.
     pub file_ids: Option<Vec<String>>,
     /// The workspace of the template.
     pub workspace: Option<String>,
-    /// Properties of the work items made from it.
+    /// Properties of the work items created from it.
     pub properties: Option<BTreeMap<String, String>>,
-    /// Dashboard of the work items made from it; without address.
+    /// Dashboard of the work items created from it; without URL.
     pub dashboard: Option<Dashboard>,
-    /// Workflow of the work items made from it.
+    /// Workflow of the work items created from it.
     pub workflow_id: Option<String>,
-    /// The user who made it.
+    /// The user who created it.
     pub created_by: Option<String>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Option<DateTime<Utc>>,
     /// The user who changed it last.
     pub updated_by: Option<String>,

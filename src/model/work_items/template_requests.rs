@@ -1,4 +1,4 @@
-//! Requests and answers about work item templates.
+//! Requests and responses about work item templates.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::value::wire::record;
 record! {
     /// The body of a create call on the wire.
     wire pub struct CreateWorkItemTemplatesRequest {
-        /// The templates to make.
+        /// The templates to create.
         pub work_item_templates: Vec<CreateWorkItemTemplateRequest>,
     }
 
@@ -21,7 +21,8 @@ record! {
     requires(work_item_templates) {
         /// The changes, applied in order.
         pub work_item_templates: Vec<UpdateWorkItemTemplateRequest>,
-        /// Whether arrays and maps are replaced (`true`) or appended to and merged (absent, `false`).
+        /// Whether arrays and maps are replaced (`true`) or appended to and merged (absent,
+        /// `false`).
         pub replace: Option<bool>,
     }
 
@@ -31,32 +32,32 @@ record! {
         pub ids: Vec<String>,
     }
 
-    /// The answer to a create call.
+    /// The response to a create call.
     wire pub struct CreateWorkItemTemplatesPartialSuccessResponse {
-        /// What was made, in request order.
+        /// The created records, in request order.
         pub created_work_item_templates: Vec<WorkItemTemplate>,
-        /// The requests that failed, as they came, in request order.
+        /// The requests that failed, as they were sent, in request order.
         pub failed_work_item_templates: Option<Vec<CreateWorkItemTemplateRequest>>,
         /// One inner error for each failed request.
         pub error: Option<ApiError>,
     }
 
-    /// The answer to an update call.
+    /// The response to an update call.
     wire pub struct UpdateWorkItemTemplatesPartialSuccessResponse {
-        /// What was changed, in request order.
+        /// The updated records, in request order.
         pub updated_work_item_templates: Vec<WorkItemTemplate>,
-        /// The requests that failed, as they came, in request order.
+        /// The requests that failed, as they were sent, in request order.
         pub failed_work_item_templates: Option<Vec<UpdateWorkItemTemplateRequest>>,
         /// One inner error for each failed request.
         pub error: Option<ApiError>,
     }
 
-    /// The answer to a delete call in which some ids failed.
+    /// The response to a delete call in which some ids failed.
     wire pub struct DeleteWorkItemTemplatesPartialSuccessResponse
     also("deletedWorkItemTemplateIds" = "deletedIds", "failedWorkItemTemplateIds" = "failedIds") {
-        /// What was deleted.
+        /// Ids that were deleted.
         pub deleted_ids: Option<Vec<String>>,
-        /// What was not.
+        /// Ids that could not be deleted.
         pub failed_ids: Option<Vec<String>>,
         /// One inner error for each failed id.
         pub error: Option<ApiError>,
@@ -68,13 +69,13 @@ record! {
         pub filter: Option<String>,
         /// Values for `@0`, `@1` and so on: Boolean, integer, string or null.
         pub substitutions: Option<Vec<Value>>,
-        /// Most templates in the page; 1000 when absent, and at most.
+        /// Maximum number of templates on the page; 1000 when absent, at most 1000.
         pub take: Option<i64>,
         /// Order; by id when absent.
         pub order_by: Option<WorkItemTemplateOrderBy>,
         /// Whether the order is descending.
         pub descending: Option<bool>,
-        /// Where the previous page ended.
+        /// The token of the previous page.
         pub continuation_token: Option<String>,
         /// The parts to return; everything when absent or empty.
         pub projection: Option<Vec<WorkItemTemplateField>>,
@@ -84,9 +85,9 @@ record! {
     wire pub struct PagedWorkItemTemplates {
         /// The page.
         pub work_item_templates: Vec<WorkItemTemplate>,
-        /// Where the next page begins; none on the last page.
+        /// The token of the next page; absent on the last one.
         pub continuation_token: Option<String>,
-        /// Never filled: templates are not counted.
+        /// Always absent: templates are not counted.
         pub total_count: Option<u64>,
     }
 }

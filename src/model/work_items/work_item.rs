@@ -21,7 +21,7 @@ id_type!(
     IdForm::Decimal
 );
 
-/// A work item as it is stored and returned; members that a projection left out are `None`.
+/// A work item as it is stored and returned; members that a projection omits are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 5, name = "work item", service(WORK_ITEMS), id(Decimal), title(name))]
 #[fields(id(equality), name, r#type, state, substate, description, parent_id(of(Reference)))]
@@ -71,12 +71,12 @@ id_type!(
 #[projection(WorkItemField(resources(assets(filter), duts(filter), fixtures(filter), systems(filter))))]
 #[projection(WorkItemField(file_ids_from_template, properties, dashboard, created_by, created_at, updated_by))]
 #[projection(WorkItemField(updated_at, workspace, workflow_id))]
-#[request(CreateWorkItemRequest = "A work item to make. Nothing is required.")]
+#[request(CreateWorkItemRequest = "A work item to create. Nothing is required.")]
 #[request(CreateWorkItemRequest(name, r#type = "Free type text; from the template when absent."))]
 #[request(CreateWorkItemRequest(state(Option<String>, "State in any spelling; `NEW` when absent."), description))]
 #[request(CreateWorkItemRequest(parent_id = "The work item that it belongs to; stored as given."))]
 #[request(CreateWorkItemRequest(template_id = "The template to copy from; must exist.", assigned_to))]
-#[request(CreateWorkItemRequest(requested_by = "The user who asks for it.", test_program, part_number))]
+#[request(CreateWorkItemRequest(requested_by = "The user who requests the work.", test_program, part_number))]
 #[request(CreateWorkItemRequest(workspace = "The workspace; the session's default when absent.", timeline, resources))]
 #[request(CreateWorkItemRequest(
     execution_actions(#[serde(serialize_with = "crate::model::lab::execution::as_sent::opt")])
@@ -84,7 +84,7 @@ id_type!(
 #[request(CreateWorkItemRequest(file_ids_from_template = "Files."))]
 #[request(CreateWorkItemRequest(properties = "Free properties; merged over those of the template."))]
 #[request(CreateWorkItemRequest(dashboard = "The dashboard.", workflow_id))]
-#[patch(UpdateWorkItemRequest = "What an update changes in one work item: absent members keep, null members clear.")]
+#[patch(UpdateWorkItemRequest = "An update of a work item: absent members keep their values, null clears them.")]
 #[patch(UpdateWorkItemRequest(id(Option<String>, "The work item; required."), name))]
 #[patch(UpdateWorkItemRequest(state(Patch<String>, "State in any spelling, from any state; null is `NEW`.")))]
 #[patch(UpdateWorkItemRequest(
@@ -99,7 +99,7 @@ id_type!(
     timeline(Patch<TimelinePatch>, "When the work may and should happen, merged member by member."),
 ))]
 #[patch(UpdateWorkItemRequest(
-    resources(Patch<ResourcesPatch>, "What it needs and reserves, merged member by member."),
+    resources(Patch<ResourcesPatch>, "The resources that it needs and reserves, merged member by member."),
 ))]
 #[patch(UpdateWorkItemRequest(execution_actions(
     own,
@@ -109,10 +109,10 @@ id_type!(
 #[patch(UpdateWorkItemRequest(file_ids_from_template(own, "Files, appended or replaced.")))]
 #[patch(UpdateWorkItemRequest(properties(own, "Free properties, merged or replaced.")))]
 #[patch(UpdateWorkItemRequest(dashboard(Patch<DashboardPatch>, "The dashboard, merged member by member.")))]
-#[patch(ScheduleWorkItemRequest = "What scheduling changes in one work item.")]
+#[patch(ScheduleWorkItemRequest = "A request to schedule one work item.")]
 #[patch(ScheduleWorkItemRequest(id(Option<String>, "The work item; required."), assigned_to))]
 #[patch(ScheduleWorkItemRequest(schedule(Patch<SchedulePatch>, "The plan, merged member by member.")))]
-#[patch(ScheduleWorkItemRequest(resources(Patch<ScheduleResourcesDefinition>, "What is reserved.")))]
+#[patch(ScheduleWorkItemRequest(resources(Patch<ScheduleResourcesDefinition>, "The reservations.")))]
 pub struct WorkItem {
     /// Assigned by the store.
     pub id: Option<WorkItemId>,
@@ -120,33 +120,33 @@ pub struct WorkItem {
     pub name: Option<String>,
     /// Free type text, such as `testplan`.
     pub r#type: Option<String>,
-    /// Where it stands.
+    /// State.
     pub state: Option<State>,
-    /// Finer state; the text of the state unless an action says otherwise.
+    /// Substate; the text of the state unless an action sets another one.
     pub substate: Option<String>,
-    /// What the work is.
+    /// Description of the work.
     pub description: Option<String>,
-    /// The work item that it belongs to; not looked up.
+    /// The parent work item; need not exist.
     pub parent_id: Option<String>,
-    /// The template that it was made from.
+    /// The template that it was created from.
     pub template_id: Option<String>,
-    /// The user who does the work.
+    /// The user who the work is assigned to.
     pub assigned_to: Option<String>,
-    /// The user who asked for it.
+    /// The user who requested the work.
     pub requested_by: Option<String>,
-    /// The program that tests.
+    /// The test program.
     pub test_program: Option<String>,
     /// The product.
     pub part_number: Option<String>,
     /// The workspace.
     pub workspace: Option<String>,
-    /// The workflow, a plain reference.
+    /// The workflow; need not exist.
     pub workflow_id: Option<String>,
     /// When the work may and should happen.
     pub timeline: Option<TimelineDefinition>,
-    /// When it is planned; set by scheduling only.
+    /// When it is scheduled; set only by scheduling.
     pub schedule: Option<ScheduleDefinition>,
-    /// What it needs and reserves.
+    /// The resources that it needs and reserves.
     pub resources: Option<ResourcesDefinition>,
     /// Its actions.
     pub execution_actions: Option<Vec<ExecutionDefinition>>,
@@ -154,11 +154,11 @@ pub struct WorkItem {
     pub file_ids_from_template: Option<Vec<String>>,
     /// Free properties.
     pub properties: Option<BTreeMap<String, String>>,
-    /// The dashboard, with its computed address.
+    /// The dashboard, with its computed URL.
     pub dashboard: Option<Dashboard>,
-    /// The user who made it.
+    /// The user who created it.
     pub created_by: Option<String>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Option<DateTime<Utc>>,
     /// The user who changed it last.
     pub updated_by: Option<String>,

@@ -1,4 +1,4 @@
-//! The registry of workspaces, and the requests about it.
+//! The registry of workspaces, and its requests.
 
 pub mod workspace;
 

@@ -1,4 +1,4 @@
-//! Workspaces: the ids that other resources name in their member `workspace`.
+//! Workspaces: their ids are the values of the member `workspace` of other resources.
 
 use chrono::{DateTime, Utc};
 
@@ -8,15 +8,15 @@ use crate::value::wire::record;
 use crate::value::{IdForm, id::id_type, limits};
 
 id_type!(
-    /// The key under which the store keeps a workspace.
+    /// The record key of a workspace.
     WorkspaceKey,
     IdForm::Guid
 );
 
 /// A registered workspace.
 ///
-/// A field with the path `id` is the key of its record to queries, so filters know the id of a workspace by the path
-/// `workspace`, and by `id` as a further name of it.
+/// In queries, a field with the path `id` means the record key. So in filters the id of a workspace
+/// has the path `workspace`, with `id` as another name for it.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 14, name = "workspace", service(WORKSPACES), id(Guid), id_at(key), workspace_at(id), title(name))]
 #[fields(workspace(also("id"), from(id)), name, created_at, created_within(within(created_at)), created_by)]
@@ -26,13 +26,13 @@ id_type!(
 #[order(WorkspaceOrderBy(name, created_at))]
 #[request(CreateWorkspaceRequest = "A workspace to register.")]
 #[request(CreateWorkspaceRequest(name(String, "Name; required.")))]
-#[request(CreateWorkspaceRequest(id = "The id that resources name; a new one is made when absent."))]
+#[request(CreateWorkspaceRequest(id = "The id that resources use; generated when absent."))]
 pub struct Workspace {
-    /// The key under which the store keeps it. The change feed calls it by this id.
+    /// The record key. Events of the change feed contain it as the id.
     #[serde(skip)]
     #[since(4)]
     pub key: Option<WorkspaceKey>,
-    /// The id that resources name in their member `workspace`.
+    /// The id that resources have in their member `workspace`.
     #[since(4)]
     pub id: Option<String>,
     /// Name.
@@ -49,15 +49,15 @@ pub struct Workspace {
 record! {
     /// A query for workspaces.
     wire pub struct QueryWorkspacesRequest new() {
-        /// Which; all when absent or empty.
+        /// Filter; all workspaces when absent or empty.
         pub filter: Option<String>,
         /// Values for `@0`, `@1`, … of the filter.
         pub substitutions: Option<Vec<serde_json::Value>>,
         /// Order; by name when absent.
         pub order_by: Option<WorkspaceOrderBy>,
-        /// Whether from the greatest.
+        /// Whether the order is descending.
         pub descending: Option<bool>,
-        /// Page size; 1000 when absent or negative, and at most.
+        /// Page size; 1000 when absent or negative, at most 1000.
         pub take: Option<i64>,
         /// The token of the previous page.
         pub continuation_token: Option<String>,
@@ -69,15 +69,15 @@ record! {
     wire pub struct PagedWorkspaces {
         /// The workspaces.
         pub workspaces: Vec<Workspace>,
-        /// Gets the next page; absent on the last.
+        /// The token of the next page; absent on the last one.
         pub continuation_token: Option<String>,
-        /// Count of all matches, when asked for.
+        /// Count of all matches, if requested.
         pub total_count: Option<u64>,
     }
 }
 
 impl Workspace {
-    /// The record that a request makes; an absent id is that of `key`.
+    /// The record of a create request. If the request has no id, the id is that of `key`.
     ///
     /// # Errors
     /// `InvalidArgument` for a blank name or id; `LimitExceeded` for one that is too long.

@@ -1,10 +1,11 @@
-//! Utilization history by range, at a cost that follows the answer.
+//! Utilization history by range. The cost grows with the answer, not with the history.
 //!
-//! The span indexes hold, for each class of span lengths, the starts in order. A query reads one range of each class and
-//! merges the ranges by start, utilization identifier and asset; so a page stops when it is full. The direction is that of
-//! the start alone: records with equal starts come in ascending order of identifier and asset. With few assets, the
-//! ranges are those of each asset; otherwise those of all assets, and assets that the asset filter did not find are
-//! passed over without reading their records.
+//! The span indexes contain the starts in order, for each class of span lengths. A query reads one
+//! range of each class and merges the ranges by start, utilization identifier and asset, so it
+//! stops as soon as a page is full. The direction applies to the start only: records with equal
+//! starts come in ascending order of identifier and asset. For few assets, each asset has ranges of
+//! its own. Otherwise the ranges are those of all assets, and entries of assets outside the asset
+//! filter are skipped without reading their records.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -27,7 +28,7 @@ use crate::value::{Env, FieldDecl, Row, Val, Work, key, limits, time};
 const DEFAULT_TAKE: i64 = 1000;
 const DEFAULT_DAYS: i64 = 90;
 
-/// The range that a walk looks at; fixed by its first page.
+/// The time range of a query. The first page fixes it, and the token carries it to the next pages.
 #[derive(Clone, Copy)]
 struct Range {
     from: DateTime<Utc>,
@@ -47,7 +48,8 @@ pub(in crate::services) fn query(
         let position = token::open(token_key, &fingerprint, request.continuation_token.as_deref())?;
         Ok::<_, Error>((descending, fingerprint, position))
     };
-    // The order is inside the token: a request that names none goes on in that of its first page.
+    // The direction is part of the token's fingerprint: a request without an order continues in the
+    // direction of the first page.
     let (descending, fingerprint, position) = match open(descending) {
         Err(_) if request.order_by.is_none() => open(true)?,
         opened => opened?,
@@ -91,7 +93,7 @@ pub(in crate::services) fn query(
     Ok((AssetUtilizationHistoryResponse { asset_utilizations: items, continuation_token }, plan))
 }
 
-/// Whether a record matches the filter, within the work that one record may take.
+/// Whether a record matches the filter, within the work that is allowed for one record.
 fn fulfils(view: &View<'_>, filter: &Filter, row: &UtilizationRow<'_>) -> Result<bool> {
     let check = || view.context().check_deadline();
     let work = Work::new(&check);
@@ -121,7 +123,7 @@ fn first_range(request: &QueryAssetUtilizationHistoryRequest, now: DateTime<Utc>
     let to = request.end_time.unwrap_or(now);
     if from > to {
         return Err(Error::invalid(format!(
-            "the range starts at {} and ends before that, at {}",
+            "the range starts at {}, after its end at {}",
             time::format(from),
             time::format(to)
         ))
@@ -171,7 +173,7 @@ fn record_filter(view: &View<'_>, text: Option<&str>) -> Result<Option<Filter>> 
     compile::<Utilization>(view, text, "utilizationFilter")
 }
 
-/// The ids of the assets that the asset filter finds; `None` without a filter.
+/// The ids of the assets that match the asset filter; `None` without a filter.
 fn assets(view: &View<'_>, text: Option<&str>) -> Result<Option<BTreeSet<String>>> {
     let Some(compiled) = compile::<Asset>(view, text, "assetFilter")? else { return Ok(None) };
     let ids = named_ids(&compiled);
@@ -190,7 +192,7 @@ fn assets(view: &View<'_>, text: Option<&str>) -> Result<Option<BTreeSet<String>
     Ok(Some(found))
 }
 
-/// The only ids that can match, when the filter names them.
+/// The only ids that can match, if the filter names them.
 fn named_ids(filter: &Filter) -> Option<Vec<String>> {
     let id = Asset::fields().iter().position(|field| field.decl.path == "id")?;
     let text = |value: &filter::Constant| match value.val() {
@@ -226,26 +228,28 @@ fn describe(
     }
 }
 
-/// One range of one class, of one asset or of all.
+/// One index range of one class, for one asset or for all.
 struct Run<'a> {
     entries: IndexEntries<'a>,
-    /// Bytes of the entry before the start.
+    /// Length of the part of an entry before the start.
     skip: usize,
-    /// The asset, where the entries do not name it.
+    /// The asset, if the entries do not contain it.
     asset: Option<String>,
-    /// Entries that were read and not handed out, in the order of the query.
+    /// Entries that were read but not returned yet, in the order of the query.
     ready: VecDeque<Entry>,
-    /// The entry behind them, which starts at another time.
+    /// When reading backwards, the entry read after those in `ready`. It has another start, and
+    /// ends their group.
     ahead: Option<Entry>,
 }
 
-/// The sort key of a record, and its key.
+/// The sort key and the key of a record.
 type Entry = (Vec<u8>, RecordKey);
 
-/// Start, utilization identifier and asset as bytes whose ascending order is that of the query.
+/// Start, utilization identifier and asset as bytes whose ascending order is the order of the
+/// query. The function is its own inverse.
 fn sort_key(mut entry: Vec<u8>, descending: bool) -> Vec<u8> {
     if descending {
-        // The bytes of the number behind the one that tells its type; doing it twice undoes it.
+        // Inverts the eight bytes of the start, after its type byte.
         entry.iter_mut().skip(1).take(8).for_each(|byte| *byte = !*byte);
     }
     entry
@@ -254,9 +258,9 @@ fn sort_key(mut entry: Vec<u8>, descending: bool) -> Vec<u8> {
 /// The merged ranges, in the order of the query.
 struct Walk<'a> {
     runs: Vec<Run<'a>>,
-    /// The next entry of each run that has one, by sort key.
+    /// The next entry of each run that is not exhausted, by sort key.
     heads: BTreeMap<(Vec<u8>, Reverse<usize>), RecordKey>,
-    /// Assets that are passed over when they are not in here.
+    /// Entries of assets outside this set are skipped.
     only: Option<BTreeSet<String>>,
     descending: bool,
     after: Vec<u8>,
@@ -279,7 +283,8 @@ impl<'a> Walk<'a> {
             after: after.to_vec(),
             entries_touched: 0,
         };
-        // A later page starts where the one before it ended.
+        // A later page starts where the previous one ended. Entries with that same start are read
+        // again, and those up to `after` are skipped.
         let (mut from_ms, mut to_ms) = (i64::MIN, i64::MAX);
         let entry = sort_key(after.to_vec(), descending);
         if let Some((start_ms, _)) = key::split_i64(&entry) {
@@ -317,7 +322,7 @@ impl<'a> Walk<'a> {
         Ok(walk)
     }
 
-    /// Takes the next entry of a run into the heads.
+    /// Moves the next entry of a run to the heads.
     fn advance(&mut self, number: usize) -> Result<()> {
         let Some(run) = self.runs.get_mut(number) else { return Ok(()) };
         if run.ready.is_empty() {
@@ -337,8 +342,12 @@ impl<'a> Walk<'a> {
 }
 
 impl Run<'_> {
-    /// Reads what comes next: one entry, or backwards all with the next start, since those are read in the wrong order.
-    /// The number of entries read.
+    /// Reads the next entries and returns how many were read. Forward, one entry is enough.
+    ///
+    /// Backwards, the entries of one start are read in descending order of identifier and asset,
+    /// but the query needs them ascending. So this reads all entries with that start and reverses
+    /// them in `ready`; the first entry with another start goes to `ahead`. Without the complete
+    /// group, a page could end inside of it and the next page would repeat or lose records.
     fn read(&mut self, descending: bool, after: &[u8], only: Option<&BTreeSet<String>>) -> Result<u64> {
         let mut entries_read = 0;
         self.ready.extend(self.ahead.take());
@@ -377,7 +386,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether the asset at the end of a sort key is one of these.
+/// Whether the asset at the end of a sort key is in `assets`.
 fn names_one_of(sort: &[u8], assets: &BTreeSet<String>) -> bool {
     let asset = || {
         let (_, rest) = key::split_i64(sort)?;

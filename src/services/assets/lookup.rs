@@ -11,7 +11,8 @@ pub(super) fn not_found(id: &str) -> Error {
         .with_name("AssetPerformanceManagement.NonExistingAssetWithIdentifier", Some(-253_426))
 }
 
-/// The asset that has this identity, whoever may see it, this draft's own included.
+/// The asset that has this identity, even if the caller may not see it; includes the writes of this
+/// draft.
 pub(super) fn find(draft: &Draft<'_>, identity: &AssetIdentity<'_>) -> Result<Option<RecordKey>> {
     for candidate in draft.index_keys::<Asset>(Asset::BY_CANDIDATE, &identity.candidate_key())? {
         let Some(asset) = draft.any_by_key::<Asset>(candidate)? else { continue };

@@ -1,4 +1,4 @@
-//! Assets: identity, location, linked files, calibration as seen at the moment of reading, utilization.
+//! Assets: identity, location, linked files, calibration computed at each read, utilization.
 
 mod history;
 mod lookup;
@@ -23,27 +23,29 @@ use crate::session::{Access, Handle, Plan, What};
 use crate::value::{Env, limits};
 
 service! {
-/// Instruments, devices under test, fixtures and systems: what they are, where they are, how their calibration stands,
-/// and what they are used for.
+/// Instruments, devices under test, fixtures and systems: their identity, location, calibration and
+/// utilization.
 ///
-/// The calibration status and the due date are computed at every read from stored facts and the store's clock; a filter
-/// on them is right tomorrow without a write. Items of a batch are judged one by one; what failed comes back as it was
-/// sent, with one inner error each.
+/// The calibration status and the due date are computed at every read from stored dates and the
+/// store's clock, so a filter on them stays correct as time passes, without a write. Items of a
+/// batch are validated one by one; failed items are returned as they were sent, each with one inner
+/// error.
 ///
 /// Methods may be added until version 1.0.
 pub trait AssetService {
     /// Creates up to 1000 assets.
     ///
-    /// The identity of an asset is its bus type, its model and vendor (each by number, or by name where one of two has
-    /// no number), and its serial number, or its system when it has none. An identity that exists already is refused,
-    /// never merged.
+    /// The identity of an asset consists of its bus type, its model and vendor (each compared by
+    /// number, or by name if one of the two assets has no number), and its serial number, or its
+    /// system if it has no serial number. An identity that exists is rejected, never merged.
     ///
     /// # Errors
-    /// In the answer, for each item: `InvalidArgument` for an incomplete identity, a missing location or presence, or an
-    /// incomplete calibration, `Conflict` for an identity that exists, `LimitExceeded` for a collection of more than 1000
-    /// entries, `PermissionDenied`. For the call: `LimitExceeded` above 1000 items, and what the disk answers.
+    /// In the response, for each item: `InvalidArgument` for an incomplete identity, a missing
+    /// location or presence, or an incomplete calibration, `Conflict` for an identity that exists,
+    /// `LimitExceeded` for a collection of more than 1000 entries, `PermissionDenied`. For the
+    /// call: `LimitExceeded` above 1000 items, and errors of the disk.
     ///
-    /// A multimeter's calibration, from the day it is entered to the day it is due:
+    /// The calibration of a multimeter, from the day it is entered to the day it is due:
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -83,7 +85,7 @@ pub trait AssetService {
     /// The asset with this id.
     ///
     /// # Errors
-    /// `NotFound` when there is none, or none that the caller may see.
+    /// `NotFound` if no asset that the caller may see has this id.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -91,7 +93,7 @@ pub trait AssetService {
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     ///
-    /// An id of another kind is refused by the compiler:
+    /// The compiler rejects an id of another kind:
     ///
     /// ```compile_fail,E0308
     #[doc = include_str!("example.txt")]
@@ -100,11 +102,11 @@ pub trait AssetService {
     /// ```
     fn get_asset(&self, id: &AssetId) -> Result<Asset>;
 
-    /// One page of the assets that match; in order of creation unless another is asked for.
+    /// Returns one page of the assets that match, in order of creation by default.
     ///
     /// # Errors
-    /// `InvalidArgument` for a fault in the filter, with its position, for a negative skip, and for a take below -1 or
-    /// above 1000.
+    /// `InvalidArgument` for an invalid filter, with its position, for a negative skip, and for a
+    /// take below -1 or above 1000.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -114,7 +116,7 @@ pub trait AssetService {
     /// ```
     fn query_assets(&self, query: QueryAssetsRequest) -> Result<QueryAssetsResponse>;
 
-    /// How a query is answered, and what it touched.
+    /// Explains how a query is executed, and how many records it reads.
     ///
     /// # Errors
     /// As [`AssetService::query_assets`].
@@ -126,13 +128,14 @@ pub trait AssetService {
     /// ```
     fn explain_query_assets(&self, query: QueryAssetsRequest) -> Result<Plan>;
 
-    /// Updates up to 1000 assets, each found by its id, or by its identity when there is no id; none is created.
-    /// Members that are absent stay as they are, and so do the members of the identity.
+    /// Updates up to 1000 assets, each found by its id, or by its identity if the id is absent.
+    /// None is created. Members that are absent keep their values. The members of the identity are
+    /// not changed, except that an asset may move to another system.
     ///
     /// # Errors
-    /// In the answer, for each item: `NotFound`, `PermissionDenied`, `Conflict` when the asset is said to have left a
-    /// place that it is not in, and as in [`AssetService::create_assets`]. For the call: `LimitExceeded` above 1000
-    /// items, and what the disk answers.
+    /// In the response, for each item: `NotFound`, `PermissionDenied`, `Conflict` if the update
+    /// removes the asset from a place that it is not in, and as in [`AssetService::create_assets`].
+    /// For the call: `LimitExceeded` above 1000 items, and errors of the disk.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -145,8 +148,8 @@ pub trait AssetService {
     /// Deletes up to 1000 assets with their utilization history.
     ///
     /// # Errors
-    /// In the answer, for each id: `NotFound`, `PermissionDenied`. For the call: `LimitExceeded` above 1000 ids, and what
-    /// the disk answers.
+    /// In the response, for each id: `NotFound`, `PermissionDenied`. For the call: `LimitExceeded`
+    /// above 1000 ids, and errors of the disk.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -155,12 +158,13 @@ pub trait AssetService {
     /// ```
     fn delete_assets(&self, ids: Vec<AssetId>) -> Result<DeleteAssetsResponse>;
 
-    /// Links up to 1000 files to an asset; `None` when all are linked. The files need not exist, and a file that is
-    /// linked already counts as linked.
+    /// Links up to 1000 files to an asset; returns `None` if all are linked. The files need not
+    /// exist. A file that is linked already counts as linked.
     ///
     /// # Errors
-    /// In the answer, for each file: `InvalidArgument` for a blank id, `LimitExceeded` when the asset would have more than
-    /// 1000 files. For the call: `NotFound` for an unknown asset, `PermissionDenied`, `LimitExceeded` above 1000 ids.
+    /// In the response, for each file: `InvalidArgument` for a blank id, `LimitExceeded` if the
+    /// asset would have more than 1000 files. For the call: `NotFound` for an unknown asset,
+    /// `PermissionDenied`, `LimitExceeded` above 1000 ids.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -169,7 +173,7 @@ pub trait AssetService {
     /// ```
     fn link_files(&self, asset_id: &AssetId, file_ids: Vec<FileId>) -> Result<Option<LinkFilesPartialSuccessResponse>>;
 
-    /// Takes the link to a file from an asset; one that is not linked is no error.
+    /// Removes the link of an asset to a file. A file that is not linked is not an error.
     ///
     /// # Errors
     /// `NotFound` for an unknown asset, `PermissionDenied`.
@@ -184,9 +188,9 @@ pub trait AssetService {
     /// Starts the use of up to 100 assets under one utilization identifier.
     ///
     /// # Errors
-    /// In the answer, for each asset: `NotFound` for an identity that no asset has, `InvalidArgument` for an incomplete
-    /// one, `Conflict` when the asset already has a record under this identifier. For the call: `LimitExceeded` above 100
-    /// assets, and what the disk answers.
+    /// In the response, for each asset: `NotFound` for an identity that no asset has,
+    /// `InvalidArgument` for an incomplete one, `Conflict` if the asset already has a record under
+    /// this identifier. For the call: `LimitExceeded` above 100 assets, and errors of the disk.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -195,10 +199,11 @@ pub trait AssetService {
     /// ```
     fn start_utilization(&self, request: StartUtilizationRequest) -> Result<StartUtilizationPartialSuccess>;
 
-    /// Gives a sign of life for all running records of these utilization identifiers; `timestamp` replaces the clock.
+    /// Records a heartbeat for all running records of these utilization identifiers; `timestamp`
+    /// replaces the clock.
     ///
     /// # Errors
-    /// In the answer, for each identifier: `NotFound`, `Conflict` when all its records have ended.
+    /// In the response, for each identifier: `NotFound`, `Conflict` if all its records have ended.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -215,8 +220,8 @@ pub trait AssetService {
     /// Ends all running records of these utilization identifiers; `timestamp` replaces the clock.
     ///
     /// # Errors
-    /// In the answer, for each identifier: `NotFound`, `Conflict` when all its records have ended, `InvalidArgument` when
-    /// the end lies before the start.
+    /// In the response, for each identifier: `NotFound`, `Conflict` if all its records have ended,
+    /// `InvalidArgument` if the end lies before the start.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -230,12 +235,13 @@ pub trait AssetService {
         timestamp: Option<DateTime<Utc>>,
     ) -> Result<UpdateUtilizationPartialSuccess>;
 
-    /// One page of the utilization records whose span meets the range, which is the last 90 days unless given. A running
-    /// record reaches up to now. The cost follows the answer, not the history.
+    /// Returns one page of the utilization records whose span overlaps the range; by default the
+    /// range is the last 90 days. A running record lasts until now. The cost grows with the answer,
+    /// not with the history.
     ///
     /// # Errors
-    /// `InvalidArgument` for a fault in one of the filters, a range that ends before it starts, a negative take, or a
-    /// faulty token.
+    /// `InvalidArgument` for an invalid filter, a range that ends before it starts, a negative
+    /// take, or an invalid token.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -249,7 +255,7 @@ pub trait AssetService {
         query: QueryAssetUtilizationHistoryRequest,
     ) -> Result<AssetUtilizationHistoryResponse>;
 
-    /// How a history query is answered, and what it touched.
+    /// Explains how a history query is executed, and how many records and entries it reads.
     ///
     /// # Errors
     /// As [`AssetService::query_asset_utilization_history`].
@@ -261,11 +267,11 @@ pub trait AssetService {
     /// ```
     fn explain_query_asset_utilization_history(&self, query: QueryAssetUtilizationHistoryRequest) -> Result<Plan>;
 
-    /// The ids of the assets in use now: with a running record whose last sign of life, start included, is younger than
-    /// the timeout of the store.
+    /// Returns the ids of the assets in use now: those with a running record whose last heartbeat,
+    /// or start, is younger than the timeout of the store.
     ///
     /// # Errors
-    /// What the disk answers.
+    /// Errors of the disk.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -275,10 +281,10 @@ pub trait AssetService {
     /// ```
     fn assets_in_use(&self) -> Result<Vec<String>>;
 
-    /// Counts over all visible assets at this moment.
+    /// Returns counts over all visible assets at this moment.
     ///
     /// # Errors
-    /// What the disk answers.
+    /// Errors of the disk.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -287,12 +293,12 @@ pub trait AssetService {
     /// ```
     fn asset_summary(&self) -> Result<AssetSummary>;
 
-    /// For the host: reports the connection of a system, which all assets in it show from now on; `None` for unknown.
-    /// Returns the number of assets that changed.
+    /// For the host program: sets the connection of a system, which all its assets show from now
+    /// on; `None` means unknown. Returns the number of assets that changed.
     ///
     /// # Errors
-    /// `InvalidArgument` for a blank system; `PermissionDenied` unless the caller may update assets in every workspace,
-    /// since the system may have assets in any.
+    /// `InvalidArgument` for a blank system; `PermissionDenied` unless the caller may update assets
+    /// in every workspace, because the system may have assets in any of them.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -458,14 +464,14 @@ impl AssetService for Handle<'_, '_> {
 
     fn set_system_connection(&self, minion_id: &str, connection: Option<SystemConnection>) -> Result<u64> {
         if minion_id.trim().is_empty() {
-            return Err(Error::invalid("the system whose connection to set is blank").at_member("minionId"));
+            return Err(Error::invalid("the id of the system is blank").at_member("minionId"));
         }
         let minion_id = minion_id.to_owned();
         self.write(move |draft| store::set_connection(draft, &minion_id, connection))
     }
 }
 
-/// The page after `token` and whether another one follows, for the iterator over all pages.
+/// The page after `token`, and whether another one follows; for the iterator over all pages.
 pub(in crate::services) fn page(
     access: &impl Access,
     query: &QueryAssetsRequest,

@@ -1,7 +1,8 @@
-//! What the asset operations do to one asset in a draft.
+//! The operations on one asset in a draft.
 //!
-//! The connection of a system is kept once under the system's id, for assets that come later, and in every asset of the
-//! system, so that filters need no join; [`set_connection`] and [`place_in_system`] keep the two equal.
+//! The connection of a system is stored twice. It is stored under the system's id, for assets that
+//! are added later. And it is stored in every asset of the system, so that filters need no join.
+//! [`set_connection`] and [`place_in_system`] keep the copies equal.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +22,8 @@ fn check_free(draft: &Draft<'_>, asset: &Asset) -> Result<()> {
     let other = find(draft, &asset.identity()?)?;
     match other.filter(|other| Some(*other) != asset.key()) {
         Some(other) => Err(Error::conflict(
-            "another asset has the same bus type, model, vendor and serial number (or system, without one)",
+            "another asset has the same bus type, model, vendor and serial number (or system, if there is \
+             none); update that asset instead",
         )
         .with_name("AssetPerformanceManagement.AssetExists", None)
         .with_args(draft.visible_id::<Asset>(other)?)),
@@ -31,7 +33,7 @@ fn check_free(draft: &Draft<'_>, asset: &Asset) -> Result<()> {
 
 pub(in crate::services) fn create(draft: &mut Draft<'_>, request: CreateAssetRequest) -> Result<Asset> {
     let mut asset = Asset::create(request, draft.now(), draft.context().default_workspace())?;
-    // Before an id is taken, so that a refused batch drafts nothing and costs no commit.
+    // Checked before an id is drawn, so that a rejected batch drafts nothing and costs no commit.
     draft.require(None, &asset, What::Created)?;
     check_free(draft, &asset)?;
     place_in_system(draft, &mut asset)?;
@@ -59,8 +61,9 @@ fn amend(draft: &mut Draft<'_>, mut asset: Asset, request: UpdateAssetRequest) -
     asset.update(request, draft.now())?;
     let mut asset = asset.without_computed();
     draft.require(Some(&old), &asset, What::Updated)?;
-    // Without a serial number, a move to another system may run into the identity of another asset there; out of every
-    // system, the asset has no identity any more, and keeps its id.
+    // If the asset has no serial number, its system is part of its identity. A move to another
+    // system may then collide with an asset there. Outside of any system it has no identity any
+    // more, and keeps its id.
     if asset.identity().is_ok() {
         check_free(draft, &asset)?;
     }
@@ -73,10 +76,10 @@ fn amend(draft: &mut Draft<'_>, mut asset: Asset, request: UpdateAssetRequest) -
     Ok(asset)
 }
 
-/// Adds one file to the linked ones, once.
+/// Adds a file to the linked files, unless it is linked already.
 pub(in crate::services) fn link(asset_id: &str, linked: &mut Vec<String>, file_id: String) -> Result<String> {
     if file_id.trim().is_empty() {
-        return Err(Error::invalid("a blank id names no file")
+        return Err(Error::invalid("a file id is blank")
             .with_name("AssetPerformanceManagement.InvalidFileId", Some(-254_806))
             .with_resource(Asset::KIND.name, asset_id)
             .with_args([file_id]));
@@ -84,7 +87,7 @@ pub(in crate::services) fn link(asset_id: &str, linked: &mut Vec<String>, file_i
     if !linked.contains(&file_id) {
         if linked.len() >= limits::ASSET_COLLECTION {
             return Err(Error::limit(format!(
-                "the asset has {} linked files, and may not have more; unlink some first",
+                "the asset has {} linked files, which is the maximum; unlink some first",
                 linked.len()
             ))
             .with_resource(Asset::KIND.name, asset_id)
@@ -101,7 +104,7 @@ fn connection_key(minion_id: &str) -> Vec<u8> {
     bytes
 }
 
-/// Gives an asset the connection of the system that it is in.
+/// Copies the connection of its system to an asset.
 fn place_in_system(draft: &Draft<'_>, asset: &mut Asset) -> Result<()> {
     let Some(location) = &mut asset.location else { return Ok(()) };
     let known = match &location.minion_id {
@@ -115,9 +118,9 @@ fn place_in_system(draft: &Draft<'_>, asset: &mut Asset) -> Result<()> {
     Ok(())
 }
 
-/// Sets the connection of a system and of all assets in it, whatever workspace they are in, and of those to come. So only
-/// a caller that may update assets everywhere may do so; whether the others are refused does not depend on which assets
-/// the system has.
+/// Sets the connection of a system, for all its assets in any workspace and for assets that are
+/// added later. So the caller must be allowed to update assets in every workspace. The decision
+/// does not depend on which assets the system has: a rejection would otherwise reveal them.
 pub(in crate::services) fn set_connection(
     draft: &mut Draft<'_>,
     minion_id: &str,
@@ -128,7 +131,7 @@ pub(in crate::services) fn set_connection(
         return Err(Error::new(
             ErrorKind::PermissionDenied,
             format!(
-                "{:?} may not set the connection of a system: that takes Update of {} in every workspace",
+                "{:?} may not set the connection of a system: it needs Update of {} in every workspace",
                 context.user(),
                 Asset::KIND.service
             ),

@@ -1,7 +1,8 @@
-//! Starting, keeping alive and ending utilizations.
+//! Starting, extending and ending utilizations.
 //!
-//! One record for each utilization identifier and asset; a record that has ended never changes again. Records carry the
-//! workspace of their asset, so that who may not see the asset does not see its use.
+//! There is one record for each utilization identifier and asset. A record that has ended never
+//! changes again. A record has the workspace of its asset, so a caller that may not see the asset
+//! does not see its utilization.
 
 use std::collections::BTreeSet;
 
@@ -97,12 +98,12 @@ fn start_one(draft: &mut Draft<'_>, template: &Utilization, identification: &Ass
     draft.put(&record, What::Created)
 }
 
-/// What happens to running records.
+/// A change of running records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::services) enum Change {
-    /// A sign of life.
+    /// Records a heartbeat.
     Heartbeat,
-    /// The end.
+    /// Ends the record.
     End,
 }
 
@@ -134,7 +135,7 @@ fn change_one(draft: &mut Draft<'_>, id: &str, at: DateTime<Utc>, change: Change
     }
     records.retain(|record| record.end_timestamp.is_none());
     if records.is_empty() {
-        return Err(Error::conflict(format!("the utilization {id:?} has ended; it does not change any more"))
+        return Err(Error::conflict(format!("the utilization {id:?} has ended, so it cannot be changed"))
             .with_resource(Utilization::KIND.name, id)
             .with_args([id]));
     }
@@ -146,7 +147,8 @@ fn change_one(draft: &mut Draft<'_>, id: &str, at: DateTime<Utc>, change: Change
                 .with_args([id]));
         }
     }
-    // Before the first change, so that an identifier that is refused leaves all its records as they were.
+    // All records are checked before the first change, so that an identifier that fails leaves all
+    // its records unchanged.
     for record in &records {
         let allowed = draft.context().require(Utilization::KIND.service, Action::Update, record.workspace());
         allowed.map_err(batch::about(Utilization::KIND.name, id))?;
@@ -161,7 +163,7 @@ fn change_one(draft: &mut Draft<'_>, id: &str, at: DateTime<Utc>, change: Change
     Ok(())
 }
 
-/// Deletes the records of an asset that is being deleted.
+/// Deletes the records of an asset that is deleted.
 pub(in crate::services) fn delete_of_asset(draft: &mut Draft<'_>, asset: &Asset) -> Result<()> {
     for key in draft.index_keys::<Utilization>(Utilization::BY_ASSET_SPAN, &text_key(asset.id()))? {
         draft.delete::<Utilization>(&key.to_id(IdForm::Guid))?;
@@ -169,7 +171,7 @@ pub(in crate::services) fn delete_of_asset(draft: &mut Draft<'_>, asset: &Asset)
     Ok(())
 }
 
-/// Moves the records of an asset into its new workspace.
+/// Moves the records of an asset to its new workspace.
 pub(in crate::services) fn follow_workspace(draft: &mut Draft<'_>, asset: &Asset) -> Result<()> {
     for key in draft.index_keys::<Utilization>(Utilization::BY_ASSET_SPAN, &text_key(asset.id()))? {
         if let Some(mut record) = draft.any_by_key::<Utilization>(key)? {
@@ -180,7 +182,7 @@ pub(in crate::services) fn follow_workspace(draft: &mut Draft<'_>, asset: &Asset
     Ok(())
 }
 
-/// The assets in use now. Reads the running records alone.
+/// The assets in use now. Reads only the running records.
 pub(in crate::services) fn assets_in_use(view: &View<'_>) -> Result<BTreeSet<String>> {
     let timeout_ms = i64::from(view.context().settings().utilization_timeout_s) * 1000;
     let mut running = Vec::new();

@@ -1,8 +1,12 @@
-//! Contents of files and packages: small ones in the record file, others as blobs, whoever names them.
+//! Contents of files and packages: small ones in the record file, others as blobs.
 //!
-//! What must hold: the bytes are written and synced before the write turn that names them; a record that goes away
-//! hands its content to [`forget`] in the same turn; which blobs are named stands in [`Space::Blobs`], written with the
-//! record, so that what nobody names is found by names alone: by [`sweep`] at open, by [`remove_abandoned`] in between.
+//! What must hold:
+//! - The bytes are written and synced before the write turn that stores the record naming them.
+//!   Otherwise a crash leaves a record without its content.
+//! - Deleting a record passes its content to [`forget`] in the same write turn.
+//! - [`Space::Blobs`] lists the blobs that records name, and is written with the records. So
+//!   unreferenced blobs are found by their numbers alone: by [`sweep`] at open, by
+//!   [`remove_abandoned`] in between.
 
 use std::collections::HashSet;
 use std::io::{self, Read};
@@ -20,16 +24,17 @@ use crate::value::{Control, limits, stored};
 
 /// Name of the durable counter of blob numbers.
 const COUNTER: &str = "blob";
-/// Blob numbers that are set aside with one commit.
+/// Blob numbers that one commit reserves.
 const RESERVED_IDS: u64 = 1024;
-/// Numbers that are tried when files of an earlier process are in the way.
+/// Numbers that are tried if files of an earlier process already have them.
 const ID_ATTEMPTS: usize = 64;
 
-/// Content that is written and that no record names yet. Dropped before [`NewContent::adopt`] its bytes go.
+/// Content that is written but that no record names yet. If it is dropped before
+/// [`NewContent::settle`] keeps it, its bytes are deleted.
 pub(in crate::services) struct NewContent {
-    /// What the record will say.
+    /// The content as the record will name it.
     pub(in crate::services) content: StoredContent,
-    /// The bytes of a small content.
+    /// The bytes of small content.
     small: Option<Vec<u8>>,
     engine: Arc<Engine>,
     in_transaction: bool,
@@ -37,8 +42,8 @@ pub(in crate::services) struct NewContent {
 }
 
 impl NewContent {
-    /// Drafts what the content needs beside its record. The plan may still be refused afterwards, so the caller keeps
-    /// what this is called on until the write has succeeded.
+    /// Drafts the entries of the content outside of its record. The write may still be rejected
+    /// afterwards, so the caller keeps `self` until the write has succeeded.
     pub(in crate::services) fn draft(&self) -> impl FnOnce(&mut Draft<'_>) + Send + 'static {
         let (space, value) = match &self.small {
             Some(bytes) => (Space::SmallBlobs, Some(bytes.clone())),
@@ -61,17 +66,19 @@ impl NewContent {
         }
     }
 
-    /// Settles what becomes of the bytes: they stay when the write succeeded, or may have.
+    /// Decides what happens to the bytes: they are kept if the write succeeded or may have
+    /// succeeded.
     pub(in crate::services) fn settle<T>(mut self, written: Result<T>) -> Result<T> {
         self.adopted = match &written {
             Ok(_) => {
-                // The transaction may still be taken back, which nobody tells us.
+                // The transaction may still be rolled back, and nothing reports that here.
                 if self.in_transaction && !self.content.small {
                     self.engine.blobs.suspect(self.content.parts.iter().map(|part| part.blob));
                 }
                 true
             }
-            // Nobody can tell whether a record names them now; the sweep at the next open can.
+            // The outcome is unknown: a record may name the bytes. The sweep at the next open
+            // decides.
             Err(error) => matches!(error.kind(), ErrorKind::OutcomeUnknown | ErrorKind::Latched),
         };
         written
@@ -89,7 +96,8 @@ impl Drop for NewContent {
     }
 }
 
-/// Writes content from `source`, small or as a blob; it is durable, and named by nothing yet.
+/// Writes content from `source`, small or as a blob. The content is durable when this returns, and
+/// no record names it yet.
 pub(in crate::services) fn store<A: Access>(
     access: &A,
     source: &mut dyn Read,
@@ -122,7 +130,8 @@ pub(in crate::services) fn store<A: Access>(
     Ok(new_content(access, one_blob(info), None))
 }
 
-/// Writes a chunk of an upload session, always as a blob; of one that is too long, one byte more than it may have.
+/// Writes a chunk of an upload session, always as a blob. Of a chunk that is too long, writes one
+/// byte more than allowed, so that the caller detects it.
 pub(in crate::services) fn store_chunk<A: Access>(
     access: &A,
     source: &mut dyn Read,
@@ -151,7 +160,8 @@ fn put_blob<A: Access>(access: &A, source: &mut dyn Read, control: &Control) -> 
     let mut writer = None;
     for _ in 0..ID_ATTEMPTS {
         match engine.blobs.writer(new_id(access)?) {
-            // Left by a process that ended before the number was durably taken; the sweep at the next open removes it.
+            // The file was left by a process that ended before the number was durably reserved. The
+            // sweep at the next open removes it.
             Err(error) if is_taken(&error) => {}
             other => {
                 writer = Some(other?);
@@ -170,14 +180,14 @@ fn is_taken(error: &Error) -> bool {
     source.is_some_and(|source| source.kind() == io::ErrorKind::AlreadyExists)
 }
 
-/// A number that no content had before.
+/// A number that no other content has or had.
 fn new_id<A: Access>(access: &A) -> Result<u64> {
     let blobs = &access.context().engine.blobs;
     if let Some(id) = blobs.reserved_id() {
         return Ok(id);
     }
-    // Inside a transaction that is taken back the counter goes back as well: then only this process knows that the
-    // number is used, and it takes no more than the one.
+    // A transaction that is rolled back also rolls back the counter. Then only this process knows
+    // that the number is used, so a transaction reserves only the one that it needs.
     let count = if access.is_transaction() { 1 } else { RESERVED_IDS };
     let floor = blobs.first_free_id();
     let first = access.write(move |draft| {
@@ -190,7 +200,7 @@ fn new_id<A: Access>(access: &A) -> Result<u64> {
     Ok(first)
 }
 
-/// Opens content for reading, in the state that `view` shows.
+/// Opens content for reading, in the state of `view`.
 pub(crate) fn open(view: &View<'_>, content: &StoredContent) -> Result<ContentReader> {
     let context = view.context();
     match content.parts.as_slice() {
@@ -203,7 +213,7 @@ pub(crate) fn open(view: &View<'_>, content: &StoredContent) -> Result<ContentRe
     }
 }
 
-/// Drafts the removal of content whose record goes away in the same draft.
+/// Drafts the removal of content whose record is deleted in the same draft.
 pub(in crate::services) fn forget(draft: &mut Draft<'_>, content: &StoredContent) {
     for part in &content.parts {
         if content.small {
@@ -248,10 +258,10 @@ fn for_each_content(view: &View<'_>, mut f: impl FnMut(&StoredContent, &str) -> 
     Ok(())
 }
 
-/// Removes the blobs that a crash left: those that nothing names. Called at open, before anybody writes.
+/// Removes blobs that a crash left: those that no record names. Called at open, before any write.
 ///
 /// # Errors
-/// What the disk fails with. A damaged record is not an error here, but then nothing is removed.
+/// The errors of the disk. A damaged record is not an error here, but then nothing is removed.
 pub(crate) fn sweep(engine: &Arc<Engine>) -> Result<u64> {
     let listed = engine.blobs.list()?;
     if listed.is_empty() {
@@ -262,7 +272,7 @@ pub(crate) fn sweep(engine: &Arc<Engine>) -> Result<u64> {
         let named = named_blobs(view)?;
         let pending: HashSet<Vec<u8>> =
             view.raw_prefix(Space::PendingDelete, b"")?.into_iter().map(|(path, _)| path).collect();
-        // Files that are no blobs are somebody else's.
+        // Files whose names are not those of blobs are not ours.
         let is_garbage = |entry: &BlobEntry| {
             entry.id.is_some_and(|id| !named.contains(&id)) && !pending.contains(entry.path.as_bytes())
         };
@@ -271,8 +281,9 @@ pub(crate) fn sweep(engine: &Arc<Engine>) -> Result<u64> {
     if garbage.is_empty() {
         return Ok(0);
     }
-    // Seldom, and what is removed does not come back: so the records themselves are asked as well, whose checksums tell
-    // when one of them cannot be believed.
+    // The removal is rare and cannot be undone. So the records themselves are read too: their
+    // checksums detect damage, and a blob that a readable record names is kept although its row is
+    // missing.
     let walked = session.read(|view| {
         let mut named = HashSet::new();
         for_each_content(view, |content, _| {
@@ -302,7 +313,8 @@ fn named_blobs(view: &View<'_>) -> Result<HashSet<u64>> {
     Ok(named)
 }
 
-/// Calls `f` with the number of each blob and the length of its content; `None` where its row is damaged.
+/// Calls `f` with the number of each blob and the length of its content, which is `None` if its row
+/// is damaged.
 fn for_each_blob(cursor: &mut Cursor<'_>, mut f: impl FnMut(u64, Option<u64>)) -> Result<()> {
     let number = |bytes: &[u8]| <[u8; 8]>::try_from(bytes).ok().map(u64::from_be_bytes);
     while let Some((id, len)) = cursor.visit(false, |key, value| (number(key), number(value)))? {
@@ -311,7 +323,8 @@ fn for_each_blob(cursor: &mut Cursor<'_>, mut f: impl FnMut(u64, Option<u64>)) -
     Ok(())
 }
 
-/// The path of each blob that a snapshot names, and the length of its file; `None` where its row is damaged.
+/// The path of each blob that a snapshot names, and the length of its file, which is `None` if its
+/// row is damaged.
 pub(crate) fn named_paths(snapshot: &Snapshot) -> Result<Vec<(String, Option<u64>)>> {
     let mut named = Vec::new();
     for_each_blob(&mut Source::Snapshot(snapshot).cursor(Space::Blobs, &[], None)?, |id, len| {
@@ -320,10 +333,11 @@ pub(crate) fn named_paths(snapshot: &Snapshot) -> Result<Vec<(String, Option<u64
     Ok(named)
 }
 
-/// Removes the blobs of transactions that were taken back, and those that could not be removed before.
+/// Removes the blobs of transactions that were rolled back, and those that could not be removed
+/// before.
 ///
 /// # Errors
-/// As any write, and what the disk fails with; what is left is looked at again by the next call.
+/// The errors of a write and of the disk. Blobs that remain are checked again by the next call.
 pub(crate) fn remove_abandoned(session: &Session) -> Result<u64> {
     let blobs = &session.context().engine.blobs;
     let suspects = blobs.take_suspects();
@@ -331,8 +345,9 @@ pub(crate) fn remove_abandoned(session: &Session) -> Result<u64> {
         return Ok(0);
     }
     let ids = suspects.clone();
-    // Asked in the write turn, where no transaction is open that may still come to name one. A blob that was named once
-    // and is forgotten waits in `PendingDelete` for the readers of older commits, so it is left to that.
+    // Checked in the write turn, when no open transaction can still come to name one of them. A
+    // blob that was named and then forgotten waits in `PendingDelete` for readers of older commits,
+    // and is not removed here.
     let asked = session.write(move |draft| {
         let mut abandoned = Vec::new();
         for id in ids {
@@ -353,11 +368,11 @@ pub(crate) fn remove_abandoned(session: &Session) -> Result<u64> {
     removed
 }
 
-/// Checks every content: that it is there with its length, and with `deep` that each byte is what was written.
-/// `found` is told the file, and what is wrong with it.
+/// Checks all content: that it exists with its length, and with `deep` that each byte is what was
+/// written. Calls `found` with the file and the problem.
 ///
 /// # Errors
-/// What `control` says, and damaged records.
+/// `Cancelled` and `DeadlineExceeded` by `control`, and damaged records.
 pub(crate) fn verify(
     engine: &Arc<Engine>,
     deep: bool,
@@ -403,7 +418,7 @@ pub(crate) fn verify(
     Ok((files, bytes))
 }
 
-/// An error of ours that a reader wrapped, or the I/O error itself.
+/// The [`Error`] of this crate that a reader wrapped, or the I/O error itself.
 pub(in crate::services) fn own_error(attempt: &str, error: io::Error) -> Error {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
         Some(own) => own.clone(),
@@ -411,25 +426,26 @@ pub(in crate::services) fn own_error(attempt: &str, error: io::Error) -> Error {
     }
 }
 
-/// Content bytes after which an upload looks anew whether the disk has room.
+/// Content bytes after which an upload checks the free disk space again.
 const SPACE_CHECK_BYTES: u64 = 4 * 1024 * 1024;
 
-/// A source that is refused where it would do harm: long content inside a transaction, and any content that would use up
-/// what the store keeps free for its own commits.
+/// A source that fails where reading on would do harm: for long content inside a transaction, which
+/// keeps the write turn, and for content that would use up the space that the store reserves for
+/// its commits.
 struct Guarded<'s> {
     inner: &'s mut dyn Read,
-    /// Bytes that may still come inside a transaction.
+    /// Bytes that may still follow inside a transaction.
     left: Option<u64>,
     engine: &'s Engine,
-    /// Bytes since the last look at the disk.
+    /// Bytes since the last check of the disk space.
     unchecked: u64,
-    /// Bytes that may still come until the content is too long for the record file; `None` when it
+    /// Bytes that may still follow until the content is too long for the record file; `None` if it
     /// does not go there.
     small_left: Option<u64>,
 }
 
 impl<'s> Guarded<'s> {
-    /// Content of at most `small_bytes` goes into the record file.
+    /// Content of at most `small_bytes` goes to the record file.
     fn new<A: Access>(inner: &'s mut dyn Read, access: &'s A, small_bytes: Option<u64>) -> Self {
         let left = access.is_transaction().then_some(limits::TRANSACTION_CONTENT_BYTES);
         let engine = &access.context().engine;
@@ -439,30 +455,31 @@ impl<'s> Guarded<'s> {
 
 impl Read for Guarded<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // What goes into the record file is looked at with its commit.
+        // The space for content in the record file is checked by its commit.
         if self.small_left.is_none() && self.unchecked >= SPACE_CHECK_BYTES {
             self.engine.check_space(buffer.len() as u64).map_err(io::Error::other)?;
             self.unchecked = 0;
         }
         let count = self.inner.read(buffer)?;
-        // What wraps this reader panics when it is told of more than it asked for.
+        // The readers that wrap this one panic if it reports more bytes than it was asked for.
         if count > buffer.len() {
             return Err(io::Error::other(Error::invalid(
-                "the reader of the content claims more bytes than it was asked for",
+                "the reader of the content reports more bytes than it was asked for",
             )));
         }
         self.unchecked += count as u64;
         if let Some(small_left) = self.small_left {
             self.small_left = small_left.checked_sub(count as u64);
             if self.small_left.is_none() {
-                // It goes to the disk beside the record file after all.
+                // The content is too long for the record file and goes to a blob, so check the
+                // space at the next read.
                 self.unchecked = SPACE_CHECK_BYTES;
             }
         }
         if let Some(left) = &mut self.left {
             *left = left.checked_sub(count as u64).ok_or_else(|| {
                 io::Error::other(Error::unsupported(format!(
-                    "content of more than {} bytes cannot be uploaded inside a transaction, which holds the write turn \
+                    "content of more than {} bytes cannot be uploaded inside a transaction, which keeps the write turn \
                      meanwhile; upload it on the session",
                     limits::TRANSACTION_CONTENT_BYTES
                 )))
@@ -472,7 +489,7 @@ impl Read for Guarded<'_> {
     }
 }
 
-/// A file of a disk as a reader.
+/// Reads a file of a disk.
 pub(in crate::services) struct DiskReader {
     file: Box<dyn DiskFile>,
     len: u64,
@@ -497,7 +514,7 @@ impl Read for DiskReader {
     }
 }
 
-/// A file of a disk as a writer, from its start.
+/// Writes to a file of a disk, from its start.
 pub(in crate::services) struct DiskWriter {
     pub(in crate::services) file: Box<dyn DiskFile>,
     pub(in crate::services) at: u64,

@@ -1,4 +1,4 @@
-//! The index files of a feed, and the feed as a directory that package managers accept.
+//! The index files of a feed, and the export of a feed as a directory that package managers accept.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -17,16 +17,17 @@ use crate::session::{Access, View};
 use crate::value::Control;
 use crate::value::id::hex;
 
-/// Fields that belong to the index alone: measured, or left out, whatever the control file says.
+/// Fields that the index computes or leaves out, whatever the control file contains.
 const OF_THE_INDEX: [&str; 8] =
     ["Filename", "Size", "MD5sum", "SHA1", "SHA256", "SHA256sum", "SHA512", "Description-md5"];
-/// Fields that package managers look for in this letter case, though control files may have them in any.
+/// Fields that package managers look up with this letter case. Control files may have them in any
+/// case.
 const KNOWN: [&str; 8] =
     ["Description", "Essential", "Homepage", "Installed-Size", "Maintainer", "Priority", "Section", "Source"];
-/// Fields that come first in a stanza.
+/// Fields at the start of a stanza.
 const FIRST: [&str; 3] = ["Package", "Version", "Architecture"];
 
-/// The text of a `Packages` file: one stanza a package, a blank line between them.
+/// The text of a `Packages` file: one stanza for each package, separated by blank lines.
 pub(in crate::services) fn packages_text(records: &[PackageRecord]) -> String {
     let stanzas: Vec<String> = records.iter().map(stanza).collect();
     stanzas.join("\n")
@@ -50,20 +51,21 @@ fn stanza(record: &PackageRecord) -> String {
     field(&mut out, "Size", &record.content.size().to_string());
     field(&mut out, "MD5sum", &record.md5);
     field(&mut out, "SHA256", &record.sha256);
-    // The name under which `opkg` looks for the same.
+    // `opkg` looks for the same value under this name.
     if record.package.file_name.to_lowercase().ends_with(".ipk") {
         field(&mut out, "SHA256sum", &record.sha256);
     }
     out
 }
 
-/// The name of a field as every package manager knows it.
+/// The spelling of a field name that all package managers know.
 fn canonical(key: &str) -> &str {
     let mut known = FIRST.iter().chain(&KNOWN).chain(&RELATION_FIELDS);
     known.find(|name| name.eq_ignore_ascii_case(key)).copied().unwrap_or(key)
 }
 
-/// One field. What would end the stanza inside a value is written as the format writes an empty line.
+/// Writes one field. A blank line inside a value would end the stanza, so it is written as the
+/// format's empty line.
 fn field(out: &mut String, key: &str, value: &str) {
     out.extend(key.chars().map(|c| if c.is_control() { ' ' } else { c }));
     out.push(':');
@@ -119,7 +121,7 @@ pub(in crate::services) fn export<A: Access>(
     control: &Control,
 ) -> Result<u64> {
     let control = &access.context().control(control);
-    // One view for all of it: the index names exactly the packages that are written.
+    // One view for the whole export: the index names exactly the packages that are written.
     access.read(|view| {
         let feed = feed(view, feed_id)?;
         let records = packages(view, &feed)?;
@@ -134,14 +136,14 @@ pub(in crate::services) fn export<A: Access>(
         let mut target = Target { disk: &disk, written: Vec::new() };
         let result = target.write(view, &feed, &records, control, &attempt);
         if result.is_err() {
-            // What was written alone is no feed, and would be in the way of the next attempt.
+            // A partial export is not a feed, and would block the next attempt.
             target.written.iter().for_each(|name| drop(disk.remove_local(name)));
         }
         result.map(|()| records.len() as u64)
     })
 }
 
-/// The directory of an export, and the files that were made in it.
+/// The directory of an export, and the files written to it.
 struct Target<'d> {
     disk: &'d RealDisk,
     written: Vec<String>,
@@ -160,7 +162,8 @@ impl Target<'_> {
         let mut done = 0;
         for record in records {
             let mut target = self.file(&record.package.file_name).map_err(attempt)?;
-            // The progress of the whole is reported here; the part only listens to the end of the work.
+            // Progress of the whole export is reported here. The single copy only checks for
+            // cancellation and the deadline.
             done += content::open(view, &record.content)?.copy_to(&mut target, &control.without_progress())?;
             target.file.sync_all().map_err(attempt)?;
             control.report(done, Some(total), "bytes");
@@ -171,8 +174,9 @@ impl Target<'_> {
         for (name, bytes) in files {
             self.index(name, bytes).map_err(attempt)?;
         }
-        // Last, so that an export that was cut off has none. By the clock: the store's own time never runs backwards, and where a
-        // clock was ahead once, package managers would refuse a date that is still to come.
+        // `Release` is written last, so that an interrupted export has none. Its date is that of
+        // the clock and not of the store: the store's time never runs backwards, so after a clock
+        // that was once ahead it may lie in the future, and package managers reject such a date.
         let release = release_text(feed, records, view.context().settings().clock.now(), &files);
         self.index("Release", release.as_bytes()).map_err(attempt)
     }

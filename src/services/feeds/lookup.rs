@@ -1,4 +1,4 @@
-//! Feeds and their packages by id, and the note in a feed that its packages changed.
+//! Feeds and their packages by id, and the update of a feed when its packages change.
 
 use crate::error::{Error, Result};
 use crate::model::feeds::package::feed_entry;
@@ -27,7 +27,8 @@ pub(super) fn feed(view: &View<'_>, feed_id: &str) -> Result<Feed> {
     view.get::<Feed>(feed_id)?.ok_or_else(|| feed_not_found(feed_id))
 }
 
-/// Notes a change of a feed's packages. The policy has judged that change; its note in the feed is the store's own.
+/// Records in the feed that its packages changed. The policy has allowed the change of the
+/// packages; this update is a write of the store.
 pub(super) fn touch(draft: &mut Draft<'_>, mut feed: Feed) -> Result<()> {
     feed.updated_at = draft.now().max(feed.created_at);
     draft.put_by_store(&feed, What::Updated, None)

@@ -22,10 +22,12 @@ use crate::session::{Access, Draft, Handle, What};
 use crate::value::{Action, Control, wire};
 
 service! {
-/// Feeds of packages: .deb and .ipk for the vendor's Linux, the vendor's own packages for Windows.
+/// Feeds of packages: .deb and .ipk for the vendor's Linux, the vendor's own package format for
+/// Windows.
 ///
-/// Package metadata is read from the package itself, its content decides what it is, and it is handed back unchanged.
-/// Implementing this trait outside the crate is meant for fakes and decorators; methods may be added until 1.0.
+/// Metadata is read from the package itself, whose content decides its format. The package is
+/// returned unchanged. Outside the crate, implement this trait only for fakes and decorators;
+/// methods may be added until 1.0.
 ///
 /// ```
 /// # fn main() -> stationdb::Result<()> {
@@ -58,11 +60,11 @@ pub trait FeedService {
     /// ```
     fn create_feed(&self, request: CreateFeedRequest) -> Result<Feed>;
 
-    /// The feeds of a platform, of a workspace, or all, in the order of their creation.
+    /// Returns the feeds of a platform, of a workspace, or all, in the order of their creation.
     ///
     /// # Errors
-    /// `InvalidArgument` for an unknown platform; `PermissionDenied` for a workspace whose feeds the caller may not read,
-    /// whether or not it has any.
+    /// `InvalidArgument` for an unknown platform; `PermissionDenied` for a workspace whose feeds
+    /// the caller may not read, even if it has none.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -71,7 +73,7 @@ pub trait FeedService {
     /// ```
     fn query_feeds(&self, request: QueryFeedsRequest) -> Result<QueryFeedsResponse>;
 
-    /// One feed.
+    /// Returns one feed.
     ///
     /// # Errors
     /// `NotFound`.
@@ -83,7 +85,8 @@ pub trait FeedService {
     /// ```
     fn get_feed(&self, feed_id: &FeedId) -> Result<Feed>;
 
-    /// Changes name, description or workspace of a feed; its packages move along.
+    /// Changes the name, description or workspace of a feed. Its packages move to the same
+    /// workspace.
     ///
     /// # Errors
     /// `NotFound`; `InvalidArgument` for a blank name.
@@ -95,9 +98,10 @@ pub trait FeedService {
     /// ```
     fn update_feed(&self, feed_id: &FeedId, request: UpdateFeedRequest) -> Result<Feed>;
 
-    /// Deletes a feed and all its packages: up to 1,000 packages in one commit, more of them in steps of as many, and
-    /// the feed with the last. What interrupts it leaves the feed with the packages that are left, and the call can be
-    /// repeated. In a transaction all steps are one commit.
+    /// Deletes a feed and all its packages. Up to 1,000 packages are deleted in one commit, more of
+    /// them in several commits of 1,000, and the feed with the last one. If the call is
+    /// interrupted, the feed remains with the packages that are left, and the call can be repeated.
+    /// In a transaction all steps are one commit.
     ///
     /// # Errors
     /// `NotFound`; `PermissionDenied`.
@@ -112,7 +116,7 @@ pub trait FeedService {
     /// Uploads the package file at `path` under its own name.
     ///
     /// # Errors
-    /// `Io` when the file cannot be read, and as [`FeedService::upload_package_content`].
+    /// `Io` if the file cannot be read, and as [`FeedService::upload_package_content`].
     ///
     /// ```no_run
     #[doc = include_str!("example.txt")]
@@ -123,12 +127,14 @@ pub trait FeedService {
     /// ```
     fn upload_package(&self, feed_id: &FeedId, path: &Path, overwrite: bool, control: &Control) -> Result<Package>;
 
-    /// Uploads a package. Without a name it gets `<package>_<version>_<architecture>` and the extension of its container.
+    /// Uploads a package. Without a name it is named `<package>_<version>_<architecture>` with the
+    /// extension of its format.
     ///
     /// # Errors
-    /// `NotFound` for the feed; `InvalidArgument` for a name that does not fit the platform, and for content that is no
-    /// package; `LimitExceeded` for a package beyond the bounds of reading one; `Conflict` when the feed has it and
-    /// `overwrite` is off; `Unsupported` without the feature `packages`.
+    /// `NotFound` for the feed; `InvalidArgument` for a name that does not match the platform, and
+    /// for content that is not a package; `LimitExceeded` for a package beyond the limits of the
+    /// reader; `Conflict` if the feed already has it and `overwrite` is false; `Unsupported`
+    /// without the feature `packages`.
     ///
     /// ```no_run
     #[doc = include_str!("example.txt")]
@@ -145,7 +151,7 @@ pub trait FeedService {
         control: &Control,
     ) -> Result<Package>;
 
-    /// The packages of a feed, in the order of their creation.
+    /// Returns the packages of a feed, in the order of their creation.
     ///
     /// # Errors
     /// `NotFound` for the feed.
@@ -157,7 +163,7 @@ pub trait FeedService {
     /// ```
     fn query_packages(&self, feed_id: &FeedId) -> Result<QueryPackagesResponse>;
 
-    /// One package.
+    /// Returns one package.
     ///
     /// # Errors
     /// `NotFound`.
@@ -185,7 +191,7 @@ pub trait FeedService {
     /// ```
     fn delete_package(&self, package_id: &PackageId) -> Result<()>;
 
-    /// Deletes packages; those that exist are deleted although others are missing.
+    /// Deletes packages. Those that exist are deleted even if others are missing.
     ///
     /// # Errors
     /// `PartialFailure` with one inner error for each id that is missing.
@@ -198,10 +204,11 @@ pub trait FeedService {
     /// ```
     fn delete_packages(&self, package_ids: Vec<PackageId>) -> Result<()>;
 
-    /// Writes a package to `target`, verified; answers its length.
+    /// Writes the verified content of a package to `target`. Returns its length.
     ///
     /// # Errors
-    /// `NotFound`; `Corrupt` when a byte is not what was uploaded; what `target` fails with; what `control` says.
+    /// `NotFound`; `Corrupt` if a byte differs from what was uploaded; errors of `target`;
+    /// `Cancelled` and `DeadlineExceeded` by `control`.
     ///
     /// ```no_run
     #[doc = include_str!("example.txt")]
@@ -211,7 +218,8 @@ pub trait FeedService {
     /// ```
     fn download_package(&self, package_id: &PackageId, target: &mut dyn Write, control: &Control) -> Result<u64>;
 
-    /// Writes the package with this file name to `target`, verified; answers its length.
+    /// Writes the verified content of the package with this file name to `target`. Returns its
+    /// length.
     ///
     /// # Errors
     /// As [`FeedService::download_package`].
@@ -230,10 +238,10 @@ pub trait FeedService {
         control: &Control,
     ) -> Result<u64>;
 
-    /// Opens a package for ranged reads. The handle reads on when the package is deleted.
+    /// Opens a package for ranged reads. The reader stays usable after the package is deleted.
     ///
     /// # Errors
-    /// `NotFound`; `Corrupt` when the content is not there.
+    /// `NotFound`; `Corrupt` if the content is missing.
     ///
     /// ```no_run
     #[doc = include_str!("example.txt")]
@@ -243,7 +251,7 @@ pub trait FeedService {
     /// ```
     fn open_package(&self, package_id: &PackageId) -> Result<ContentReader>;
 
-    /// The index of a feed as package managers read it: the text of its `Packages` file.
+    /// Returns the index of a feed for package managers: the text of its `Packages` file.
     ///
     /// # Errors
     /// `NotFound` for the feed.
@@ -255,7 +263,7 @@ pub trait FeedService {
     /// ```
     fn packages_index(&self, feed_id: &FeedId) -> Result<String>;
 
-    /// The index of a feed, compressed: its `Packages.gz` file.
+    /// Returns the compressed index of a feed: its `Packages.gz` file.
     ///
     /// # Errors
     /// `NotFound` for the feed; `Unsupported` without the feature `packages`.
@@ -268,14 +276,14 @@ pub trait FeedService {
     /// ```
     fn packages_index_gz(&self, feed_id: &FeedId) -> Result<Vec<u8>>;
 
-    /// Writes the feed into a directory that is missing or empty, as one that `apt`, `opkg` and the vendor's package
-    /// manager accept: the packages, `Packages`, `Packages.gz` and `Release`. Answers the number of packages. When it
-    /// fails, nothing that it wrote remains.
+    /// Writes the feed to a directory that is missing or empty, in a form that `apt`, `opkg` and
+    /// the vendor's package manager accept: the packages, `Packages`, `Packages.gz` and `Release`.
+    /// Returns the number of packages. If it fails, removes everything that it wrote.
     ///
-    /// To renew an export, write it beside the old one and rename the directories.
+    /// To renew an export, write it next to the old one and rename the directories.
     ///
     /// # Errors
-    /// `NotFound` for the feed; `Conflict` when the directory is not empty; what its disk fails with.
+    /// `NotFound` for the feed; `Conflict` if the directory is not empty; errors of its disk.
     ///
     /// ```no_run
     #[doc = include_str!("example.txt")]
@@ -303,7 +311,7 @@ fn platform(given: Option<&Platform>, vendor_prefix: &str) -> Result<Platform> {
     let folded = wire::fold(given.as_str());
     let [windows, linux] = &known;
     known.iter().find(|platform| wire::fold(platform.as_str()) == folded).cloned().ok_or_else(|| {
-        Error::invalid(format!("{:?} is no platform; expected {windows} or {linux}", given.as_str()))
+        Error::invalid(format!("{:?} is not a platform; expected {windows} or {linux}", given.as_str()))
             .at_member("platform")
     })
 }
@@ -317,13 +325,16 @@ fn delete_package(draft: &mut Draft<'_>, package_id: &str) -> Result<()> {
     }
 }
 
-/// Packages that one commit of a deletion of a feed deletes: so many fit into a commit, whatever their records take.
+/// Number of packages that one commit of the deletion of a feed deletes. Their records fit in one
+/// commit, whatever their size.
 const DELETED_TOGETHER: usize = 1_000;
 
-/// Deletes packages of a feed, and the feed with the last of them; returns whether it is deleted.
+/// Deletes up to [`DELETED_TOGETHER`] packages of a feed, and with the last ones the feed. Returns
+/// whether the feed is deleted.
 fn delete_feed_step(draft: &mut Draft<'_>, feed_id: &str) -> Result<bool> {
     let feed = draft.get::<Feed>(feed_id)?.ok_or_else(|| feed_not_found(feed_id))?;
-    // Refused as a whole by who may not delete the feed.
+    // Checked in each step before any package is deleted: a caller that may not delete the feed
+    // deletes nothing.
     draft.context().require(Feed::KIND.service, Action::Delete, &feed.workspace)?;
     let mut keys = Vec::new();
     draft.view().index_scan(PackageRecord::KIND, PackageRecord::BY_FEED, &feed_entry(&feed.id), |_, key, _| {

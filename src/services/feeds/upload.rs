@@ -1,4 +1,5 @@
-//! Uploading packages: the bytes first, then what they say, then one commit.
+//! Uploading packages: the bytes are written first, then the metadata is read from them, then one
+//! commit stores the record.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -25,7 +26,8 @@ pub(in crate::services) fn from_path<A: Access>(
     let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(|| {
         Error::invalid(format!("{} does not end with a file name in UTF-8", path.display())).at_member("path")
     })?;
-    // Before the file is opened: an unknown feed or a name that does not fit is the caller's fault, whatever the file.
+    // Before the file is opened: an unknown feed or an invalid name is reported whatever the file
+    // is.
     check(access, feed_id, Some(name))?;
     let file = RealDisk::open_file(path).map_err(attempt)?;
     let mut reader = DiskReader::new(file).map_err(attempt)?;
@@ -35,14 +37,14 @@ pub(in crate::services) fn from_path<A: Access>(
 /// The feed, and the checked file name; `None` for a name without an extension.
 fn check<A: Access>(access: &A, feed_id: &str, name: Option<&str>) -> Result<(Feed, Option<String>)> {
     let feed = access.read(|view| feed(view, feed_id))?;
-    // The content decides the name of a package whose own name has no extension.
+    // If the name has no extension, the content decides the name of the package.
     let name = name.map(file_name).transpose()?.filter(|name| !extension(name).is_empty());
     if let Some(name) = &name {
         let known = extensions(&feed.platform, &access.context().settings().vendor_prefix);
         let lower = name.to_lowercase();
         if !known.iter().any(|extension| lower.ends_with(&format!(".{extension}"))) {
             return Err(Error::invalid(format!(
-                "{name:?} does not fit a feed for {}, which takes .{}",
+                "{name:?} does not have the extension of packages for {}, which is .{}",
                 feed.platform,
                 known.join(" and .")
             ))
@@ -66,7 +68,7 @@ fn file_name(given: &str) -> Result<String> {
     let name = given.rsplit(['/', '\\']).next().unwrap_or_default();
     if !is_file_name(name) {
         return Err(Error::invalid(format!(
-            "{given:?} is no file name for a package, which has 1 to {} bytes without control characters",
+            "{given:?} cannot be the file name of a package; it needs 1 to {} bytes without control characters",
             limits::PACKAGE_FILE_NAME_BYTES
         ))
         .at_member("fileName"));
@@ -74,15 +76,15 @@ fn file_name(given: &str) -> Result<String> {
     Ok(name.to_owned())
 }
 
-/// Whether an exported feed can have a file of this name, and its index a line with it.
+/// Whether an exported feed can have a file of this name and a line with it in its index.
 fn is_file_name(name: &str) -> bool {
     let refused = |c: char| matches!(c, '/' | '\\') || c.is_control();
     let fits = (1..=limits::PACKAGE_FILE_NAME_BYTES).contains(&name.len());
-    // Package managers drop blanks in front of the name in the index.
+    // Package managers drop leading blanks of the name in the index.
     fits && !matches!(name, "." | "..") && name.trim() == name && !name.contains(refused)
 }
 
-/// Content that is read as long as the caller wants it to be.
+/// A reader that stops when `control` is cancelled or its deadline passes.
 struct Controlled<'c> {
     content: ContentReader,
     control: &'c Control,
@@ -110,7 +112,7 @@ pub(in crate::services) fn from_reader<A: Access>(
     let inspected = inspect(&mut Controlled { content: new.reader()?, control })?;
     let windows = feed.platform == Platform::windows();
     if windows && inspected.container == Container::GzippedTar {
-        return Err(crate::packages::invalid("a gzipped tar is no package for Windows"));
+        return Err(crate::packages::invalid("a gzipped tar cannot be a package for Windows"));
     }
     let name = match name {
         Some(name) => name,
@@ -121,7 +123,7 @@ pub(in crate::services) fn from_reader<A: Access>(
                 (false, Container::Ar) => "deb".to_owned(),
             };
             let canonical = inspected.canonical_name(&extension);
-            // Made of what the package says of itself, which may be anything.
+            // The name is built from the package's own metadata, which may contain anything.
             if !is_file_name(&canonical) {
                 return Err(crate::packages::invalid(format_args!("{canonical:?} cannot be its file name")));
             }
@@ -189,7 +191,7 @@ struct Upload {
 
 impl Upload {
     fn draft(self, draft: &mut Draft<'_>) -> Result<Package> {
-        // The feed may have gone, or moved, while the bytes were written.
+        // The feed may have been deleted or moved while the bytes were written.
         let feed = draft.get::<Feed>(&self.feed_id)?.ok_or_else(|| feed_not_found(&self.feed_id))?;
         let overwrite = self.overwrite;
         let mut record = PackageRecord {
@@ -216,7 +218,11 @@ impl Upload {
                     .any_by_key::<PackageRecord>(key)?
                     .ok_or_else(|| Error::corrupt("records.redb: an index names a package that does not exist"))?;
                 if !overwrite {
-                    return Err(clash(&record.package, &old.package, "the feed has it already, and overwrite is off"));
+                    return Err(clash(
+                        &record.package,
+                        &old.package,
+                        "the feed already has it; set overwrite to replace it",
+                    ));
                 }
                 record.package.id = old.package.id.clone();
                 record.package.created_at = old.package.created_at;
@@ -230,7 +236,8 @@ impl Upload {
     }
 }
 
-/// The package that the new one is: by file name, or by name, version and architecture.
+/// The stored package that the new one would replace: by file name, or by name, version and
+/// architecture.
 fn present(draft: &Draft<'_>, record: &PackageRecord) -> Result<Option<RecordKey>> {
     let package = &record.package;
     let entry = PackageRecord::file_name_entry(&package.feed_id, &package.file_name);
@@ -239,7 +246,11 @@ fn present(draft: &Draft<'_>, record: &PackageRecord) -> Result<Option<RecordKey
     match (by_name, by_identity) {
         (Some(one), Some(other)) if one != other => {
             let other = draft.any_by_key::<PackageRecord>(other)?.unwrap_or_default();
-            Err(clash(package, &other.package, "one package has its file name and another its name and version"))
+            Err(clash(
+                package,
+                &other.package,
+                "one package has its file name, and another one its name and version; delete one of them",
+            ))
         }
         (by_name, by_identity) => Ok(by_name.or(by_identity)),
     }

@@ -1,4 +1,4 @@
-//! Drafting a new file.
+//! Drafts the creation of a file.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::model::files::file::NAME;
 use crate::model::{FileId, FileRecord, Resource, StoredContent};
 use crate::session::{Draft, What};
 
-/// A file that a draft is to hold.
+/// The members of a file that is created.
 pub(super) struct NewFile {
     pub(super) id: Option<FileId>,
     pub(super) properties: BTreeMap<String, String>,
@@ -27,7 +27,7 @@ pub(super) fn check_properties(properties: &BTreeMap<String, String>, member: &s
 }
 
 pub(super) fn id_taken(id: &FileId) -> Error {
-    Error::conflict(format!("there is a file with the id {id} already"))
+    Error::conflict(format!("a file with the id {id} already exists"))
         .with_name("Files.IdTaken", None)
         .with_resource(FileRecord::KIND.name, id.as_str())
         .with_args([id.as_str()])
@@ -55,7 +55,7 @@ pub(super) fn create(draft: &mut Draft<'_>, new: NewFile) -> Result<FileId> {
         content: new.content,
         user_id: Some(draft.user().to_owned()),
     };
-    // The id is taken whoever may see the file.
+    // An id is taken even if the caller may not see the file that has it.
     if let Some(key) = file.key()
         && draft.any_by_key::<FileRecord>(key)?.is_some()
     {

@@ -27,11 +27,11 @@ use crate::session::{Access, Draft, Handle, OrderTerm, Page, Plan, Query, What};
 use crate::value::{Action, Control, limits};
 
 service! {
-/// Files: any bytes with a name, properties and a workspace.
+/// Files: any bytes, with a name, properties and a workspace.
 ///
-/// Content streams in and out, memory does not grow with it; a file appears when its content is complete, and every
-/// byte that is read was verified. Implementing this trait outside the crate is meant for fakes and decorators; methods
-/// may be added until 1.0.
+/// Content is streamed in and out, so memory does not grow with it. A file becomes visible when its
+/// content is complete. Every byte read is verified. Outside the crate, implement this trait only
+/// for fakes and decorators; methods may be added until 1.0.
 ///
 /// ```
 /// # fn main() -> stationdb::Result<()> {
@@ -51,10 +51,10 @@ service! {
 /// # }
 /// ```
 pub trait FileService {
-    /// Which operations there are, and in which versions.
+    /// The operations of the service, and their versions.
     ///
     /// # Errors
-    /// None of its own.
+    /// None specific to this call.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -63,7 +63,7 @@ pub trait FileService {
     /// ```
     fn file_api_info(&self) -> Result<FileOperations>;
 
-    /// A page of files, all or some ids.
+    /// Returns a page of files, all or those with given ids.
     ///
     /// # Errors
     /// `InvalidArgument` for a negative `skip` or `take`, or a `take` above 10,000.
@@ -75,10 +75,11 @@ pub trait FileService {
     /// ```
     fn get_files(&self, request: GetFilesRequest) -> Result<FileQueryResponse>;
 
-    /// A page of the files that match a structured query.
+    /// Returns a page of the files that match a structured query.
     ///
     /// # Errors
-    /// `InvalidArgument` as [`FileService::get_files`] (with at most 1,000), and for an operation that a part does not know.
+    /// `InvalidArgument` as [`FileService::get_files`] (with at most 1,000), and for an operation
+    /// that a part does not support.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -88,10 +89,10 @@ pub trait FileService {
     /// ```
     fn query_files(&self, request: QueryFilesRequest) -> Result<FileQueryResponse>;
 
-    /// A page of the files that match a filter expression.
+    /// Returns a page of the files that match a filter expression.
     ///
     /// # Errors
-    /// `InvalidArgument` for a faulty filter, with its position.
+    /// `InvalidArgument` for an invalid filter, with its position.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -101,10 +102,10 @@ pub trait FileService {
     /// ```
     fn query_files_linq(&self, request: FileLinqQueryRequest) -> Result<FileLinqQueryResponse>;
 
-    /// How [`FileService::query_files_linq`] answers a request.
+    /// Explains how [`FileService::query_files_linq`] executes a request.
     ///
     /// # Errors
-    /// As the query itself.
+    /// As [`FileService::query_files_linq`].
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -113,10 +114,12 @@ pub trait FileService {
     /// ```
     fn explain_query_files_linq(&self, request: FileLinqQueryRequest) -> Result<Plan>;
 
-    /// A page of the files that a search finds: `name:("*.tdms") AND NOT size:[0 TO 1000]`. Without letter case.
+    /// Returns a page of the files that a search finds: `name:("*.tdms") AND NOT size:[0 TO 1000]`.
+    /// Letter case is ignored.
     ///
     /// # Errors
-    /// `InvalidArgument` for a faulty expression, with its position; `LimitExceeded` beyond its bounds.
+    /// `InvalidArgument` for an invalid expression, with its position; `LimitExceeded` for an
+    /// expression beyond its limits.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -126,11 +129,14 @@ pub trait FileService {
     /// ```
     fn search_files(&self, request: SearchFilesRequest) -> Result<FileLinqQueryResponse>;
 
-    /// Stores content as a new file. It is durable when this returns; on an error nothing is left.
+    /// Stores content as a new file. The file is durable when this returns; after an error nothing
+    /// of it is left.
     ///
     /// # Errors
-    /// `InvalidArgument` for an id of the wrong form or an empty key; `Conflict` when the id is taken; `LimitExceeded`
-    /// above the size that the store allows; `Unsupported` inside a transaction above 64 MiB; what `control` says.
+    /// `InvalidArgument` for an id of the wrong form or an empty key; `Conflict` if the id is
+    /// taken; `LimitExceeded` above the size that the store allows; `Unsupported` for more than 64
+    /// MiB inside a transaction; errors of `content`; `Cancelled` and `DeadlineExceeded` by
+    /// `control`.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -141,10 +147,11 @@ pub trait FileService {
     /// ```
     fn upload_file(&self, content: &mut dyn Read, request: UploadFileRequest, control: &Control) -> Result<FileId>;
 
-    /// Writes the content of a file to `target`, verified; answers its length.
+    /// Writes the verified content of a file to `target`. Returns its length.
     ///
     /// # Errors
-    /// `NotFound`; `Corrupt` when a byte is not what was uploaded; what `target` fails with; what `control` says.
+    /// `NotFound`; `Corrupt` if a byte differs from what was uploaded; errors of `target`;
+    /// `Cancelled` and `DeadlineExceeded` by `control`.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -155,11 +162,11 @@ pub trait FileService {
     /// ```
     fn download_file(&self, id: &FileId, target: &mut dyn Write, control: &Control) -> Result<u64>;
 
-    /// Opens the content of a file for ranged reads. The handle reads on when the file is deleted, as long as the store is
-    /// open.
+    /// Opens the content of a file for ranged reads. The reader stays usable after the file is
+    /// deleted, as long as the store is open.
     ///
     /// # Errors
-    /// `NotFound`; `Corrupt` when the content is not there.
+    /// `NotFound`; `Corrupt` if the content is missing.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -174,10 +181,11 @@ pub trait FileService {
     /// ```
     fn open_file(&self, id: &FileId) -> Result<ContentReader>;
 
-    /// Changes properties or workspace of a file.
+    /// Changes the properties or the workspace of a file.
     ///
     /// # Errors
-    /// `NotFound`; `Conflict` when the file does not have the expected revision; `InvalidArgument` for an empty key or name.
+    /// `NotFound`; `Conflict` if the file does not have the expected revision; `InvalidArgument`
+    /// for an empty key or name.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -199,7 +207,7 @@ pub trait FileService {
     /// ```
     fn delete_file(&self, id: &FileId) -> Result<()>;
 
-    /// Deletes files; those that exist are deleted although others are missing.
+    /// Deletes files. Files that exist are deleted even if others are missing.
     ///
     /// # Errors
     /// `PartialFailure` with one inner error for each id that is missing.
@@ -211,7 +219,7 @@ pub trait FileService {
     /// ```
     fn delete_files(&self, ids: Vec<FileId>) -> Result<()>;
 
-    /// Starts an upload in chunks, which survives a restart of the store.
+    /// Starts an upload in chunks. The upload session survives a restart of the store.
     ///
     /// # Errors
     /// `Unsupported` inside a transaction.
@@ -224,12 +232,13 @@ pub trait FileService {
     /// ```
     fn start_upload_session(&self, workspace: Option<String>) -> Result<UploadSession>;
 
-    /// Stores one chunk, durable when this returns. Indexes start at 1, chunks may come in any order and at once, each
-    /// has exactly 10,485,760 bytes; the one sent with `close` is the last and may have fewer. A repeated index replaces
-    /// the earlier bytes.
+    /// Stores one chunk, durable when this returns. Indexes start at 1. Chunks may arrive in any
+    /// order and concurrently. Each has exactly 10,485,760 bytes; the one sent with `close` is the
+    /// last and may be shorter. A repeated index replaces the earlier bytes.
     ///
     /// # Errors
-    /// `NotFound`; `InvalidArgument` for a wrong index or length; `Unsupported` inside a transaction.
+    /// `NotFound`; `InvalidArgument` for a wrong index or length; `Unsupported` inside a
+    /// transaction.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -247,10 +256,11 @@ pub trait FileService {
         control: &Control,
     ) -> Result<()>;
 
-    /// The upload sessions that are not finished, with the chunks that have arrived: where to go on after a restart.
+    /// Returns the unfinished upload sessions with the chunks that have arrived, so that an upload
+    /// can be resumed after a restart.
     ///
     /// # Errors
-    /// None of its own.
+    /// None specific to this call.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -259,10 +269,10 @@ pub trait FileService {
     /// ```
     fn query_upload_sessions(&self) -> Result<Vec<UploadSessionState>>;
 
-    /// Makes a file of the chunks. `name` wins over a `Name` among the properties.
+    /// Creates a file from the chunks. `name` takes precedence over a `Name` among the properties.
     ///
     /// # Errors
-    /// `NotFound`; `InvalidArgument` when a chunk is missing; `Unsupported` inside a transaction.
+    /// `NotFound`; `InvalidArgument` if a chunk is missing; `Unsupported` inside a transaction.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -279,7 +289,7 @@ pub trait FileService {
         properties: BTreeMap<String, String>,
     ) -> Result<FileId>;
 
-    /// Drops an upload session and its chunks.
+    /// Discards an upload session and its chunks.
     ///
     /// # Errors
     /// `NotFound`; `Unsupported` inside a transaction.
@@ -346,7 +356,7 @@ fn linq_query(request: &FileLinqQueryRequest) -> Result<Query<'_>> {
         filter: request.filter.as_deref(),
         no_substitutions: true,
         order: linq_order(request.order_by, request.order_by_descending),
-        // One more than the page has, which says whether more match.
+        // One more than the page size: an extra match shows that more follow.
         take: take.saturating_add(1),
         skip,
         return_count: request.exact_total_count,
@@ -362,7 +372,7 @@ fn list_query(request: &GetFilesRequest) -> Result<Query<'_>> {
         FileQueryOrderBy::Size => "size",
         FileQueryOrderBy::LastUpdatedTimestamp => "updated",
     };
-    // Without a key the direction says nothing.
+    // Without a sort key the direction is ignored.
     let descending = request.order_by.is_some() && request.order_by_descending.unwrap_or(false);
     Ok(Query {
         order: vec![OrderTerm { path, descending }],
@@ -374,7 +384,7 @@ fn list_query(request: &GetFilesRequest) -> Result<Query<'_>> {
     })
 }
 
-/// The page of an expression query after `token` and whether another one follows.
+/// The page of an expression query after `token`, and whether another one follows.
 pub(in crate::services) fn linq_page(
     access: &impl Access,
     request: &FileLinqQueryRequest,
@@ -383,7 +393,7 @@ pub(in crate::services) fn linq_page(
     next_page(access, linq_query(request)?, token)
 }
 
-/// The page of a list after `token` and whether another one follows.
+/// The page of a list after `token`, and whether another one follows.
 pub(in crate::services) fn listed_page(
     access: &impl Access,
     request: &GetFilesRequest,
@@ -466,7 +476,8 @@ impl FileService for Handle<'_, '_> {
         let id = id.map_err(|error| error.with_name("Files.InvalidId", None).at_member("id"))?;
         check_properties(&request.metadata, "metadata")?;
         let workspace = request.workspace.unwrap_or_else(|| context.default_workspace().to_owned());
-        // Refused before the bytes are read, and judged again in the write turn.
+        // Checked before the bytes are read, and again in the write turn, where the policy may have
+        // changed.
         context.require(FileRecord::KIND.service, Action::Create, &workspace)?;
         self.read(|view| view.require_workspace(&workspace))?;
         if let Some(id) = &id {
@@ -495,7 +506,8 @@ impl FileService for Handle<'_, '_> {
     }
 
     fn open_file(&self, id: &FileId) -> Result<ContentReader> {
-        // Opened while the view lives: maintenance removes a blob only when no reader from before its deletion is left.
+        // Opened inside the view: maintenance removes a blob only when no reader that began before
+        // its deletion is left.
         self.read(|view| {
             let file = view.get::<FileRecord>(id)?.ok_or_else(|| not_found(id))?;
             content::open(view, &file.content)

@@ -1,4 +1,4 @@
-//! Listing files: order, page, and the two queries that are no filter expressions.
+//! Listing files: order, pages, and the two queries that are not filter expressions.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ use crate::session::{OrderTerm, Page, View};
 use crate::value::id::RecordKey;
 use crate::value::{Work, key, limits, time};
 
-/// A checked page: skip and take.
+/// Validates a page: skip and take.
 pub(in crate::services) fn page(
     skip: Option<i64>,
     take: Option<i64>,
@@ -33,7 +33,10 @@ pub(in crate::services) fn page(
         take => number(take, "take")?,
     };
     if take > max {
-        return Err(Error::invalid(format!("take is {take}, at most {max} files can be asked for")).at_member("take"));
+        return Err(Error::invalid(format!(
+            "take is {take}, more than the {max} files of one page; read page by page"
+        ))
+        .at_member("take"));
     }
     Ok((skip, take))
 }
@@ -44,8 +47,8 @@ pub(in crate::services) fn linq_order(by: Option<FileLinqQueryOrderBy>, descendi
     vec![OrderTerm { path, descending: descending.unwrap_or(true) }]
 }
 
-/// The answer of an expression query or a search. `has_more` says whether files match after the page, `total` is
-/// the number of all matches where the caller asked for it.
+/// The response of an expression query or a search. `has_more` says whether files match after the
+/// page. `total` is the number of all matches, if the caller requested it.
 pub(in crate::services) fn linq_response(
     files: &[FileRecord],
     has_more: bool,
@@ -61,13 +64,15 @@ pub(in crate::services) fn linq_response(
     }
 }
 
-/// One page of the files for which `matches` says so, in the order of `term`, ties by id. `matches` counts its steps.
+/// One page of the files for which `matches` returns true, in the order of `term`, ties by id.
+/// `matches` counts its steps.
 ///
-/// Only sort keys are held for all matches; the records of the page are read again.
+/// Reads every file. Only the sort keys of all matches are kept in memory; the records of the page
+/// are read again.
 ///
 /// # Errors
-/// `DeadlineExceeded` and `Cancelled`, also in the middle of one file; `LimitExceeded` for a file that takes more than
-/// [`limits::FILTER_WORK`].
+/// `DeadlineExceeded` and `Cancelled`, also within one file; `LimitExceeded` for a file that takes
+/// more work than [`limits::FILTER_WORK`].
 pub(in crate::services) fn scan(
     view: &View<'_>,
     term: OrderTerm,
@@ -103,7 +108,7 @@ pub(in crate::services) fn scan(
     Ok(Page { items, continuation_token: None, total_count })
 }
 
-/// One page of the files that a search expression finds.
+/// One page of the files that match a search expression.
 pub(in crate::services) fn search(
     view: &View<'_>,
     search: &Search,
@@ -113,7 +118,7 @@ pub(in crate::services) fn search(
     scan(view, term, page, |file, work| search.matches(file, work))
 }
 
-/// A structured query, checked.
+/// A validated structured query.
 pub(in crate::services) struct Structured<'q> {
     request: &'q QueryFilesRequest,
     /// The ids of its `idsQuery`, in lower case.
@@ -121,10 +126,11 @@ pub(in crate::services) struct Structured<'q> {
 }
 
 impl<'q> Structured<'q> {
-    /// Checks which operations each part knows, and how many conditions there are on properties.
+    /// Checks the operation of each part, and the number of conditions on properties.
     ///
     /// # Errors
-    /// `InvalidArgument` at a part with an operation that it does not know; `LimitExceeded` at `propertiesQuery`.
+    /// `InvalidArgument` at a part with an operation that it does not support; `LimitExceeded` at
+    /// `propertiesQuery`.
     pub(in crate::services) fn new(request: &'q QueryFilesRequest) -> Result<Self> {
         use FileQueryOperation as Op;
         lists::check("propertiesQuery", request.properties_query.len())?;
@@ -134,7 +140,8 @@ impl<'q> Structured<'q> {
         let property = [Op::Equal, Op::NotEqual, Op::Contains, Op::NotContains];
         let check = |operation: Option<Op>, known: &[Op], member: &str| match operation {
             Some(operation) if !known.contains(&operation) => {
-                Err(Error::invalid(format!("{operation} cannot be used here")).at_member(format!("{member}.operation")))
+                Err(Error::invalid(format!("this part of the query does not support the operation {operation}"))
+                    .at_member(format!("{member}.operation")))
             }
             _ => Ok(()),
         };

@@ -1,8 +1,9 @@
 //! The search expressions of files: `name:("*.tdms") AND (extension:("txt") OR size:[0 TO 1000])`.
 //!
-//! Text compares without letter case, workspaces with it; `*` stands for any characters, and `\*` for itself. Sizes take
-//! inclusive ranges, in which `*` leaves an end open. Blanks between conditions mean AND, which binds closer than OR, and
-//! NOT closer than both. The same words join the values of one field in parentheses, where blanks mean OR.
+//! Text comparison ignores letter case, except for workspaces. `*` stands for any characters, and
+//! `\*` for itself. Sizes are compared with inclusive ranges, in which `*` leaves an end open.
+//! Blanks between conditions mean AND. AND binds closer than OR, and NOT closer than both. The same
+//! words combine the values of one field in parentheses, where blanks mean OR.
 
 use crate::error::{Error, Place, Result};
 use crate::model::FileRecord;
@@ -26,7 +27,7 @@ pub(in crate::services) enum Search {
     },
 }
 
-/// What a text condition looks at.
+/// The text that a text condition compares.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::services) enum TextField {
     Name,
@@ -37,10 +38,10 @@ pub(in crate::services) enum TextField {
 }
 
 impl Search {
-    /// Reads an expression; absent or blank matches every file.
+    /// Parses an expression; absent or blank matches every file.
     ///
     /// # Errors
-    /// `InvalidArgument` at the faulty character, `LimitExceeded` beyond the bounds.
+    /// `InvalidArgument` at the invalid character, `LimitExceeded` beyond the limits.
     pub(in crate::services) fn parse(text: Option<&str>) -> Result<Self> {
         let text = text.unwrap_or_default();
         if text.len() > limits::FILE_SEARCH_BYTES {
@@ -61,12 +62,12 @@ impl Search {
         }
     }
 
-    /// Whether a file matches. The answer counts only when `work` finishes without an error.
+    /// Whether a file matches. The result is valid only if `work` finishes without an error.
     pub(in crate::services) fn matches(&self, file: &FileRecord, work: &Work<'_>) -> bool {
         if !work.spend(1) {
             return false;
         }
-        // Folding a text makes another one; finding its pieces looks through it.
+        // Folding copies the text, and matching the pieces scans it: both count as work.
         let fits = |pattern: &Pattern, text: &str| work.convert(text.len()) && pattern.fits(&fold(text));
         match self {
             Self::All => true,
@@ -92,19 +93,20 @@ fn fold(text: &str) -> String {
     text.chars().flat_map(char::to_lowercase).collect()
 }
 
-/// Pieces of a text between which there may be any characters: one more than there are stars.
+/// A text with wildcards: the pieces between the stars, one more than there are stars.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::services) struct Pattern(Vec<String>);
 
 impl Pattern {
-    /// Whether the whole of `text` is the pieces with anything between them.
+    /// Whether all of `text` consists of the pieces in order, with anything between them.
     fn fits<'t>(&self, text: &'t str) -> bool {
         match self.0.as_slice() {
             [] => false,
             [whole] => text == whole,
             [first, middle @ .., last] => {
                 let inner = text.strip_prefix(first.as_str()).and_then(|text| text.strip_suffix(last.as_str()));
-                // The first place of each piece leaves most room for the next.
+                // The first occurrence of each piece leaves the most text for the following pieces,
+                // so a greedy search needs no backtracking.
                 let behind = |inner: Option<&'t str>, piece: &String| Some(inner?.split_once(piece.as_str())?.1);
                 middle.iter().fold(inner, behind).is_some()
             }
@@ -152,7 +154,7 @@ impl Parser {
         })
     }
 
-    /// Takes an upper-case word that ends at a blank, a parenthesis or the end.
+    /// Consumes an upper-case word that ends at a blank, a parenthesis or the end.
     fn keyword(&mut self, word: &str) -> bool {
         let end = self.at + word.len();
         let matches = self.chars.get(self.at..end).is_some_and(|chars| chars.iter().copied().eq(word.chars()));
@@ -223,7 +225,8 @@ impl Parser {
             _ => {
                 self.at = start;
                 return Err(self.fault(format!(
-                    "{name:?} is no field; expected name, extension, id, workspaceId, size or properties.<key>"
+                    "{name:?} is not a field of files; expected name, extension, id, workspaceId, size or \
+                     properties.<key>"
                 )));
             }
         };
@@ -286,7 +289,7 @@ impl Parser {
         Ok(Search::Not(Box::new(inner)))
     }
 
-    /// The pieces of a value, between its stars.
+    /// The pieces of a value, split at its stars.
     fn value(&mut self) -> Result<Vec<String>> {
         let value = if self.peek() == Some('"') {
             self.at += 1;
@@ -309,8 +312,8 @@ impl Parser {
         Ok(value)
     }
 
-    /// Characters up to one that ends the word, in pieces between stars; a backslash takes the meaning from the character
-    /// behind it.
+    /// Reads characters up to one for which `ends` is true, as pieces between stars. A backslash
+    /// makes the next character literal.
     fn word(&mut self, ends: impl Fn(char) -> bool) -> Result<Vec<String>> {
         let (mut pieces, mut piece) = (Vec::new(), String::new());
         while let Some(c) = self.peek().filter(|c| !ends(*c)) {
@@ -354,7 +357,7 @@ impl Parser {
     fn number(&mut self, text: &str, start: usize) -> Result<i64> {
         text.parse().map_err(|_| {
             self.at = start;
-            self.fault(format!("{text:?} is no number of bytes"))
+            self.fault(format!("{text:?} is not a number of bytes"))
         })
     }
 }

@@ -1,4 +1,5 @@
-//! Upload sessions: chunks in any order, each durable when its call returns, one commit that makes the file visible.
+//! Upload sessions: chunks arrive in any order, each durable when its call returns; one commit
+//! makes the file visible.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -52,9 +53,9 @@ pub(in crate::services) fn append<A: Access>(
     }
     let session = access.read(|view| view.get::<UploadSessionRecord>(session_id))?;
     let session = session.ok_or_else(|| not_found(session_id))?;
-    // Chunks are no records of their own, so nothing further down asks the policy.
+    // Chunks are not records, so no later step asks the policy.
     access.context().require(UploadSessionRecord::KIND.service, Action::Create, &session.workspace)?;
-    // Before the bytes are written; the transaction below asks again.
+    // Checked before the bytes are written, and again in the transaction below.
     access.read(|view| {
         let prefix = session_prefix(&session);
         refuse_after_last(&prefix, view.raw_prefix(Space::UploadChunks, &prefix)?, chunk_index)
@@ -73,7 +74,7 @@ pub(in crate::services) fn append<A: Access>(
     let content = new.content.clone();
     let session_id = session_id.to_owned();
     let written = access.write(move |draft| {
-        // Another caller may have finished it while the bytes were written.
+        // Another caller may have finished the session while the bytes were written.
         let session = draft.get::<UploadSessionRecord>(&session_id)?.ok_or_else(|| not_found(&session_id))?;
         let prefix = session_prefix(&session);
         refuse_after_last(&prefix, draft.raw_prefix(Space::UploadChunks, &prefix)?, chunk_index)?;
@@ -90,7 +91,8 @@ pub(in crate::services) fn append<A: Access>(
     new.settle(written)
 }
 
-/// Refuses a chunk after the one that was sent with close; `chunks` are those of the session that have arrived.
+/// Rejects a chunk after the one that was sent with close; `chunks` are the chunks of the session
+/// that have arrived.
 fn refuse_after_last(prefix: &[u8], chunks: Vec<(Vec<u8>, Vec<u8>)>, index: u32) -> Result<()> {
     for (key, value) in chunks {
         let arrived = chunk_index(prefix, &key)?;
@@ -119,7 +121,7 @@ fn chunk_index(prefix: &[u8], key: &[u8]) -> Result<u32> {
     index.ok_or_else(|| Error::corrupt("records.redb: the key of an upload chunk is damaged"))
 }
 
-/// The chunks of a session by index. Their keys are gone from the draft afterwards, and so is the session.
+/// The chunks of a session by index. Deletes their keys and the session in the draft.
 fn take_chunks(draft: &mut Draft<'_>, session: &UploadSessionRecord) -> Result<Vec<(u32, UploadChunk)>> {
     let prefix = session_prefix(session);
     let mut chunks = Vec::new();
@@ -128,7 +130,8 @@ fn take_chunks(draft: &mut Draft<'_>, session: &UploadSessionRecord) -> Result<V
         draft.delete_raw(Space::UploadChunks, key);
     }
     if let Some(key) = session.key() {
-        // To finish or to give up an upload is no deletion of anything that anybody saw.
+        // Nobody saw the upload session as a record, so finishing or cancelling it needs no
+        // permission to delete.
         draft.delete_by_store::<UploadSessionRecord>(key)?;
     }
     Ok(chunks)
@@ -174,8 +177,9 @@ fn check_complete(chunks: &[(u32, UploadChunk)]) -> Result<()> {
     };
     for (expected, (index, chunk)) in (1u32..).zip(chunks) {
         if *index != expected {
-            return Err(Error::invalid(format!("the chunk {expected} of {last} has not arrived"))
-                .with_args([expected.to_string()]));
+            return Err(
+                Error::invalid(format!("chunk {expected} of {last} has not arrived")).with_args([expected.to_string()])
+            );
         }
         if chunk.close && index != last {
             return Err(Error::invalid(format!("the chunk {index} was sent with close, but chunk {last} follows it"))
@@ -185,7 +189,7 @@ fn check_complete(chunks: &[(u32, UploadChunk)]) -> Result<()> {
     Ok(())
 }
 
-/// The sessions that are not finished, in the order of their start.
+/// The unfinished sessions, in the order of their start.
 pub(in crate::services) fn list<A: Access>(access: &A) -> Result<Vec<UploadSessionState>> {
     let lifetime = lifetime(access);
     access.read(|view| {
@@ -230,10 +234,11 @@ fn lifetime<A: Access>(access: &A) -> Option<TimeDelta> {
     access.context().settings().upload_session_days.and_then(|days| TimeDelta::try_days(i64::from(days)))
 }
 
-/// Drops the sessions whose last chunk, or without one whose start, is longer ago than the option allows.
+/// Deletes the sessions whose last chunk, or start if there are no chunks, is older than the option
+/// allows.
 ///
 /// # Errors
-/// As any write.
+/// The errors of a write.
 pub(crate) fn expire(session: &Session) -> Result<u64> {
     let Some(lifetime) = lifetime(session) else { return Ok(0) };
     let mut old = Vec::new();
@@ -249,7 +254,8 @@ pub(crate) fn expire(session: &Session) -> Result<u64> {
     let mut expired = 0;
     for key in old {
         expired += session.write(move |draft| {
-            // A chunk may have come since, or somebody has finished it.
+            // Checked again in the write turn: a chunk may have arrived since, or the session may
+            // be finished.
             let Some(upload) = draft.any_by_key::<UploadSessionRecord>(key)? else { return Ok(0) };
             let chunks = || draft.raw_prefix(Space::UploadChunks, &session_prefix(&upload));
             if !is_over(&upload, draft.now(), lifetime, chunks)? {
@@ -271,7 +277,7 @@ fn is_over(
     chunks: impl FnOnce() -> Result<Vec<(Vec<u8>, Vec<u8>)>>,
 ) -> Result<bool> {
     let is_old = |time: DateTime<Utc>| now.signed_duration_since(time) > lifetime;
-    // Most sessions are young, and their chunks are not looked at.
+    // Most sessions are young. Their chunks need not be read.
     if !is_old(upload.created_at) {
         return Ok(false);
     }

@@ -1,10 +1,11 @@
-//! The built-in actions and what they do to the state; `docs/states-and-actions.md` shows the same table.
+//! The built-in actions and their state transitions; `docs/states-and-actions.md` contains the same
+//! table.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::lab::execution::ExecutionDefinition;
 use crate::model::lab::state::State;
 
-/// From which states a built-in action leads.
+/// The states in which a built-in action is allowed.
 #[derive(Clone, Copy, Debug)]
 enum From {
     Any,
@@ -22,13 +23,13 @@ impl From {
     }
 }
 
-/// What a built-in action runs when the item does not define it.
+/// What a built-in action runs if the item does not define it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Undefined {
     Manual,
     Schedule,
     Unschedule,
-    /// It cannot be executed then.
+    /// The action cannot be executed.
     Refused,
 }
 
@@ -74,34 +75,34 @@ static BUILT_IN: &[BuiltIn] = &[
 /// What an action runs.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Runs {
-    /// What the item defines.
+    /// The definition of the item.
     Defined(ExecutionDefinition),
     /// Nothing.
     Manual,
-    /// The scheduling of the item.
+    /// Schedules the item.
     Schedule,
-    /// The end of its scheduling.
+    /// Unschedules the item.
     Unschedule,
 }
 
-/// Where an action leads.
+/// The state after an action.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Target {
     pub(crate) state: State,
     pub(crate) substate: &'static str,
-    /// The schedule is taken away on the way.
+    /// Whether the action removes the schedule of the item.
     pub(crate) clears_schedule: bool,
 }
 
-/// What executing an action of an item means.
+/// The effect of executing an action of an item.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
     pub(crate) runs: Runs,
-    /// `None`: the item stays where it is.
+    /// The new state; `None` if the state does not change.
     pub(crate) target: Option<Target>,
 }
 
-/// What an item has that decides about its actions.
+/// The members of an item that decide about its actions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Situation<'i> {
     pub(crate) state: State,
@@ -109,18 +110,20 @@ pub(crate) struct Situation<'i> {
     pub(crate) has_planned_start: bool,
 }
 
-/// The error about an action that the state forbids.
+/// The error about an action that the state does not allow.
 pub(crate) fn invalid_state(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Conflict, message).with_name("Skyline.WorkOrder.InvalidState", None)
 }
 
-/// What executing `name` means: a definition gives the kind, the table gives the target.
+/// Resolves the action `name`: the definition says what it runs, the table of built-in actions
+/// gives the target state.
 ///
-/// Defined names are compared exactly, built-in names without regard to letter case.
+/// Names of definitions are compared exactly, built-in names without letter case. A name may have
+/// several rows in the table; the row that allows the present state applies.
 ///
 /// # Errors
-/// `InvalidArgument` for a blank name, `NotFound` for an action that is neither defined nor built in, `Conflict` when
-/// the state forbids it.
+/// `InvalidArgument` for a blank name, `NotFound` for an action that is neither defined nor built
+/// in, `Conflict` if the state does not allow it.
 pub(crate) fn resolve(situation: Situation<'_>, name: &str) -> Result<Step> {
     if name.trim().is_empty() {
         return Err(super::checks::invalid("action", "must not be blank"));
@@ -158,7 +161,8 @@ pub(crate) fn resolve(situation: Situation<'_>, name: &str) -> Result<Step> {
     } else {
         None
     };
-    // A definition of the kind NONE never moves the item, not even under the name of a built-in action.
+    // A definition of the kind NONE never changes the state, even under the name of a built-in
+    // action.
     let stays = matches!(runs, Runs::Defined(ExecutionDefinition::None(_)));
     Ok(Step { runs, target: target.filter(|_| !stays) })
 }
@@ -177,8 +181,8 @@ mod tests {
         resolve(situation, name).map(|step| step.target.map(|target| (target.state, target.substate)))
     }
 
-    /// The table of `docs/states-and-actions.md`, one line an action: from which states, to what, and
-    /// whether it needs a definition.
+    /// The table of `docs/states-and-actions.md`, one line for each action: allowed states, target
+    /// state, and whether it needs a definition.
     #[test]
     fn the_built_in_actions_lead_where_the_reference_says() {
         use State::{Canceled, Closed, Defined, InProgress, New, PendingApproval, Reviewed, Scheduled};

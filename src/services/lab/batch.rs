@@ -1,6 +1,7 @@
-//! The batch operations, over any record of the two services.
+//! The batch operations for all record types of the two services.
 //!
-//! What must hold: each call is one write; an item that is refused drafts nothing; lists keep the order of the request.
+//! What must hold: each call is one write; a rejected item drafts nothing; lists keep the order of
+//! the request.
 
 use super::{Amendment, Creation, LabRecord, not_found};
 use crate::error::{Error, Result};
@@ -9,7 +10,7 @@ use crate::services::batch::{Outcome, Umbrella, distinct, run};
 use crate::session::{Access, Draft, What};
 use crate::value::Stored as _;
 
-/// Makes records.
+/// Creates records.
 pub(crate) fn create<C: Creation>(access: &impl Access, requests: Vec<C>) -> Result<Outcome<C::Record, C>> {
     if requests.is_empty() {
         return Ok(nothing());
@@ -33,7 +34,7 @@ fn create_one<C: Creation>(draft: &mut Draft<'_>, request: C) -> Result<C::Recor
     let (user, now) = (draft.user().to_owned(), draft.now());
     record.stamp().create(&user, now);
     forget_url(&mut record);
-    // Checked before the id is drawn, so that refused requests use up none.
+    // Checked before the id is drawn, so that rejected requests draw no ids.
     record.check()?;
     record.set_key(draft.new_key::<C::Record>()?);
     record.check()?;
@@ -42,7 +43,7 @@ fn create_one<C: Creation>(draft: &mut Draft<'_>, request: C) -> Result<C::Recor
     Ok(record)
 }
 
-/// Changes records: updates and schedules.
+/// Updates or schedules records.
 pub(crate) fn amend<M: Amendment>(
     access: &impl Access,
     requests: Vec<M>,
@@ -76,7 +77,7 @@ fn amend_one<M: Amendment>(draft: &mut Draft<'_>, request: M, replace: bool) -> 
     Ok(record)
 }
 
-/// Deletes records; an id that is given twice counts once.
+/// Deletes records. An id that is given twice counts once.
 pub(crate) fn delete<R: LabRecord>(
     access: &impl Access,
     ids: Vec<impl Into<String>>,
@@ -101,7 +102,7 @@ pub(crate) fn get<R: LabRecord>(access: &impl Access, id: &str) -> Result<R> {
     Ok(record)
 }
 
-/// The answer to a delete call: nothing when every id went.
+/// The response to a delete call: `None` if all ids were deleted.
 pub(crate) fn unless_all_went<T>(
     outcome: Outcome<String, String>,
     answer: impl FnOnce(Vec<String>, Vec<String>, crate::error::ApiError) -> T,

@@ -1,4 +1,4 @@
-//! What is checked on a record as it would be stored, and the parsing of input states.
+//! Validation of records as they would be stored, and the parsing of states.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,12 @@ pub(crate) fn invalid(member: &str, reason: &str) -> Error {
         .at_member(member)
 }
 
-/// A state as it came: any letter case, with or without `_`, `-` and spaces.
+/// Parses a state: any letter case, with or without `_`, `-` and spaces.
 pub(crate) fn state(text: &str) -> Result<State> {
     text.parse().map_err(|error: Error| invalid("state", error.message()))
 }
 
-/// Refuses a negative duration.
+/// Rejects a negative duration.
 pub(crate) fn not_negative(member: &str, seconds: Option<i64>) -> Result<()> {
     match seconds {
         Some(seconds) if seconds < 0 => Err(invalid(member, &format!("is {seconds}; a duration cannot be negative"))),
@@ -29,7 +29,7 @@ pub(crate) fn not_negative(member: &str, seconds: Option<i64>) -> Result<()> {
     }
 }
 
-/// Refuses an end before its start; either may be missing.
+/// Rejects an end before its start; either may be absent.
 pub(crate) fn in_order<T: Into<DateTime<Utc>>>(start: (&str, Option<T>), end: (&str, Option<T>)) -> Result<()> {
     match (start.1.map(T::into), end.1.map(T::into)) {
         (Some(from), Some(to)) if to < from => Err(invalid(end.0, &format!("is before {}", start.0))),
@@ -37,7 +37,7 @@ pub(crate) fn in_order<T: Into<DateTime<Utc>>>(start: (&str, Option<T>), end: (&
     }
 }
 
-/// Refuses a required text that is absent or blank; the text itself is never trimmed.
+/// Rejects a required text that is absent or blank. The text itself is never trimmed.
 pub(crate) fn required(member: &str, text: Option<&String>) -> Result<()> {
     match text {
         Some(text) if !text.trim().is_empty() => Ok(()),
@@ -46,7 +46,7 @@ pub(crate) fn required(member: &str, text: Option<&String>) -> Result<()> {
     }
 }
 
-/// Refuses a property without a key.
+/// Rejects a property without a key.
 pub(crate) fn property_keys(properties: Option<&BTreeMap<String, String>>) -> Result<()> {
     match properties.is_some_and(|properties| properties.contains_key("")) {
         true => Err(invalid("properties", "need keys that are not empty")),
@@ -54,7 +54,7 @@ pub(crate) fn property_keys(properties: Option<&BTreeMap<String, String>>) -> Re
     }
 }
 
-/// Refuses actions without a name, two of one name, and definitions that nothing could run.
+/// Rejects actions without a name, two actions of one name, and definitions with nothing to run.
 pub(crate) fn actions(definitions: Option<&Vec<ExecutionDefinition>>) -> Result<()> {
     let mut names = std::collections::HashSet::new();
     for (position, definition) in definitions.into_iter().flatten().enumerate() {

@@ -1,7 +1,8 @@
-//! How updates and schedules change what is stored, and how templates pass on what they have.
+//! Merging of updates and schedules into stored records, and inheritance from templates.
 //!
-//! Absent keeps, null clears. Arrays are appended to without repetition and maps merged key by key, unless the request
-//! says that they are replaced. Objects are merged member by member in either case.
+//! An absent member keeps its value, null clears it. Arrays are appended to without duplicates and
+//! maps are merged key by key, unless the request says that they are replaced. Objects are merged
+//! member by member in either case.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use crate::model::lab::execution::ExecutionDefinition;
 use crate::model::lab::resources::{ResourceSelectionDefinition, SystemResourceSelectionDefinition};
 use crate::value::Patch;
 
-/// The list that null leaves: none; that an empty list leaves under `replace`: an empty one.
+/// Merges a list. Null removes it; an empty list under `replace` leaves an empty list.
 fn list<T>(target: &mut Option<Vec<T>>, patch: Patch<Vec<T>>, replace: bool, mut add: impl FnMut(&mut Vec<T>, T)) {
     match patch {
         Patch::Absent => {}
@@ -24,7 +25,7 @@ fn list<T>(target: &mut Option<Vec<T>>, patch: Patch<Vec<T>>, replace: bool, mut
     }
 }
 
-/// Appends the texts that are not there yet, or replaces all.
+/// Appends the texts that are not in the list yet, or replaces the list.
 pub(crate) fn strings(target: &mut Option<Vec<String>>, patch: Patch<Vec<String>>, replace: bool) {
     list(target, patch, replace, |target, item| {
         if !target.contains(&item) {
@@ -33,10 +34,10 @@ pub(crate) fn strings(target: &mut Option<Vec<String>>, patch: Patch<Vec<String>
     });
 }
 
-/// Appends actions, or replaces all; an action with the name of a stored one takes its place.
+/// Appends actions, or replaces all. An action replaces a stored one of the same name.
 ///
 /// # Errors
-/// `InvalidArgument` when the request itself has two actions of one name.
+/// `InvalidArgument` if the request itself has two actions of one name.
 pub(crate) fn actions(
     target: &mut Option<Vec<ExecutionDefinition>>,
     patch: Patch<Vec<ExecutionDefinition>>,
@@ -54,7 +55,7 @@ pub(crate) fn actions(
 
 /// A reserved resource or system.
 pub(crate) trait Selection: PartialEq {
-    /// What is reserved.
+    /// The id of the reserved resource or system.
     fn id(&self) -> Option<&str>;
 }
 
@@ -70,7 +71,7 @@ impl Selection for SystemResourceSelectionDefinition {
     }
 }
 
-/// Appends selections, or replaces all; a selection with the id of a stored one takes its place.
+/// Appends selections, or replaces all. A selection replaces a stored one with the same id.
 pub(crate) fn selections<S: Selection>(target: &mut Option<Vec<S>>, patch: Patch<Vec<S>>, replace: bool) {
     list(target, patch, replace, |target, item| {
         let same =
@@ -103,7 +104,7 @@ pub(crate) fn object<T: Default, P>(target: &mut Option<T>, patch: Patch<P>, mer
     }
 }
 
-/// Merges a dashboard; its variables follow the rule of maps, its address is computed and never stored.
+/// Merges a dashboard. Its variables are merged like maps. Its URL is computed and never stored.
 pub(crate) fn dashboard(target: &mut Option<Dashboard>, patch: Patch<DashboardPatch>, replace: bool) {
     object(target, patch, |target, patch| {
         patch.id.apply(&mut target.id);
@@ -111,7 +112,8 @@ pub(crate) fn dashboard(target: &mut Option<Dashboard>, patch: Patch<DashboardPa
     });
 }
 
-/// The properties of a new record: those of the template, with the request winning key by key.
+/// The properties of a new record: those of the template, with entries of the request taking
+/// precedence.
 pub(crate) fn inherited_map(
     request: Option<BTreeMap<String, String>>,
     template: Option<BTreeMap<String, String>>,

@@ -1,8 +1,9 @@
-//! What work items, test plans and their templates have in common.
+//! The common parts of work items, test plans and their templates.
 //!
-//! The two services differ in data: their records, requests and published names. Everything that they do is here, over
-//! the three small traits below; a rule that is stated twice is a defect. What must hold: the functions of [`actions`],
-//! [`checks`], [`merge`] and [`placeholders`] are pure, so that they are tested without a store.
+//! The two services differ only in data: their records, requests and published names. Their
+//! behaviour is implemented here once, over the three small traits below. What must hold: the
+//! functions of [`actions`], [`checks`], [`merge`] and [`placeholders`] are pure, so that they can
+//! be tested without a store.
 
 pub(super) mod actions;
 pub(super) mod batch;
@@ -25,16 +26,18 @@ pub(super) trait LabRecord: Stamped {
     /// The published name of the error about an unknown id.
     const NOT_FOUND: &'static str;
 
-    /// Its dashboard.
+    /// The dashboard of the record.
     fn dashboard_mut(&mut self) -> &mut Option<Dashboard>;
 
-    /// Checks the record as it would be stored: a request is judged by what comes of it.
+    /// Validates the record as it would be stored. Requests are validated by the records that they
+    /// produce.
     ///
     /// # Errors
     /// `InvalidArgument` naming the member.
     fn check(&self) -> Result<()>;
 
-    /// Fills the members that are computed when a record is read, and makes lists and maps that are not there empty ones.
+    /// Fills the members that are computed when a record is read, and replaces absent lists and
+    /// maps by empty ones.
     fn finish(&mut self);
 }
 
@@ -43,7 +46,8 @@ pub(super) trait Stateful {
     /// State and substate.
     fn state_mut(&mut self) -> (&mut Option<State>, &mut Option<String>);
 
-    /// Moves to a state; the substate becomes its text, and stays when the state does not change.
+    /// Sets the state. If it changes, the substate becomes the text of the new state; otherwise the
+    /// substate is kept.
     fn set_state(&mut self, new: State) {
         let (state, substate) = self.state_mut();
         if *state != Some(new) {
@@ -52,13 +56,15 @@ pub(super) trait Stateful {
         }
     }
 
-    /// What scheduling does to the state, given the planned start that came of it.
+    /// Adapts the state after scheduling, given the resulting planned start.
     ///
     /// # Errors
-    /// `Conflict` when the state is terminal.
+    /// `Conflict` if the state is terminal.
     fn follow_schedule(&mut self, planned_start: Option<PlannedTime>) -> Result<()> {
         match self.state_mut().0.unwrap_or_default() {
-            state if state.is_terminal() => Err(actions::invalid_state(format!("what is {state} cannot be scheduled"))),
+            state if state.is_terminal() => {
+                Err(actions::invalid_state(format!("the state is {state}, so it cannot be scheduled")))
+            }
             State::New | State::Defined | State::Reviewed if planned_start.is_some() => {
                 self.set_state(State::Scheduled);
                 Ok(())
@@ -68,45 +74,46 @@ pub(super) trait Stateful {
     }
 }
 
-/// A request that makes a record.
+/// A request that creates a record.
 pub(super) trait Creation: Clone + Send + 'static {
-    /// What it makes.
+    /// The type of the created record.
     type Record: LabRecord;
 
-    /// The name that errors call it by.
+    /// The name that identifies the request in errors.
     fn name(&self) -> Option<&str>;
 
-    /// The record, without id, workspace default and stamp. Templates are looked up in `draft`.
+    /// Builds the record, without id, default workspace and stamp. Templates are looked up in
+    /// `draft`.
     ///
     /// # Errors
-    /// `InvalidArgument` and `NotFound`, about this request alone.
+    /// `InvalidArgument` and `NotFound`, which concern only this request.
     fn build(self, draft: &Draft<'_>) -> Result<Self::Record>;
 }
 
 /// A request that changes a record.
 pub(super) trait Amendment: Clone + Send + 'static {
-    /// What it changes.
+    /// The type of the changed record.
     type Record: LabRecord;
 
-    /// What the change feed calls the change.
+    /// How the change feed classifies the change.
     const WHAT: What;
 
-    /// The id that it names.
+    /// The id of the record to change.
     fn id(&self) -> Option<&str>;
 
-    /// Changes the record.
+    /// Changes the record in memory.
     ///
     /// # Errors
-    /// `InvalidArgument` and `Conflict`, about this request alone.
+    /// `InvalidArgument` and `Conflict`, which concern only this request.
     fn amend(self, record: &mut Self::Record, replace: bool) -> Result<()>;
 }
 
-/// The error about an id that names nothing, or nothing that the caller may see.
+/// The error about an id of no record that the caller may see.
 pub(super) fn not_found<R: LabRecord>(id: &str) -> Error {
     Error::not_found(R::KIND.name, id).with_name(R::NOT_FOUND, None)
 }
 
-/// Makes the lists and maps within a record's parts empty ones where they are not there.
+/// Replaces absent lists and maps in the parts of a record by empty ones.
 pub(super) fn fill_parts(dashboard: Option<&mut Dashboard>, actions: Option<&mut Vec<ExecutionDefinition>>) {
     if let Some(dashboard) = dashboard {
         fill(&mut dashboard.variables);

@@ -1,4 +1,5 @@
-//! `<field>` and `<properties.key>` in what is handed to the runner and in dashboard variables, and dashboard addresses.
+//! `<field>` and `<properties.key>` in arguments of the runner and in dashboard variables, and
+//! dashboard URLs.
 
 use std::fmt::Write as _;
 
@@ -12,10 +13,10 @@ use crate::value::{Env, Val, time};
 /// No field that placeholders can name depends on the time of reading.
 const ENV: Env = Env { now_ms: 0, calibration_warning_days: 0 };
 
-/// The text with its placeholders filled from the record.
+/// Replaces the placeholders in a text by values of the record.
 ///
-/// A field without value gives nothing; a name that the record does not have stays as written; a backslash before an
-/// angle bracket makes it plain text.
+/// A field without a value is replaced by nothing. A name that the record does not have stays as
+/// written. A backslash before an angle bracket makes the bracket plain text.
 pub(crate) fn fill<R: Resource>(text: &str, record: &R) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -45,7 +46,7 @@ pub(crate) fn fill<R: Resource>(text: &str, record: &R) -> String {
     out
 }
 
-/// [`fill`] in every text of a JSON value; member names stay.
+/// Applies [`fill`] to every text of a JSON value; member names are not changed.
 pub(crate) fn fill_json<R: Resource>(json: &Value, record: &R) -> Value {
     match json {
         Value::String(text) => Value::String(fill(text, record)),
@@ -82,7 +83,7 @@ fn value<R: Resource>(name: &str, record: &R) -> Option<String> {
     }
 }
 
-/// The address of a record's dashboard, relative to the server: `/dashboards/d/<id>?var-k=v&…`.
+/// The URL of a record's dashboard, relative to the server: `/dashboards/d/<id>?var-k=v&…`.
 pub(crate) fn url<R: Resource>(dashboard: &Dashboard, record: &R) -> Option<String> {
     let mut url = String::from("/dashboards/d/");
     encode(&mut url, dashboard.id.as_deref()?);
@@ -96,7 +97,7 @@ pub(crate) fn url<R: Resource>(dashboard: &Dashboard, record: &R) -> Option<Stri
     Some(url)
 }
 
-/// Percent-encoding of everything but the unreserved characters of RFC 3986.
+/// Percent-encodes everything except the unreserved characters of RFC 3986.
 fn encode(out: &mut String, text: &str) {
     for byte in text.bytes() {
         match byte {
@@ -138,7 +139,8 @@ mod tests {
             ("<name>", "Überprüfung"),
             ("ü<ü>ü", "ü<ü>ü"),
         ] {
-            // `a < b <id>`: the first bracket opens a name that no field has, and the next one is looked at anew.
+            // `a < b <id>`: the first bracket opens a name that no field has. It stays, and the
+            // search continues after it.
             let expected = if text == "a < b <id>" { "a < b 1000" } else { expected };
             assert_eq!(fill(text, &item()), expected, "{text}");
         }

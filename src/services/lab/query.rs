@@ -1,4 +1,4 @@
-//! Queries over any record of the two services.
+//! Queries over all record types of the two services.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::services::lists;
 use crate::session::{Access, OrderTerm, Page, Plan, Query};
 use crate::value::limits;
 
-/// What the four query requests have in common.
+/// The common members of the four query requests.
 pub(crate) struct Ask<'q> {
     pub(crate) filter: Option<&'q str>,
     pub(crate) substitutions: Option<&'q Vec<Value>>,
@@ -18,7 +18,7 @@ pub(crate) struct Ask<'q> {
     pub(crate) order_by: Option<&'static str>,
     pub(crate) descending: bool,
     pub(crate) return_count: bool,
-    /// Entries of the projection.
+    /// Number of entries of the projection.
     pub(crate) projection_len: usize,
 }
 
@@ -44,8 +44,8 @@ impl<'q> Ask<'q> {
     }
 }
 
-/// The page, each record with its computed members and then reduced to the parts that were asked for: all of it without
-/// a projection.
+/// Returns the page. Each record gets its computed members and is then reduced to the projection,
+/// if there is one.
 pub(crate) fn page<R: LabRecord, F: Copy + PartialEq>(
     access: &impl Access,
     ask: &Ask<'_>,
@@ -62,7 +62,7 @@ pub(crate) fn page<R: LabRecord, F: Copy + PartialEq>(
     Ok(page)
 }
 
-/// How the query is answered, with what it cost.
+/// Executes the query and explains how, with its cost.
 pub(crate) fn explain<R: LabRecord>(access: &impl Access, ask: &Ask<'_>) -> Result<Plan> {
     let query = ask.query()?;
     access.read(|view| view.query_with_plan::<R>(&query)).map(|(_, plan)| plan)

@@ -1,4 +1,5 @@
-//! Products: part numbers that are unique in the whole store, found, merged and listed by value.
+//! Products: part numbers that are unique in the whole store; queries, merging updates, and lists
+//! of values.
 
 use std::collections::BTreeSet;
 
@@ -20,12 +21,12 @@ const DEFAULT_TAKE: usize = 1000;
 service! {
 /// Products and their part numbers.
 ///
-/// A part number names one product in the whole store, compared exactly. Items of a batch are judged one by one; what
-/// failed comes back as it was sent, with one inner error each.
+/// A part number identifies one product in the whole store, compared exactly. Items of a batch are
+/// validated one by one; failed items are returned as they were sent, each with one inner error.
 ///
 /// Methods may be added until version 1.0.
 pub trait ProductService {
-    /// Which operations there are.
+    /// The operations of the service.
     ///
     /// # Errors
     /// None.
@@ -40,8 +41,8 @@ pub trait ProductService {
     /// Creates products.
     ///
     /// # Errors
-    /// In the answer, for each item: `InvalidArgument` for a blank part number, `Conflict` for one that is taken,
-    /// `PermissionDenied`. For the call: what the disk answers.
+    /// In the response, for each item: `InvalidArgument` for a blank part number, `Conflict` for
+    /// one that is taken, `PermissionDenied`. For the call: errors of the disk.
     ///
     /// ```
     /// # fn main() -> stationdb::Result<()> {
@@ -75,10 +76,10 @@ pub trait ProductService {
     /// ```
     fn create_products(&self, products: Vec<CreateProductRequest>) -> Result<CreateProductsPartialSuccess>;
 
-    /// The product with this id.
+    /// Returns the product with this id.
     ///
     /// # Errors
-    /// `NotFound` when there is none, or none that the caller may see.
+    /// `NotFound` if no product that the caller may see has this id.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -87,7 +88,7 @@ pub trait ProductService {
     /// ```
     fn get_product(&self, id: &ProductId) -> Result<Product>;
 
-    /// One page of all products, in order of creation.
+    /// Returns one page of all products, in order of creation.
     ///
     /// # Errors
     /// `InvalidArgument` for a token that is malformed or belongs to another query.
@@ -105,10 +106,11 @@ pub trait ProductService {
         return_count: bool,
     ) -> Result<PagedProducts>;
 
-    /// One page of the products that match.
+    /// Returns one page of the products that match.
     ///
     /// # Errors
-    /// `InvalidArgument` for a fault in the filter, with its position, and for a faulty substitution or token.
+    /// `InvalidArgument` for an invalid filter, with its position, and for an invalid substitution
+    /// or token.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -118,7 +120,7 @@ pub trait ProductService {
     /// ```
     fn query_products(&self, query: QueryProductsRequest) -> Result<PagedProducts>;
 
-    /// How a query is answered, and what it touched.
+    /// Explains how a query is executed, and how many records it reads.
     ///
     /// # Errors
     /// As [`ProductService::query_products`].
@@ -130,12 +132,13 @@ pub trait ProductService {
     /// ```
     fn explain_query_products(&self, query: QueryProductsRequest) -> Result<Plan>;
 
-    /// The distinct values of a field over the products that match, in ascending text order, without nulls.
+    /// Returns the distinct values of a field over the products that match, in ascending text
+    /// order, without nulls.
     ///
-    /// Without a filter the answer comes from an index, and its cost grows with the number of distinct values.
+    /// Without a filter the values are read from an index, and the cost grows with their number.
     ///
     /// # Errors
-    /// `InvalidArgument` without a field, and for a fault in the filter.
+    /// `InvalidArgument` without a field, and for an invalid filter.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -145,11 +148,12 @@ pub trait ProductService {
     /// ```
     fn query_product_values(&self, query: QueryProductValuesRequest) -> Result<Vec<String>>;
 
-    /// Updates products. Scalars are replaced; keywords, properties and files are merged, or replaced when `replace` is
-    /// set; members that are absent stay as they are.
+    /// Updates products. Scalars are replaced; keywords, properties and files are merged, or
+    /// replaced if `replace` is set; absent members keep their values.
     ///
     /// # Errors
-    /// In the answer, for each item: `NotFound`, `PermissionDenied`. For the call: what the disk answers.
+    /// In the response, for each item: `NotFound`, `PermissionDenied`. For the call: errors of the
+    /// disk.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -163,7 +167,7 @@ pub trait ProductService {
         replace: bool,
     ) -> Result<UpdateProductsPartialSuccess>;
 
-    /// Deletes a product; one that does not exist is no error. What refers to it stays.
+    /// Deletes a product. A product that does not exist is not an error. References to it remain.
     ///
     /// # Errors
     /// `PermissionDenied`.
@@ -176,10 +180,11 @@ pub trait ProductService {
     /// ```
     fn delete_product(&self, id: &ProductId) -> Result<()>;
 
-    /// Deletes products; `None` when all could be deleted.
+    /// Deletes products; returns `None` if all were deleted.
     ///
     /// # Errors
-    /// In the answer, for each id: `NotFound`, `PermissionDenied`. For the call: what the disk answers.
+    /// In the response, for each id: `NotFound`, `PermissionDenied`. For the call: errors of the
+    /// disk.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -255,9 +260,7 @@ impl ProductService for Handle<'_, '_> {
     }
 
     fn query_product_values(&self, query: QueryProductValuesRequest) -> Result<Vec<String>> {
-        let field = query
-            .field
-            .ok_or_else(|| Error::invalid("the field whose values to list is missing").at_member("field"))?;
+        let field = query.field.ok_or_else(|| Error::invalid("a query of values needs a field").at_member("field"))?;
         check_substitutions(query.substitutions.as_deref().unwrap_or_default())?;
         let prefix = query.starts_with.as_deref().unwrap_or_default();
         let is_unfiltered = query.filter.as_deref().is_none_or(|filter| filter.trim().is_empty());
@@ -313,12 +316,12 @@ fn create(draft: &mut Draft<'_>, request: CreateProductRequest) -> Result<Produc
     let part_number = product.part_number.as_deref().unwrap_or_default();
     let mut entry = Vec::new();
     key::push_str(&mut entry, part_number);
-    // Before an id is taken, so that a refused batch drafts nothing and costs no commit.
+    // Checked before an id is drawn, so that a rejected batch drafts nothing and costs no commit.
     draft.require(None, &product, What::Created)?;
     if let Some(other) = draft.find::<Product>(Product::BY_PART_NUMBER, &entry)? {
         let other = draft.visible_id::<Product>(other)?;
         return Err(Error::conflict(format!(
-            "the part number {part_number:?} belongs to another product; update that one, or choose another number"
+            "the part number {part_number:?} belongs to another product; update that product, or choose another number"
         ))
         .with_name("TestMonitor.PartNumberInUse", None)
         .with_args(std::iter::once(part_number.to_owned()).chain(other)));
@@ -363,7 +366,8 @@ fn all_values(view: &View<'_>, field: ProductField, starts_with: &str) -> Result
     all_values_counted(view, field, starts_with, &mut 0)
 }
 
-/// The values of all visible products, read from the index of the field: one seek for each distinct value.
+/// The values of all visible products, read from the index of the field: one seek for each distinct
+/// value.
 pub(crate) fn all_values_counted(
     view: &View<'_>,
     field: ProductField,
@@ -390,15 +394,16 @@ pub(crate) fn all_values_counted(
             .map(|(text, _)| text)
             .or_else(|| key::split_i64(&entry).map(|(ms, _)| time::format(time::from_millis(ms))));
         *seeks += 1;
-        // A null entry has no text and no number.
+        // An entry of a null value contains no text or number.
         values.extend(value);
+        // Skips all other entries of this value: the next seek starts after its bytes.
         let Some(next) = key::after_prefix(&entry) else { break };
         from = next;
     }
     Ok(values)
 }
 
-/// The first entry of an index from `from` on that belongs to a visible product.
+/// The first entry of an index at or after `from` that belongs to a visible product.
 fn first_visible(
     view: &View<'_>,
     index: u8,

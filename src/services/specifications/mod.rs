@@ -1,4 +1,4 @@
-//! Specifications: limits and conditions of products, with optimistic versions.
+//! Specifications: limits and conditions of products, with versions for optimistic concurrency.
 
 use crate::error::{Error, Result};
 use crate::model::{
@@ -18,12 +18,13 @@ const DEFAULT_TAKE: usize = 1000;
 service! {
 /// Specifications of products.
 ///
-/// A specification id is unique within product and workspace, compared exactly. An update has to name the version that
-/// it was made for. Items of a batch are judged one by one; what failed comes back as it was sent.
+/// A specification id is unique within product and workspace, compared exactly. An update must name
+/// the version that it changes. Items of a batch are validated one by one; failed items are
+/// returned as they were sent.
 ///
 /// Methods may be added until version 1.0.
 pub trait SpecificationService {
-    /// Which operations there are.
+    /// The operations of the service.
     ///
     /// # Errors
     /// None.
@@ -35,12 +36,12 @@ pub trait SpecificationService {
     /// ```
     fn specification_api_info(&self) -> Result<V1Operations>;
 
-    /// Creates specifications, at version 0.
+    /// Creates specifications with version 0.
     ///
     /// # Errors
-    /// In the answer, for each item: `InvalidArgument` for a missing or blank member, a number out of range or a
-    /// condition that contradicts itself, `Conflict` for a specification id that is taken, `PermissionDenied`. For the
-    /// call: what the disk answers.
+    /// In the response, for each item: `InvalidArgument` for a missing or blank member, a number
+    /// out of range or a condition that contradicts itself, `Conflict` for a specification id that
+    /// is taken, `PermissionDenied`. For the call: errors of the disk.
     ///
     /// The gain of an amplifier over temperature and supply, and a measurement against it:
     ///
@@ -78,10 +79,11 @@ pub trait SpecificationService {
     /// ```
     fn create_specs(&self, request: CreateSpecificationsRequest) -> Result<CreateSpecificationsPartialSuccess>;
 
-    /// One page of the specifications of the given products that match.
+    /// Returns one page of the specifications of the given products that match.
     ///
     /// # Errors
-    /// `InvalidArgument` without products, for a fault in the filter, with its position, and for a faulty token.
+    /// `InvalidArgument` without products, for an invalid filter, with its position, and for an
+    /// invalid token.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -91,7 +93,7 @@ pub trait SpecificationService {
     /// ```
     fn query_specs(&self, query: QuerySpecificationsRequest) -> Result<PagedSpecifications>;
 
-    /// How a query is answered, and what it touched.
+    /// Explains how a query is executed, and how many records it reads.
     ///
     /// # Errors
     /// As [`SpecificationService::query_specs`].
@@ -104,10 +106,10 @@ pub trait SpecificationService {
     /// ```
     fn explain_query_specs(&self, query: QuerySpecificationsRequest) -> Result<Plan>;
 
-    /// The specification with this global id.
+    /// Returns the specification with this global id.
     ///
     /// # Errors
-    /// `NotFound` when there is none, or none that the caller may see.
+    /// `NotFound` if no specification that the caller may see has this id.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -116,12 +118,12 @@ pub trait SpecificationService {
     /// ```
     fn get_spec(&self, id: &SpecificationId) -> Result<Specification>;
 
-    /// Updates specifications; `None` when there was nothing to update.
+    /// Updates specifications; returns `None` if there was nothing to update.
     ///
     /// # Errors
-    /// In the answer, for each item: `NotFound`, `Conflict` for another version or an id that is taken,
-    /// `InvalidArgument` as in [`SpecificationService::create_specs`], `PermissionDenied`. For the call: what the disk
-    /// answers.
+    /// In the response, for each item: `NotFound`, `Conflict` for another version or an id that is
+    /// taken, `InvalidArgument` as in [`SpecificationService::create_specs`], `PermissionDenied`.
+    /// For the call: errors of the disk.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -132,10 +134,11 @@ pub trait SpecificationService {
     /// ```
     fn update_specs(&self, request: UpdateSpecificationsRequest) -> Result<Option<UpdateSpecificationsPartialSuccess>>;
 
-    /// Deletes specifications by global id; `None` when all could be deleted.
+    /// Deletes specifications by global id; returns `None` if all were deleted.
     ///
     /// # Errors
-    /// In the answer, for each id: `NotFound`, `PermissionDenied`. For the call: what the disk answers.
+    /// In the response, for each id: `NotFound`, `PermissionDenied`. For the call: errors of the
+    /// disk.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -227,7 +230,7 @@ impl SpecificationService for Handle<'_, '_> {
     }
 }
 
-/// Refuses a specification whose product, workspace and own id belong to another one.
+/// Rejects a specification if another one has the same product, workspace and specification id.
 fn check_free(draft: &Draft<'_>, spec: &Specification) -> Result<()> {
     let text = |member: &Option<String>| member.clone().unwrap_or_default();
     let (product, spec_id) = (text(&spec.product_id), text(&spec.spec_id));
@@ -238,7 +241,8 @@ fn check_free(draft: &Draft<'_>, spec: &Specification) -> Result<()> {
     let other = draft.find::<Specification>(Specification::BY_SPEC, &entry)?;
     match other.filter(|other| Some(*other) != spec.key()) {
         Some(other) => Err(Error::conflict(format!(
-            "the product {product:?} already has a specification {spec_id:?} in this workspace"
+            "the product {product:?} already has a specification {spec_id:?} in this workspace; update it, \
+             or choose another specId"
         ))
         .with_name("Specification.SpecIdInUse", None)
         .with_args(std::iter::once(spec_id).chain(draft.visible_id::<Specification>(other)?))),
@@ -249,7 +253,7 @@ fn check_free(draft: &Draft<'_>, spec: &Specification) -> Result<()> {
 fn create(draft: &mut Draft<'_>, request: CreateSpecificationRequest) -> Result<CreatedSpecification> {
     let context = draft.context();
     let mut spec = Specification::create(request, draft.now(), context.user(), context.default_workspace())?;
-    // Before an id is taken, so that a refused batch drafts nothing and costs no commit.
+    // Checked before an id is drawn, so that a rejected batch drafts nothing and costs no commit.
     draft.require(None, &spec, What::Created)?;
     check_free(draft, &spec)?;
     spec.id = Some(draft.new_key::<Specification>()?.into());

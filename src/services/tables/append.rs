@@ -1,4 +1,5 @@
-//! Appends: small ones into the buffer of the table, large ones straight into segments; each is one commit.
+//! Appends: small ones go to the buffer of the table, large ones directly to segments. Each append
+//! is one commit.
 
 use std::sync::Arc;
 
@@ -16,14 +17,15 @@ use crate::value::{Control, guarded};
 
 /// Rows of one encoded batch of the buffer.
 const BATCH_ROWS: usize = 16 * 1024;
-/// Cells that are worked on together: a batch of a table with many columns is cut.
+/// Cells that are converted together: a batch of a table with many columns is split into pieces.
 const PUSH_CELLS: usize = 4 * 1024 * 1024;
-/// Bytes in memory above which an append goes straight to segments.
+/// Bytes in memory above which an append goes directly to segments.
 const LARGE_BYTES: usize = 32 * 1024 * 1024;
-/// A buffer this many times as large as it should be is sealed by the append itself.
+/// With a maintenance thread, an append seals the buffer itself only if the buffer is this many times
+/// larger than its limit. Otherwise the append seals it at the limit.
 const LATE_FACTOR: u64 = 4;
 
-/// The rows of one append while they come in.
+/// The rows of one append, while they arrive.
 pub(in crate::services) struct Rest<'a, A> {
     access: &'a A,
     id: String,
@@ -43,10 +45,10 @@ pub(in crate::services) struct Arrived {
 }
 
 impl<'a, A: Access> Rest<'a, A> {
-    /// For a table that has `row_count` rows already.
+    /// `row_count` is the number of rows that the table already has.
     pub(in crate::services) fn new(access: &'a A, id: &str, schema: Arc<TableSchema>, row_count: u64) -> Self {
         let rows_max = access.context().settings().table_rows_max.saturating_sub(row_count);
-        // The directory of the segments is named by the id as the store spells it.
+        // The directory of the segments is named by the id as the store writes it: in lower case.
         let id = id.to_ascii_lowercase();
         Self { access, id, schema, rows_max, rows: 0, bytes: 0, batches: Vec::new(), sink: None }
     }
@@ -59,9 +61,10 @@ impl<'a, A: Access> Rest<'a, A> {
         self.rows
     }
 
-    /// Adds a foreign batch, whose first row is row `first_row` of the append.
+    /// Adds a batch with another schema; its first row is row `first_row` of the append.
     pub(in crate::services) fn push_foreign(&mut self, batch: &RecordBatch, first_row: u64) -> Result<()> {
-        // In pieces: what is left out is filled with nulls, and what is packed is unpacked.
+        // Converted in pieces, to bound memory: missing columns are filled with nulls, and
+        // dictionaries are unpacked.
         let step = (PUSH_CELLS / self.schema.len().max(1)).max(1);
         for at in (0..batch.num_rows().max(1)).step_by(step) {
             let piece = batch.slice(at, step.min(batch.num_rows() - at));
@@ -86,7 +89,8 @@ impl<'a, A: Access> Rest<'a, A> {
         }
         self.bytes += batch_bytes(&batch);
         self.batches.push(batch);
-        // Inside a transaction everything is buffered: a segment file could not be taken back with it.
+        // Inside a transaction every row is buffered: a segment file could not be rolled back with
+        // the transaction.
         let is_large = self.rows >= SORT_ROWS as u64 || self.bytes >= LARGE_BYTES;
         if is_large && !self.access.is_transaction() {
             let mut sink = SegmentSink::new(self.access, &self.id, self.schema.clone());
@@ -110,7 +114,7 @@ impl<'a, A: Access> Rest<'a, A> {
     }
 }
 
-/// Encodes rows for the buffer, in so many batches that none is too large.
+/// Encodes rows for the buffer, split so that no batch is too large.
 fn encode_parts(schema: &TableSchema, rows: RecordBatch, out: &mut Vec<(u64, Vec<u8>)>) -> Result<()> {
     let count = rows.num_rows();
     match encode_batch(schema, &rows) {
@@ -125,15 +129,15 @@ fn encode_parts(schema: &TableSchema, rows: RecordBatch, out: &mut Vec<(u64, Vec
 }
 
 fn too_many_rows(id: &str, row_limit: u64) -> Error {
-    Error::limit(format!("the table would have more than the {row_limit} rows that one table may have"))
+    Error::limit(format!("the table would have more than {row_limit} rows, the limit of one table"))
         .with_name("DataFrame.TooManyRows", None)
         .with_resource(TableMetadata::KIND.name, id)
 }
 
-/// Refuses an Arrow append that brings nothing at all.
+/// Rejects an Arrow append with neither batches nor `endOfData`.
 pub(in crate::services) fn require_batches(count: usize, end_of_data: Option<bool>) -> Result<()> {
     if count == 0 && end_of_data.is_none() {
-        return Err(Error::invalid("an append without batches must say whether the data ends").at_member("endOfData"));
+        return Err(Error::invalid("an append without batches needs endOfData").at_member("endOfData"));
     }
     Ok(())
 }
@@ -147,7 +151,7 @@ fn check_open(table: &TableMetadata) -> Result<()> {
     Ok(())
 }
 
-/// Appends what `fill` pushes, and closes the table when asked.
+/// Appends the rows that `fill` pushes, and closes the table if requested.
 pub(in crate::services) fn append<'a, A: Access>(
     access: &'a A,
     id: &str,
@@ -164,11 +168,17 @@ pub(in crate::services) fn append<'a, A: Access>(
     }
     let arrived = rest.finish()?;
     let id = table.id().to_owned();
-    // Its columns stay as they are, and there may be many.
+    // Only the state of the table is read: an append does not change its columns, and there may be
+    // many.
     commit(access, table.id(), arrived, end_of_data, move |draft| found(&id, draft.get_state::<TableMetadata>(&id)?))
 }
 
-/// Commits the rows to the table that `table` finds, or makes.
+/// Commits the rows to the table that `table` finds or creates.
+///
+/// What must hold: segment files are complete and synced before the commit that adds them to the
+/// manifest. Whether the table is open and how many rows it has is checked again here, in the write
+/// turn: other appends may have committed since the caller read the table. `settle` comes after the
+/// write, because only its outcome decides whether the files are kept or removed.
 pub(in crate::services) fn commit<A: Access>(
     access: &A,
     id: &str,
@@ -204,7 +214,7 @@ pub(in crate::services) fn commit<A: Access>(
         if end_of_data {
             table.supports_append = Some(false);
         }
-        // An import of no rows only makes its table.
+        // An import without rows only creates its table.
         if rows > 0 || end_of_data {
             if rows > 0 {
                 draft.put_state(&table, What::RowsAppended, Some(json!({ "rowCount": rows })))?;
@@ -217,7 +227,7 @@ pub(in crate::services) fn commit<A: Access>(
     });
     let is_due = segments.settle(outcome)?;
     if (is_due || end_of_data) && !access.is_transaction() {
-        // The rows are safe already: what fails here is done again by maintenance.
+        // The rows are durable already. If sealing fails, maintenance repeats it.
         let session = Session::new(access.context().engine.clone(), Identity::user("stationdb"));
         let control = Control::default();
         let _ = guarded("sealing a table", || {

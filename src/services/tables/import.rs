@@ -1,4 +1,4 @@
-//! Imports: rows of files into tables, in one commit each.
+//! Imports: the rows of a file are appended to a table, in one commit.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::services::tables::metadata;
 use crate::session::Access;
 use crate::value::{Action, Control, RecordKey};
 
-/// What an import reads.
+/// A source of rows of an import.
 trait Source {
     fn infer(&mut self, index: Option<&str>) -> Result<Vec<Column>>;
     fn next(&mut self, schema: &TableSchema, control: &Control) -> Result<Option<RecordBatch>>;
@@ -97,13 +97,14 @@ fn import<A: Access>(
     let declared = request.table.as_ref().is_some_and(|table| !table.columns.is_empty());
     if request.id.is_some() && request.table.is_some() {
         return Err(
-            Error::invalid("rows are imported into a table that exists or into a new one, not both").at_member("table")
+            Error::invalid("an import needs either an existing table or a new one, not both").at_member("table")
         );
     }
     if request.index_column.is_some() && (declared || request.id.is_some()) {
-        return Err(
-            Error::invalid("the columns are declared, and with them which one is the index").at_member("indexColumn")
-        );
+        return Err(Error::invalid(
+            "indexColumn applies only to inferred columns; leave it out, the table declares its index",
+        )
+        .at_member("indexColumn"));
     }
     if let Some(id) = &request.id {
         let mut imported = 0;
@@ -120,11 +121,13 @@ fn import<A: Access>(
         table.columns = source.infer(request.index_column.as_deref())?;
     }
     let schema = Arc::new(metadata::check_new(access.context(), &table)?);
-    // Said before the work rather than after it.
+    // Checked before the rows are read, so that a caller without permission, or an
+    // unknown workspace, is rejected early.
     let workspace = table.workspace.as_deref().unwrap_or(access.context().default_workspace());
     access.context().require(TableMetadata::KIND.service, Action::Create, workspace)?;
     access.read(|view| view.require_workspace(workspace))?;
-    // Drawn in a commit of its own, since the segments of the rows stand under it before the table does.
+    // The id is drawn in a commit of its own: the segments of the rows are stored under it before
+    // the table exists.
     let id = TableId::from(access.write(|draft| draft.new_key::<TableMetadata>())?);
     let mut rest = Rest::new(access, &id, schema, 0);
     fill(&mut rest, source, &control)?;

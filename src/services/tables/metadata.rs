@@ -1,4 +1,4 @@
-//! What concerns tables as a whole: create, find, modify, delete.
+//! Operations on whole tables: create, find, modify, delete.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -18,13 +18,13 @@ use crate::value::{Patch, RecordKey, limits, time};
 
 type Merge = BTreeMap<String, Option<String>>;
 
-/// The table, or why there is none: a malformed id and an unknown one have different codes.
+/// The table, or the error: a malformed id and an unknown one have different codes.
 pub(in crate::services) fn found(id: &str, table: Option<TableMetadata>) -> Result<TableMetadata> {
     let kind = TableMetadata::KIND;
     match table {
         Some(table) => Ok(table),
         None if RecordKey::parse(kind.id, id).is_none() => {
-            Err(Error::invalid(format!("invalid table ID {id:?}: it has 24 hexadecimal digits in lower case"))
+            Err(Error::invalid(format!("invalid table ID {id:?}: expected 24 hexadecimal digits in lower case"))
                 .with_name("DataFrame.InvalidTableId", Some(-255_134))
                 .with_resource(kind.name, id)
                 .with_args([id]))
@@ -39,20 +39,20 @@ fn filled(text: Option<String>) -> Option<String> {
 
 fn check_keys<'k>(mut keys: impl Iterator<Item = &'k String>, member: &str) -> Result<()> {
     match keys.any(String::is_empty) {
-        true => Err(Error::invalid("a property needs a key that is not empty").at_member(member)),
+        true => Err(Error::invalid("a property has an empty key").at_member(member)),
         false => Ok(()),
     }
 }
 
 pub(in crate::services) fn create(draft: &mut Draft<'_>, request: CreateTableRequest) -> Result<TableId> {
-    // The id last: a refused request draws none.
+    // The id is drawn last: a rejected request draws none.
     check_new(draft.context(), &request)?;
     let id = TableId::from(draft.new_key::<TableMetadata>()?);
     create_as(draft, id.clone(), request)?;
     Ok(id)
 }
 
-/// Refuses a table that cannot be.
+/// Rejects the creation of an invalid table.
 pub(in crate::services) fn check_new(context: &Context, request: &CreateTableRequest) -> Result<TableSchema> {
     let schema = TableSchema::new(request.columns.clone(), context.settings().table_columns_max)?;
     for (at, column) in request.columns.iter().enumerate() {
@@ -62,7 +62,7 @@ pub(in crate::services) fn check_new(context: &Context, request: &CreateTableReq
     Ok(schema)
 }
 
-/// Creates a table with an id that was drawn for it.
+/// Creates a table with an id that was drawn before.
 pub(in crate::services) fn create_as(
     draft: &mut Draft<'_>,
     id: TableId,
@@ -97,10 +97,11 @@ fn check_take(take: Option<i64>) -> Result<usize> {
         Some(take) if take < 0 => {
             Err(Error::invalid(format!("take is {take}; it cannot be negative")).at_member("take"))
         }
-        Some(take) if take > i64::from(limits::TABLES_TAKE) => {
-            Err(Error::invalid(format!("take is {take}, more than the {} tables of one page", limits::TABLES_TAKE))
-                .at_member("take"))
-        }
+        Some(take) if take > i64::from(limits::TABLES_TAKE) => Err(Error::invalid(format!(
+            "take is {take}, more than the {} tables of one page; read page by page",
+            limits::TABLES_TAKE
+        ))
+        .at_member("take")),
         Some(take) => Ok(take as usize),
     }
 }
@@ -123,7 +124,7 @@ pub(in crate::services) fn list(view: &View<'_>, request: &ListTablesRequest) ->
     Ok(PagedTables { tables: page.items, continuation_token: page.continuation_token })
 }
 
-/// One page of the tables that match, and how they were found.
+/// One page of the tables that match, and the plan of the query.
 pub(in crate::services) fn query(view: &View<'_>, request: &QueryTablesRequest) -> Result<(PagedTables, Plan)> {
     let reference_time = request
         .reference_time
@@ -160,7 +161,7 @@ pub(in crate::services) fn query(view: &View<'_>, request: &QueryTablesRequest) 
     Ok((PagedTables { tables, continuation_token: page.continuation_token }, plan))
 }
 
-/// The table with what the projection lists; its id alone when it lists nothing.
+/// The table with the members of the projection; only its id if the projection lists none.
 fn project(table: TableMetadata, projection: &[TableProjection]) -> TableMetadata {
     match projection {
         [] => TableMetadata { id: table.id, ..TableMetadata::default() },
@@ -172,7 +173,7 @@ fn check_revision(table: &TableMetadata, wanted: Option<i64>) -> Result<()> {
     let next = table.metadata_revision.unwrap_or_default() + 1;
     match wanted {
         Some(wanted) if wanted != next => Err(Error::conflict(format!(
-            "the modification makes revision {wanted}, but the next one of the table is {next}: somebody else \
+            "the modification makes revision {wanted}, but the next one of the table is {next}: another caller \
              modified it, or the current revision was sent; read the table again"
         ))
         .with_name("DataFrame.RevisionMismatch", None)

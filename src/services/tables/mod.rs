@@ -35,7 +35,8 @@ use crate::value::{Control, guarded};
 service! {
 /// Tables of measured rows.
 ///
-/// Implementing this trait outside the crate is meant for fakes and decorators; methods may be added until 1.0.
+/// Outside the crate, implement this trait only for fakes and decorators; methods may be added
+/// until 1.0.
 ///
 /// ```
 /// # fn main() -> stationdb::Result<()> {
@@ -63,10 +64,10 @@ service! {
 /// # }
 /// ```
 pub trait TableService {
-    /// Which operations there are, and in which versions.
+    /// The operations of the service, and their versions.
     ///
     /// # Errors
-    /// None of its own.
+    /// None specific to this call.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -75,10 +76,10 @@ pub trait TableService {
     /// ```
     fn table_api_info(&self) -> Result<TableApiInfo>;
 
-    /// A page of tables, all or by id and workspace.
+    /// Returns a page of tables, all or by id and workspace.
     ///
     /// # Errors
-    /// `InvalidArgument` for a bad `take` or token.
+    /// `InvalidArgument` for an invalid `take` or token.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -90,8 +91,8 @@ pub trait TableService {
     /// Creates a table.
     ///
     /// # Errors
-    /// `InvalidArgument` for columns without exactly one index, or with empty or repeated names; `LimitExceeded` for too
-    /// many columns.
+    /// `InvalidArgument` for columns without exactly one index, or with empty or repeated names;
+    /// `LimitExceeded` for too many columns.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -102,10 +103,11 @@ pub trait TableService {
     /// ```
     fn create_table(&self, request: CreateTableRequest) -> Result<TableId>;
 
-    /// A page of the tables that match a filter.
+    /// Returns a page of the tables that match a filter.
     ///
     /// # Errors
-    /// `InvalidArgument` for a bad filter, with its position, a bad `take` or token.
+    /// `InvalidArgument` for an invalid filter, with its position, and for an invalid `take` or
+    /// token.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -115,7 +117,7 @@ pub trait TableService {
     /// ```
     fn query_tables(&self, request: QueryTablesRequest) -> Result<PagedTables>;
 
-    /// How a query is answered, and what it touched.
+    /// Explains how a query is executed, and how many records it reads.
     ///
     /// # Errors
     /// As [`TableService::query_tables`].
@@ -127,7 +129,7 @@ pub trait TableService {
     /// ```
     fn explain_query_tables(&self, request: QueryTablesRequest) -> Result<Plan>;
 
-    /// What is known of a table.
+    /// Returns the metadata of a table.
     ///
     /// # Errors
     /// `NotFound`; `InvalidArgument` for a malformed id.
@@ -142,7 +144,8 @@ pub trait TableService {
     /// Changes the metadata of a table.
     ///
     /// # Errors
-    /// `NotFound`; `Conflict` when the revision is not the current one plus 1; `InvalidArgument` for an unknown column.
+    /// `NotFound`; `Conflict` when the revision is not the current one plus 1; `InvalidArgument`
+    /// for an unknown column.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -152,7 +155,7 @@ pub trait TableService {
     /// ```
     fn modify_table(&self, id: &TableId, request: ModifyTableRequest) -> Result<()>;
 
-    /// Changes the metadata of several tables; `None` when all went well.
+    /// Changes the metadata of several tables; returns `None` if all succeeded.
     ///
     /// # Errors
     /// `InvalidArgument` when a table is listed twice.
@@ -178,10 +181,10 @@ pub trait TableService {
     /// ```
     fn delete_table(&self, id: &TableId) -> Result<()>;
 
-    /// Deletes tables; `None` when all went well.
+    /// Deletes tables; returns `None` if all succeeded.
     ///
     /// # Errors
-    /// Only what concerns the store as a whole.
+    /// Only errors that concern the store as a whole.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -190,10 +193,11 @@ pub trait TableService {
     /// ```
     fn delete_tables(&self, ids: Vec<TableId>) -> Result<Option<DeleteTablesPartialSuccess>>;
 
-    /// A page of rows.
+    /// Returns a page of rows.
     ///
     /// # Errors
-    /// `NotFound`; `InvalidArgument` for an unknown or repeated column, a bad `take` or token.
+    /// `NotFound`; `InvalidArgument` for an unknown or repeated column, and for an invalid `take`
+    /// or token.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -205,8 +209,8 @@ pub trait TableService {
     /// Appends rows of text cells, closes the table, or both.
     ///
     /// # Errors
-    /// `NotFound`; `Conflict` when the table is closed; `InvalidArgument` naming row and column of a bad cell;
-    /// `LimitExceeded` beyond the rows of a table.
+    /// `NotFound`; `Conflict` if the table is closed; `InvalidArgument` with row and column of an
+    /// invalid cell; `LimitExceeded` above the number of rows that a table may have.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -217,11 +221,11 @@ pub trait TableService {
     /// ```
     fn append_table_data(&self, id: &TableId, request: AppendTableDataRequest) -> Result<()>;
 
-    /// Appends the batches of an Arrow IPC stream: all of them or none.
+    /// Appends the batches of an Arrow IPC stream, all or none.
     ///
     /// # Errors
-    /// As [`TableService::append_table_data`]; `InvalidArgument` for a damaged stream, and for one without batches when
-    /// `end_of_data` is not given.
+    /// As [`TableService::append_table_data`]; `InvalidArgument` for a damaged stream, and for one
+    /// without batches if `end_of_data` is absent.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -234,7 +238,7 @@ pub trait TableService {
     /// ```
     fn append_arrow(&self, id: &TableId, stream: &mut dyn Read, end_of_data: Option<bool>) -> Result<()>;
 
-    /// Appends batches, for example of a `RecordBatchReader`: all of them or none.
+    /// Appends batches, for example of a `RecordBatchReader`, all or none.
     ///
     /// # Errors
     /// As [`TableService::append_arrow`].
@@ -254,14 +258,17 @@ pub trait TableService {
         end_of_data: Option<bool>,
     ) -> Result<()>;
 
-    /// Appends the rows of a CSV text, of the form of the export, to a table or to a new one: all of them or none.
+    /// Appends the rows of a CSV text, in the format of the export, to an existing or a new table,
+    /// all or none.
     ///
-    /// The first line names the columns. A field without anything is null, `""` is the empty string. Columns that are not
-    /// declared are inferred from the first rows; their whole numbers are INT64. Takes the memory of one batch.
+    /// The first line names the columns. An empty field is null, `""` is the empty string. The
+    /// types of columns that are not declared are inferred from the first rows; whole numbers
+    /// become INT64. Uses the memory of one batch.
     ///
     /// # Errors
-    /// As [`TableService::append_table_data`] and [`TableService::create_table`]; `InvalidArgument` for text that is no CSV and
-    /// for a value that does not fit, with line and column; `Unsupported` in a transaction; what `control` says.
+    /// As [`TableService::append_table_data`] and [`TableService::create_table`]; `InvalidArgument`
+    /// for text that is not CSV and for a value that does not fit its column, with line and column;
+    /// `Unsupported` in a transaction; `Cancelled` and `DeadlineExceeded` by `control`.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -277,15 +284,17 @@ pub trait TableService {
         control: &Control,
     ) -> Result<ImportTableResponse>;
 
-    /// Appends the rows of a Parquet file to a table or to a new one: all of them or none.
+    /// Appends the rows of a Parquet file to an existing or a new table, all or none.
     ///
-    /// Columns are matched by name, with the type changes of an Arrow append. Columns that are not declared are those of the
-    /// file; the index is the column that the file says it is sorted by, or the first that can be one.
+    /// Columns are matched by name, with the type conversions of an Arrow append. Columns that are
+    /// not declared are taken from the file. The index is the column by which the file declares
+    /// itself sorted, or the first column of a type that can be an index.
     ///
     /// # Errors
-    /// As [`TableService::append_table_data`] and [`TableService::create_table`]; `InvalidArgument` for a damaged file and for
-    /// a value that does not fit, with row group, row and column; `LimitExceeded` beyond the bounds of an import;
-    /// `Unsupported` for nested columns and in a transaction; what `control` says.
+    /// As [`TableService::append_table_data`] and [`TableService::create_table`]; `InvalidArgument`
+    /// for a damaged file and for a value that does not fit its column, with row group, row and
+    /// column; `LimitExceeded` beyond the limits of an import; `Unsupported` for nested columns and
+    /// in a transaction; `Cancelled` and `DeadlineExceeded` by `control`.
     ///
     /// ```no_run
     #[doc = include_str!("example.txt")]
@@ -301,10 +310,11 @@ pub trait TableService {
         control: &Control,
     ) -> Result<ImportTableResponse>;
 
-    /// A page of the rows that pass filters.
+    /// Returns a page of the rows that match filters.
     ///
     /// # Errors
-    /// As [`TableService::get_table_data`]; `InvalidArgument` for a filter that its column does not have.
+    /// As [`TableService::get_table_data`]; `InvalidArgument` for a filter that its column does not
+    /// support.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -315,7 +325,7 @@ pub trait TableService {
     /// ```
     fn query_table_data(&self, id: &TableId, request: QueryTableDataRequest) -> Result<PagedTableRows>;
 
-    /// How [`TableService::query_table_data`] answers this request, and what it has to look at.
+    /// Explains how [`TableService::query_table_data`] executes this request, and what it reads.
     ///
     /// # Errors
     /// As [`TableService::query_table_data`].
@@ -327,10 +337,11 @@ pub trait TableService {
     /// ```
     fn explain_query_table_data(&self, id: &TableId, request: QueryTableDataRequest) -> Result<TablePlan>;
 
-    /// Writes rows to `out`, and returns how many.
+    /// Writes rows to `out`. Returns their number.
     ///
     /// # Errors
-    /// As [`TableService::query_table_data`]; what `out` fails with; what `control` says.
+    /// As [`TableService::query_table_data`]; errors of `out`; `Cancelled` and `DeadlineExceeded`
+    /// by `control`.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -347,11 +358,12 @@ pub trait TableService {
         control: &Control,
     ) -> Result<u64>;
 
-    /// Hands out the rows as the store keeps them: ordinary Parquet files, each sorted by the index column. What is buffered
-    /// is sealed before. Answers how many files `each` was called with.
+    /// Passes the stored files of the table to `each`: ordinary Parquet files, each sorted by the
+    /// index column. Buffered rows are sealed first. Returns the number of calls of `each`.
     ///
     /// # Errors
-    /// `NotFound`; `Unsupported` in a transaction; what `each` fails with; what `control` says.
+    /// `NotFound`; `Unsupported` in a transaction; errors of `each`; `Cancelled` and
+    /// `DeadlineExceeded` by `control`.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -367,10 +379,11 @@ pub trait TableService {
         control: &Control,
     ) -> Result<u64>;
 
-    /// Thinned out rows in order of an axis.
+    /// Returns decimated rows in order of an x column.
     ///
     /// # Errors
-    /// As [`TableService::query_table_data`]; `InvalidArgument` for an axis or y column that is not numeric.
+    /// As [`TableService::query_table_data`]; `InvalidArgument` for an x or y column that is not
+    /// numeric.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -381,7 +394,7 @@ pub trait TableService {
     /// ```
     fn query_decimated_data(&self, id: &TableId, request: QueryDecimatedDataRequest) -> Result<TableRows>;
 
-    /// Rows as a stream of batches over one consistent state.
+    /// Returns rows as a stream of batches over one consistent state.
     ///
     /// # Errors
     /// As [`TableService::query_table_data`].
@@ -507,7 +520,7 @@ impl TableService for Handle<'_, '_> {
                 rest.push_foreign(&batch, first_row)?;
                 first_row += batch.num_rows() as u64;
             }
-            // Nothing at all is the form with the flag alone, which must then be true.
+            // Without batches, only the flag can be meant, and it must be true.
             append::require_batches(count, end_of_data.filter(|ends| *ends))
         })
     }
@@ -573,5 +586,5 @@ impl TableService for Handle<'_, '_> {
     }
 }
 
-// A server holds the service behind a pointer.
+// The trait must be object-safe: servers keep the service as `Arc<dyn TableService>`.
 const _: fn(Arc<dyn TableService>) = |_| {};

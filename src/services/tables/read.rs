@@ -1,4 +1,4 @@
-//! Reading rows: requests checked against the table, then handed to the columnar room.
+//! Reads of rows: validates requests against the table, and passes them to the columnar engine.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ use crate::session::tables::{open_table, spill_place};
 use crate::session::token::{self, Fingerprint};
 use crate::value::{Control, guarded, limits};
 
-/// Rows of a page when the caller does not say.
+/// Rows of a page if the caller does not specify `take`.
 const DEFAULT_TAKE: u64 = 500;
-/// Intervals when the caller does not say.
+/// Intervals if the caller does not specify a number.
 const DEFAULT_INTERVALS: i64 = 1000;
 
-/// The columns of `get_table_data`, which knows one direction for all.
+/// The order of `get_table_data`, which has one direction for all columns.
 pub(in crate::services) fn same_direction(columns: Vec<String>, descending: bool) -> Vec<ColumnOrderBy> {
     columns.into_iter().map(|column| ColumnOrderBy { column, descending }).collect()
 }
@@ -41,7 +41,8 @@ fn check_take(take: Option<i64>, max: Option<u64>) -> Result<Option<u64>> {
         .map_err(|_| Error::invalid(format!("take is {take}; it cannot be negative")).at_member("take"))?;
     match max {
         Some(max) if checked > max => {
-            Err(Error::invalid(format!("take is {take}, more than the {max} rows of one page")).at_member("take"))
+            Err(Error::invalid(format!("take is {take}, more than the {max} rows of one page; read page by page"))
+                .at_member("take"))
         }
         _ => Ok(Some(checked)),
     }
@@ -54,7 +55,8 @@ fn check_query(
     filters: Option<&[ColumnFilter]>,
     order_by: Option<&[ColumnOrderBy]>,
 ) -> Result<RowQuery> {
-    // Clients test each column twice and bound a range; a wide table may have more columns than lists have entries.
+    // Clients put two tests on each column and also bound a range. A wide table may have more
+    // columns than [`QUERY_LIST`](limits::QUERY_LIST) allows entries.
     let most = limits::QUERY_LIST.max(schema.len().saturating_mul(4));
     lists::check_within("columns", columns.map_or(0, <[String]>::len), most)?;
     lists::check_within("filters", filters.map_or(0, <[ColumnFilter]>::len), most)?;
@@ -63,7 +65,8 @@ fn check_query(
     let mut is_ordered = vec![false; schema.len()];
     for (at, term) in order_by.unwrap_or_default().iter().enumerate() {
         let column = schema.position(&term.column).map_err(|error| error.at_member(format!("orderBy[{at}].column")))?;
-        // Rows that are equal in a column are equal in it again, so only its first place decides.
+        // Rows that are equal in a column tie in it again, so only its first place in the order has
+        // an effect.
         if let Some(is_ordered) = is_ordered.get_mut(column).filter(|is_ordered| !**is_ordered) {
             *is_ordered = true;
             order.push(OrderColumn { column, descending: term.descending });
@@ -97,8 +100,9 @@ fn fingerprint(operation: &str, id: &str, request: &QueryTableDataRequest) -> Fi
     print
 }
 
-/// One page. The token holds the append ordinal of the page's last row, which stays the same while rows are appended,
-/// sealed and merged; so each row that was there at the start of a walk comes exactly once.
+/// One page. The token contains the append ordinal of the page's last row. The ordinal does not
+/// change when rows are appended, sealed and merged, so each row that existed at the start of a
+/// walk is returned exactly once.
 pub(in crate::services) fn page<A: Access>(
     access: &A,
     id: &str,
@@ -132,7 +136,7 @@ pub(in crate::services) fn page<A: Access>(
     Ok(PagedTableRows { frame: Rows::new(page.batch), total_row_count, continuation_token })
 }
 
-/// How a page is found.
+/// Explains how a page is read.
 pub(in crate::services) fn explain<A: Access>(
     access: &A,
     id: &str,
@@ -183,7 +187,7 @@ pub(in crate::services) fn scan<A: Access>(
     guarded("reading rows", || RowStream::new(view, query, access.context().control(control)))
 }
 
-/// Writes a stream in a form.
+/// Writes a stream in a format.
 pub(in crate::services) fn export(rows: RowStream, format: ExportFormat, out: &mut (dyn Write + Send)) -> Result<u64> {
     let schema = rows.schema();
     match format {
@@ -206,7 +210,7 @@ fn axis(schema: &TableSchema, name: &str, member: &str) -> Result<usize> {
     Ok(position)
 }
 
-/// Thinned out rows.
+/// Decimated rows.
 pub(in crate::services) fn decimated<A: Access>(
     access: &A,
     id: &str,
@@ -228,11 +232,11 @@ pub(in crate::services) fn decimated<A: Access>(
     for (at, name) in names.iter().enumerate() {
         let member = format!("decimation.yColumns[{at}]");
         let column = match options.method {
-            // Ignored, so only the name matters.
+            // This method ignores y columns, so only the name is validated.
             DecimationMethod::Lossy => schema.position(name).map_err(|error| error.at_member(member))?,
             _ => axis(schema, name, &member)?,
         };
-        // The rows of its extremes are kept once, however often it is named.
+        // A column is used once, even if it is named several times.
         if let Some(is_taken) = is_taken.get_mut(column).filter(|is_taken| !**is_taken) {
             *is_taken = true;
             y.push(column);
@@ -245,7 +249,7 @@ pub(in crate::services) fn decimated<A: Access>(
     let intervals = options.intervals.unwrap_or(DEFAULT_INTERVALS);
     let intervals =
         u64::try_from(intervals).ok().filter(|count| (1..=u64::from(u32::MAX)).contains(count)).ok_or_else(|| {
-            Error::invalid(format!("{intervals} intervals are not possible; ask for at least one"))
+            Error::invalid(format!("intervals is {intervals}; it must be at least 1 and fit in 32 bits"))
                 .at_member("decimation.intervals")
         })?;
     let decimation = Decimation {

@@ -1,4 +1,4 @@
-//! Answers with rows: Arrow inside, the string-encoded data frame on the wire.
+//! Responses with rows: Arrow in memory, a string-encoded data frame on the wire.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use crate::columnar::{Touched, batch_rows};
 use crate::model::tables::data::DataFrame;
 
-/// Rows as Arrow batches; serializes as the data frame.
+/// Rows as Arrow batches. Serializes as a data frame.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows {
     /// The rows.
@@ -29,7 +29,7 @@ impl Rows {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
-    /// The rows as text, every cell in its canonical spelling.
+    /// The rows as text, every cell in its canonical form.
     #[must_use]
     pub fn to_data_frame(&self) -> DataFrame {
         DataFrame { columns: Some(self.columns.clone()), data: self.batches.iter().flat_map(batch_rows).collect() }
@@ -48,9 +48,9 @@ impl Serialize for Rows {
 pub struct PagedTableRows {
     /// The rows.
     pub frame: Rows,
-    /// Rows that match, over all pages.
+    /// Number of matching rows over all pages.
     pub total_row_count: u64,
-    /// Where the next page starts.
+    /// The token of the next page; absent on the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub continuation_token: Option<String>,
 }
@@ -63,13 +63,14 @@ pub struct TableRows {
     pub frame: Rows,
 }
 
-/// How rows are found, and what is looked at for that.
+/// How rows are found, and what is read for that.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TablePlan {
-    /// How the order comes about: `in the order of the index`, `merged from 3 overlapping runs`, `first 501 by v`.
+    /// How the order is produced: `in the order of the index`, `merged from 3 overlapping runs`,
+    /// `first 501 by v`.
     pub order: String,
-    /// What is touched.
+    /// What is read.
     #[serde(flatten)]
     pub touched: Touched,
 }

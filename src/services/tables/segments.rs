@@ -1,4 +1,4 @@
-//! Handing out the files of a table.
+//! Passes the stored files of a table to a caller.
 
 use std::io::Read;
 
@@ -10,15 +10,16 @@ use crate::session::tables::{self as session_tables, Handout};
 use crate::session::{Access, Identity, Session};
 use crate::value::{Control, guarded};
 
-/// One file of a table: Parquet, sorted by the index column.
+/// One stored file of a table: Parquet, sorted by the index column.
 pub struct SegmentFile<'a> {
     /// Name of the file, unique in its table.
     pub name: &'a str,
-    /// Rows.
+    /// Number of rows.
     pub row_count: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub byte_count: u64,
-    /// The bytes; their checksum is verified as they are read, and its mismatch is an error of the last read.
+    /// The bytes. Their checksum is verified while they are read; if it does not match, the last
+    /// read fails.
     pub data: &'a mut dyn Read,
 }
 
@@ -39,7 +40,8 @@ pub(in crate::services) fn export<A: Access>(
 ) -> Result<u64> {
     access.refuse_in_transaction("handing out segments")?;
     let table = access.read(|view| found(id, view.get::<TableMetadata>(id)?))?;
-    // Sealing changes where rows are and not which there are, so it is nobody's write.
+    // Sealing moves rows and does not change which rows exist, so it is a write of the store and
+    // not of the caller.
     let session = Session::new(access.context().engine.clone(), Identity::user("stationdb"));
     guarded("sealing a table", || session_tables::seal(&session, table.id(), control))?;
     let mut segments = access.read(|view| Handout::new(view, table.id()))?;

@@ -22,10 +22,11 @@ use crate::services::lab::query::{self, Ask};
 use crate::session::{Handle, Plan};
 
 service! {
-/// Legacy test plans and their templates. Deprecated by the services that it follows in favour of
-/// [`crate::work_items::WorkItemService`]; it stays for their clients, and shares no data with work items.
+/// Legacy test plans and their templates. The reference services have deprecated them in favour of
+/// [`crate::work_items::WorkItemService`]. They remain for existing clients, and share no data with
+/// work items.
 ///
-/// Batches, partial failures and errors are those of [`crate::work_items::WorkItemService`].
+/// Batches, partial failures and errors are as in [`crate::work_items::WorkItemService`].
 ///
 /// ```
 /// # fn main() -> stationdb::Result<()> {
@@ -44,12 +45,12 @@ service! {
 /// # }
 /// ```
 pub trait TestPlanService {
-    /// Makes test plans. Templates are copied into the plans that name one: what the request gives wins, properties
-    /// merge.
+    /// Creates test plans. A template is copied into the plans that name it: members of the request
+    /// take precedence, properties are merged.
     ///
     /// # Errors
-    /// An entry fails for an unknown state or template, a negative duration, and for actions without a name, with the
-    /// same name, or with nothing to run.
+    /// An entry fails for an unknown state or template, a negative duration, and for actions
+    /// without a name, with a duplicate name, or with nothing to run.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -62,10 +63,10 @@ pub trait TestPlanService {
         test_plans: Vec<CreateTestPlanRequest>,
     ) -> Result<CreateTestPlansPartialSuccessResponse>;
 
-    /// Deletes test plans. Nothing is returned when all went.
+    /// Deletes test plans. Returns `None` if all were deleted.
     ///
     /// # Errors
-    /// An id fails when it names nothing, or nothing that the caller may see.
+    /// An id fails if no test plan that the caller may see has it.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -74,10 +75,11 @@ pub trait TestPlanService {
     /// ```
     fn delete_test_plans(&self, ids: Vec<TestPlanId>) -> Result<Option<DeleteTestPlansPartialSuccessResponse>>;
 
-    /// A page of the test plans that match a filter.
+    /// Returns a page of the test plans that match a filter.
     ///
     /// # Errors
-    /// `InvalidArgument` for a faulty filter, substitution, negative take or unreadable token.
+    /// `InvalidArgument` for an invalid filter, an invalid substitution, a negative take or an
+    /// invalid token.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -87,10 +89,10 @@ pub trait TestPlanService {
     /// ```
     fn query_test_plans(&self, request: QueryTestPlansRequest) -> Result<PagedTestPlans>;
 
-    /// How [`TestPlanService::query_test_plans`] answers this request, and what that costs; the query is run.
+    /// Executes the query and explains how, with its cost.
     ///
     /// # Errors
-    /// As the query.
+    /// As [`TestPlanService::query_test_plans`].
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -99,12 +101,12 @@ pub trait TestPlanService {
     /// ```
     fn explain_query_test_plans(&self, request: QueryTestPlansRequest) -> Result<Plan>;
 
-    /// Plans test plans and reserves system and fixtures. What is NEW, DEFINED or REVIEWED becomes SCHEDULED once it has
-    /// a planned start.
+    /// Schedules test plans and reserves system and fixtures. A plan that is NEW, DEFINED or
+    /// REVIEWED becomes SCHEDULED once it has a planned start.
     ///
     /// # Errors
-    /// An entry fails for a missing or unknown id, for a CLOSED or CANCELED plan, for fixtures without a system, for a
-    /// negative duration and for an end before the start.
+    /// An entry fails for a missing or unknown id, for a CLOSED or CANCELED plan, for fixtures
+    /// without a system, for a negative duration and for an end before the start.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -114,11 +116,12 @@ pub trait TestPlanService {
     /// ```
     fn schedule_test_plans(&self, request: ScheduleTestPlansRequest) -> Result<ScheduleTestPlansResponse>;
 
-    /// Changes test plans, in order. Absent members keep, null members clear; arrays are appended to and maps merged
-    /// unless `replace` is set.
+    /// Updates test plans, in order. Absent members keep their values, null clears them. Arrays are
+    /// appended to and maps are merged, unless `replace` is set.
     ///
     /// # Errors
-    /// An entry fails for a missing or unknown id, and for what would make the whole record one that cannot be created.
+    /// An entry fails for a missing or unknown id, and if the updated record could not be created
+    /// as it is.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -128,10 +131,10 @@ pub trait TestPlanService {
     /// ```
     fn update_test_plans(&self, request: UpdateTestPlansRequest) -> Result<UpdateTestPlansResponse>;
 
-    /// One test plan with its actions and its history.
+    /// Returns one test plan with its actions and its history.
     ///
     /// # Errors
-    /// `NotFound` for an id that names nothing, or nothing that the caller may see.
+    /// `NotFound` if no test plan that the caller may see has this id.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -140,11 +143,11 @@ pub trait TestPlanService {
     /// ```
     fn get_test_plan(&self, test_plan_id: &TestPlanId) -> Result<TestPlan>;
 
-    /// Makes templates.
+    /// Creates templates.
     ///
     /// # Errors
-    /// An entry fails for a missing or blank name or group, a negative duration, and for actions as in
-    /// [`TestPlanService::create_test_plans`].
+    /// An entry fails for a missing or blank name or group, a negative duration, and for actions as
+    /// in [`TestPlanService::create_test_plans`].
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -157,7 +160,8 @@ pub trait TestPlanService {
         test_plan_templates: Vec<CreateTestPlanTemplateRequest>,
     ) -> Result<CreateTestPlanTemplatePartialSuccessResponse>;
 
-    /// A page of the templates that match a filter; the only way to read one.
+    /// Returns a page of the templates that match a filter. There is no other way to read a
+    /// template.
     ///
     /// # Errors
     /// As [`TestPlanService::query_test_plans`].
@@ -170,10 +174,10 @@ pub trait TestPlanService {
     /// ```
     fn query_test_plan_templates(&self, request: QueryTestPlanTemplatesRequest) -> Result<PagedTestPlanTemplates>;
 
-    /// How [`TestPlanService::query_test_plan_templates`] answers this request, and what that costs; the query is run.
+    /// Executes the query and explains how, with its cost.
     ///
     /// # Errors
-    /// As the query.
+    /// As [`TestPlanService::query_test_plan_templates`].
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -182,10 +186,10 @@ pub trait TestPlanService {
     /// ```
     fn explain_query_test_plan_templates(&self, request: QueryTestPlanTemplatesRequest) -> Result<Plan>;
 
-    /// Deletes templates; plans made from them stay. Nothing is returned when all went.
+    /// Deletes templates; plans created from them remain. Returns `None` if all were deleted.
     ///
     /// # Errors
-    /// An id fails when it names nothing, or nothing that the caller may see.
+    /// An id fails if no template that the caller may see has it.
     ///
     /// ```
     #[doc = include_str!("example.txt")]

@@ -1,10 +1,13 @@
-//! Executing actions of work items.
+//! Execution of actions of work items.
 //!
-//! What runs nothing is one write. Jobs and notebooks run on the host's runner, outside every write turn, between two
-//! commits: the intent before the call, the result after it. An intent whose result was never committed is found when
-//! the store is opened, and becomes an event with an error and equal states. What must hold: the state moves only in the
-//! commit that records the event, from the state that the item has in that commit, so that a history is a legal
-//! sequence however many callers execute at once.
+//! An action that runs nothing is one write. Jobs and notebooks run on the host's runner, outside
+//! of every write turn and between two commits: the intent is committed before the call, the result
+//! after it. An intent without a result was interrupted by the end of the process. It is found when
+//! the store is opened, and becomes an event with an error and equal states.
+//!
+//! What must hold: the state changes only in the commit that records the event, starting from the
+//! state that the item has in that commit. Otherwise concurrent executions could write a history
+//! that is not a legal sequence of states.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,7 +31,7 @@ use crate::value::{Action, limits};
 use super::records::planned_start;
 
 record! {
-    /// A call to the runner that has no result yet.
+    /// A call of the runner whose result is not recorded yet.
     pub struct Intent {
         /// The work item.
         pub item_id: String,
@@ -43,13 +46,13 @@ record! {
     }
 }
 
-/// What the runner is asked for.
+/// A call of the runner.
 enum Call {
     Jobs { system_id: String, jobs: Vec<Job> },
     Notebook { notebook_id: String, parameters: BTreeMap<String, String> },
 }
 
-/// What the runner answered.
+/// The result of a call of the runner.
 #[derive(Clone)]
 enum Ran {
     Jobs(Vec<String>),
@@ -74,14 +77,16 @@ pub(super) fn execute(access: &impl Access, id: &str, action: &str) -> Result<Ex
     let answer = ask(&*runner, &intent, call);
     let recorded = {
         let (intent, answer) = (intent.clone(), answer.clone());
-        // Without the caller's deadline: what the runner did is done, and has to be remembered.
+        // A session without the caller's deadline: the runner has done its work, and the result
+        // must be recorded.
         let session = Session::new(context.engine.clone(), context.identity().clone());
         session.write(move |draft| record_answer(draft, key, &intent, answer))
     };
     let refused = match recorded {
         Ok(refused) => refused,
         Err(error) => {
-            // The result may be on disk after all when the outcome is unknown, so its jobs must not be taken away.
+            // If the outcome is unknown, the result may be on disk after all, so its jobs must not
+            // be cancelled.
             if let (Ok(Ran::Jobs(ids)), false) = (&answer, error.kind() == ErrorKind::OutcomeUnknown) {
                 let _ = guarded(|| runner.cancel(ids));
             }
@@ -110,7 +115,7 @@ fn answer_of(error: Option<ApiError>, result: ExecutionResult) -> ExecuteWorkIte
     ExecuteWorkItemResponse { error, result: Some(result), refused: None }
 }
 
-/// Decides what the action means, and does all of it unless a runner is needed.
+/// Resolves the action, and executes it completely unless it needs a runner.
 fn prepare(draft: &mut Draft<'_>, id: &str, name: &str, in_transaction: bool) -> Result<Prepared> {
     let mut item = draft.get::<WorkItem>(id)?.ok_or_else(|| not_found::<WorkItem>(id))?;
     draft.context().require(WorkItem::KIND.service, Action::Execute, item.workspace())?;
@@ -146,7 +151,7 @@ fn prepare(draft: &mut Draft<'_>, id: &str, name: &str, in_transaction: bool) ->
     };
     if in_transaction {
         return Err(Error::unsupported(format!(
-            "the {event} action {name:?} cannot be part of a transaction, since what it runs cannot be taken back; \
+            "the {event} action {name:?} cannot be part of a transaction, because its effects cannot be rolled back; \
              execute it on the session"
         ))
         .with_resource(WorkItem::KIND.name, id));
@@ -202,7 +207,7 @@ fn notebook_call(item: &WorkItem, definition: &NotebookExecution) -> Call {
     }
 }
 
-/// The runner refused, and what it had queued is cancelled.
+/// The runner failed, and the jobs that it had queued are cancelled.
 #[derive(Clone)]
 struct Failure {
     error: Box<ApiError>,
@@ -242,7 +247,7 @@ fn ask(runner: &dyn JobRunner, intent: &Intent, call: Call) -> Result<Ran, Failu
     }
 }
 
-/// Calls the host; its panic is an error like another.
+/// Calls the host. Returns a panic of the host as an error.
 fn guarded<T, E: From<Error>>(call: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| {
         let error = Error::new(ErrorKind::Io, "the job runner of the host panicked");
@@ -250,7 +255,8 @@ fn guarded<T, E: From<Error>>(call: impl FnOnce() -> Result<T, E>) -> Result<T, 
     })
 }
 
-/// Commits what the runner answered. Returns why the item could not follow it, if it could not.
+/// Commits the result of the runner. Returns the reason if the item could not change its state
+/// accordingly.
 fn record_answer(
     draft: &mut Draft<'_>,
     key: Vec<u8>,
@@ -263,7 +269,7 @@ fn record_answer(
     };
     let (step, refused, error, ids) = match answer {
         Err(failure) => (None, None, Some(*failure.error), Some(Ran::Jobs(failure.cancelled))),
-        // Others may have moved or changed the item meanwhile: its state of now decides.
+        // Others may have moved or changed the item during the call: its present state decides.
         Ok(ran) => match step(&item, &intent.action) {
             Ok(step) => (Some(step), None, None, Some(ran)),
             Err(error) => {
@@ -311,7 +317,8 @@ fn result_of(ran: Option<Ran>, event: EventType, error: Option<ApiError>) -> Exe
     }
 }
 
-/// Moves the item, adds the event to its history and tells the change feed; `runs` is the wire's name of the kind.
+/// Moves the item, adds the event to its history and to the change feed; `runs` is the kind's name
+/// on the wire.
 fn apply(
     draft: &mut Draft<'_>,
     item: &mut WorkItem,
@@ -321,14 +328,15 @@ fn apply(
 ) -> Result<()> {
     let event = follow(item, step, event, draft.user(), draft.now());
     let detail = detail_of(&event, runs);
-    // The three kinds of events cannot express scheduling, so the history leaves it out; the feed tells it.
+    // The three kinds of events cannot express scheduling, so the history omits it. The change feed
+    // contains it.
     if !matches!(runs, "SCHEDULE" | "UNSCHEDULE") {
         push(item, event);
     }
     draft.put_with(item, What::Executed, Some(detail))
 }
 
-/// Moves the item and completes the event with the states before and after.
+/// Moves the item, and fills in the states before and after in the event.
 fn follow(
     item: &mut WorkItem,
     step: Option<&Step>,
@@ -369,8 +377,8 @@ fn detail_of(event: &ExecutionEvent, runs: &str) -> serde_json::Value {
     detail
 }
 
-/// Turns the intents whose results were never committed into events with an error and equal states; called when the
-/// store is opened, before anybody can execute anything. Returns how many there were.
+/// Turns intents without a result into events with an error and equal states. Called when the store
+/// is opened, before any action can be executed. Returns the number of intents.
 pub(crate) fn recover_intents(draft: &mut Draft<'_>) -> Result<usize> {
     let intents = draft.raw_prefix(Space::Intents, &[])?;
     for (key, value) in &intents {
@@ -381,7 +389,8 @@ pub(crate) fn recover_intents(draft: &mut Draft<'_>) -> Result<usize> {
         let error = Error::new(
             ErrorKind::OutcomeUnknown,
             format!(
-                "the store was closed while the action {:?} ran, so it is not known what the runner did; look there",
+                "the store was closed while the action {:?} ran, so it is not known what the runner did; check \
+                 the runner",
                 intent.action
             ),
         )

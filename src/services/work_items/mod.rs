@@ -29,16 +29,19 @@ use crate::services::lab::query::{self, Ask};
 use crate::session::{Handle, Plan};
 
 service! {
-/// Work items: units of test work with a state, reservations, a plan and actions; and the templates they are made from.
+/// Work items: units of test work with a state, reservations, a plan and actions; and the templates
+/// they are made from.
 ///
-/// Implemented by [`crate::Session`], each call one durable transaction, and by [`crate::Transaction`]. Batch operations
-/// judge every entry on its own: what is refused comes back as it was sent, in order, with one inner error each under
-/// `Skyline.OneOrMoreErrorsOccurred` (-251041); the inner errors have the kinds InvalidArgument
+/// Implemented by [`crate::Session`], where each call is one durable transaction, and by
+/// [`crate::Transaction`]. Batch operations validate every entry on its own. Rejected entries are
+/// returned as they were sent, in order, each with one inner error under
+/// `Skyline.OneOrMoreErrorsOccurred` (-251041). The inner errors have the kinds InvalidArgument
 /// (`Skyline.WorkOrder.InputValidationError`, args = member and reason), NotFound (names ending in
 /// `NotFoundOrNoAccess`), Conflict (`Skyline.WorkOrder.InvalidState`) and PermissionDenied.
 ///
-/// Every method may also fail as a whole with `Corrupt`, `Io`, `NoSpace`, `DeadlineExceeded`, and those that write with
-/// `Latched` and `OutcomeUnknown`. Fakes and decorators may implement the trait; methods may be added until 1.0.
+/// Every method may also fail as a whole with `Corrupt`, `Io`, `NoSpace` or `DeadlineExceeded`, and
+/// methods that write with `Latched` or `OutcomeUnknown`. Outside the crate, implement the trait
+/// only for fakes and decorators; methods may be added until 1.0.
 ///
 /// ```
 /// # fn main() -> stationdb::Result<()> {
@@ -59,12 +62,13 @@ service! {
 /// # }
 /// ```
 pub trait WorkItemService {
-    /// Makes work items. Templates are copied into the items that name one: what the request gives wins, properties
-    /// merge.
+    /// Creates work items. A template is copied into the items that name it: members of the request
+    /// take precedence, properties are merged.
     ///
     /// # Errors
-    /// An entry fails for an unknown state or template, a negative duration, a due date before the earliest start, and
-    /// for actions without a name, with the same name, or with nothing to run.
+    /// An entry fails for an unknown state or template, a negative duration, a due date before the
+    /// earliest start, and for actions without a name, with a duplicate name, or with nothing to
+    /// run.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -77,10 +81,11 @@ pub trait WorkItemService {
         work_items: Vec<CreateWorkItemRequest>,
     ) -> Result<CreateWorkItemsPartialSuccessResponse>;
 
-    /// A page of the work items that match a filter.
+    /// Returns a page of the work items that match a filter.
     ///
     /// # Errors
-    /// `InvalidArgument` for a faulty filter, substitution, negative take or unreadable token.
+    /// `InvalidArgument` for an invalid filter, an invalid substitution, a negative take or an
+    /// invalid token.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -90,10 +95,10 @@ pub trait WorkItemService {
     /// ```
     fn query_work_items(&self, request: QueryWorkItemsRequest) -> Result<PagedWorkItems>;
 
-    /// How [`WorkItemService::query_work_items`] answers this request, and what that costs; the query is run.
+    /// Executes the query and explains how, with its cost.
     ///
     /// # Errors
-    /// As the query.
+    /// As [`WorkItemService::query_work_items`].
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -102,10 +107,10 @@ pub trait WorkItemService {
     /// ```
     fn explain_query_work_items(&self, request: QueryWorkItemsRequest) -> Result<Plan>;
 
-    /// One work item with its actions and its history.
+    /// Returns one work item with its actions and its history.
     ///
     /// # Errors
-    /// `NotFound` for an id that names nothing, or nothing that the caller may see.
+    /// `NotFound` if no work item that the caller may see has this id.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -114,12 +119,12 @@ pub trait WorkItemService {
     /// ```
     fn get_work_item(&self, work_item_id: &WorkItemId) -> Result<WorkItem>;
 
-    /// Changes work items, in order. Absent members keep, null members clear; arrays are appended to and maps merged
-    /// unless `replace` is set.
+    /// Updates work items, in order. Absent members keep their values, null clears them. Arrays are
+    /// appended to and maps are merged, unless `replace` is set.
     ///
     /// # Errors
-    /// An entry fails for a missing or unknown id and for what would make the whole record one that cannot be created;
-    /// also for a parent that is the item itself.
+    /// An entry fails for a missing or unknown id, for a parent that is the item itself, and if the
+    /// updated record could not be created as it is.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -129,12 +134,12 @@ pub trait WorkItemService {
     /// ```
     fn update_work_items(&self, request: UpdateWorkItemsRequest) -> Result<UpdateWorkItemsPartialSuccessResponse>;
 
-    /// Plans work items and reserves their resources. What is NEW, DEFINED or REVIEWED becomes SCHEDULED once it has a
-    /// planned start.
+    /// Schedules work items and reserves their resources. An item that is NEW, DEFINED or REVIEWED
+    /// becomes SCHEDULED once it has a planned start.
     ///
     /// # Errors
-    /// An entry fails for a missing or unknown id, for a CLOSED or CANCELED item, for a negative duration and for an end
-    /// before the start.
+    /// An entry fails for a missing or unknown id, for a CLOSED or CANCELED item, for a negative
+    /// duration and for an end before the start.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -145,10 +150,10 @@ pub trait WorkItemService {
     fn schedule_work_items(&self, request: ScheduleWorkItemsRequest)
     -> Result<ScheduleWorkItemsPartialSuccessResponse>;
 
-    /// Deletes work items; children stay. Nothing is returned when all went.
+    /// Deletes work items; their children remain. Returns `None` if all were deleted.
     ///
     /// # Errors
-    /// An id fails when it names nothing, or nothing that the caller may see.
+    /// An id fails if no work item that the caller may see has it.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -157,16 +162,18 @@ pub trait WorkItemService {
     /// ```
     fn delete_work_items(&self, ids: Vec<WorkItemId>) -> Result<Option<DeleteWorkItemsPartialSuccessResponse>>;
 
-    /// Executes an action of a work item: what its definition runs, and the move of the state that
-    /// `docs/states-and-actions.md` lists. JOB and NOTEBOOK actions call the [`crate::lab::JobRunner`] of the store.
+    /// Executes an action of a work item: runs its definition, and changes the state as
+    /// `docs/states-and-actions.md` lists. JOB and NOTEBOOK actions call the
+    /// [`crate::lab::JobRunner`] of the store.
     ///
-    /// When the runner fails, the answer has the error and the result, for instance the jobs that were cancelled; the
-    /// state stays, and the history tells.
+    /// If the runner fails, the response contains the error and the result, for instance the jobs
+    /// that were cancelled. The state does not change, and the history records the error.
     ///
     /// # Errors
-    /// Before anything ran: `NotFound` for an unknown id, and for an action that is neither defined nor built in;
-    /// `Conflict` when the state forbids the action, or jobs have no system to run on; `InvalidArgument` for a blank
-    /// action; `PermissionDenied`; `Unsupported` for JOB and NOTEBOOK actions inside a transaction.
+    /// Before anything runs: `NotFound` for an unknown id, and for an action that is neither
+    /// defined nor built in; `Conflict` if the state does not allow the action, or if jobs have no
+    /// system to run on; `InvalidArgument` for a blank action; `PermissionDenied`; `Unsupported`
+    /// for JOB and NOTEBOOK actions inside a transaction.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -176,11 +183,11 @@ pub trait WorkItemService {
     /// ```
     fn execute_work_item(&self, work_item_id: &WorkItemId, action: &str) -> Result<ExecuteWorkItemResponse>;
 
-    /// Makes templates.
+    /// Creates templates.
     ///
     /// # Errors
-    /// An entry fails for a missing or blank name, group or type, a negative duration, and for actions as in
-    /// [`WorkItemService::create_work_items`].
+    /// An entry fails for a missing or blank name, group or type, a negative duration, and for
+    /// actions as in [`WorkItemService::create_work_items`].
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -193,7 +200,8 @@ pub trait WorkItemService {
         work_item_templates: Vec<CreateWorkItemTemplateRequest>,
     ) -> Result<CreateWorkItemTemplatesPartialSuccessResponse>;
 
-    /// A page of the templates that match a filter; the only way to read one.
+    /// Returns a page of the templates that match a filter. There is no other way to read a
+    /// template.
     ///
     /// # Errors
     /// As [`WorkItemService::query_work_items`].
@@ -206,10 +214,10 @@ pub trait WorkItemService {
     /// ```
     fn query_work_item_templates(&self, request: QueryWorkItemTemplatesRequest) -> Result<PagedWorkItemTemplates>;
 
-    /// How [`WorkItemService::query_work_item_templates`] answers this request, and what that costs; the query is run.
+    /// Executes the query and explains how, with its cost.
     ///
     /// # Errors
-    /// As the query.
+    /// As [`WorkItemService::query_work_item_templates`].
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -218,11 +226,12 @@ pub trait WorkItemService {
     /// ```
     fn explain_query_work_item_templates(&self, request: QueryWorkItemTemplatesRequest) -> Result<Plan>;
 
-    /// Changes templates, in order, as [`WorkItemService::update_work_items`] does; items made from them stay as they
-    /// are.
+    /// Updates templates, in order, like [`WorkItemService::update_work_items`]. Items created from
+    /// them do not change.
     ///
     /// # Errors
-    /// An entry fails for a missing or unknown id, and for what would make the whole template one that cannot be created.
+    /// An entry fails for a missing or unknown id, and if the updated template could not be created
+    /// as it is.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -236,10 +245,10 @@ pub trait WorkItemService {
         request: UpdateWorkItemTemplatesRequest,
     ) -> Result<UpdateWorkItemTemplatesPartialSuccessResponse>;
 
-    /// Deletes templates; items made from them stay. Nothing is returned when all went.
+    /// Deletes templates; items created from them remain. Returns `None` if all were deleted.
     ///
     /// # Errors
-    /// An id fails when it names nothing, or nothing that the caller may see.
+    /// An id fails if no template that the caller may see has it.
     ///
     /// ```
     #[doc = include_str!("example.txt")]

@@ -1,4 +1,4 @@
-//! What work items and their templates bring to the shared machinery.
+//! Implements the traits of [`lab`](crate::services::lab) for work items and their templates.
 
 use crate::error::Result;
 use crate::model::fill;

@@ -1,4 +1,4 @@
-//! How the requests about work items make and change them.
+//! Creates and updates work items from requests.
 
 use crate::error::Result;
 use crate::model::lab::resources::{
@@ -47,7 +47,7 @@ impl Creation for CreateWorkItemRequest {
     }
 }
 
-/// The resources of a new item: each filter that the request does not give comes from the template.
+/// The resources of a new item: each filter that is absent in the request comes from the template.
 fn inherited_resources(
     request: Option<ResourcesDefinition>,
     template: Option<TemplateResourcesDefinition>,
@@ -133,7 +133,8 @@ impl Amendment for ScheduleWorkItemRequest {
     }
 }
 
-/// Scheduling reaches the selections alone: null, at any level, takes the reservations away and leaves the filters.
+/// Scheduling changes only the selections: null, at any level, removes the reservations and keeps
+/// the filters.
 fn schedule_resources(
     target: &mut Option<ResourcesDefinition>,
     patch: Patch<ScheduleResourcesDefinition>,

@@ -1,4 +1,4 @@
-//! How the requests about work item templates make and change them.
+//! Creates and updates work item templates from requests.
 
 use crate::error::Result;
 use crate::model::lab::resources::{TemplateResourceDefinition, TemplateResourcePatch};

@@ -12,24 +12,27 @@ use crate::value::key;
 const DEFAULT_TAKE: usize = 1000;
 
 service! {
-/// The registry of workspaces. Using it is optional.
+/// The registry of workspaces. Its use is optional.
 ///
-/// While no workspace is registered, resources may name any workspace. Once one is registered, or with
-/// [`Settings::require_registered_workspaces`](crate::Settings::require_registered_workspaces), nothing is
-/// created in and nothing is moved into a workspace that is not registered: such a request, or such an item of
-/// a batch, is refused with `InvalidArgument` and the name `Workspaces.InvalidWorkspace`. The default workspace
-/// of the store counts as registered. Deleting a workspace from the registry leaves the records in it as they
-/// are; they can still be read, changed, moved out and deleted.
+/// While no workspace is registered, resources may use any workspace id. Once one is registered, or
+/// with
+/// [`Settings::require_registered_workspaces`](crate::Settings::require_registered_workspaces),
+/// nothing can be created in or moved to a workspace that is not registered: such a request, or
+/// such an item of a batch, is rejected with `InvalidArgument` and the name
+/// `Workspaces.InvalidWorkspace`. The default workspace of the store counts as registered. Deleting
+/// a workspace from the registry does not change the records in it. They can still be read,
+/// changed, moved to another workspace and deleted.
 ///
-/// The access policy is asked about [`Service::WORKSPACES`](crate::Service::WORKSPACES) with the workspace itself.
+/// The access policy decides about [`Service::WORKSPACES`](crate::Service::WORKSPACES) in the
+/// workspace itself.
 ///
 /// Methods may be added until version 1.0.
 pub trait WorkspaceService {
     /// Registers a workspace.
     ///
     /// # Errors
-    /// `InvalidArgument` for a blank name or id; `LimitExceeded` for one that is too long; `Conflict` for an id that is
-    /// registered; `PermissionDenied`; what the disk answers.
+    /// `InvalidArgument` for a blank name or id; `LimitExceeded` for one that is too long;
+    /// `Conflict` for an id that is registered; `PermissionDenied`; errors of the disk.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -49,10 +52,10 @@ pub trait WorkspaceService {
     /// ```
     fn create_workspace(&self, request: CreateWorkspaceRequest) -> Result<Workspace>;
 
-    /// One page of the registered workspaces that match and that the caller may see.
+    /// Returns one page of the registered workspaces that match and that the caller may see.
     ///
     /// # Errors
-    /// `InvalidArgument` for a filter or token that is not valid.
+    /// `InvalidArgument` for an invalid filter or token.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -63,17 +66,17 @@ pub trait WorkspaceService {
     /// ```
     fn query_workspaces(&self, query: QueryWorkspacesRequest) -> Result<PagedWorkspaces>;
 
-    /// How [`WorkspaceService::query_workspaces`] is carried out. It is carried out for that.
+    /// Executes [`WorkspaceService::query_workspaces`] and explains how, with its cost.
     ///
     /// # Errors
     /// As [`WorkspaceService::query_workspaces`].
     fn explain_query_workspaces(&self, query: QueryWorkspacesRequest) -> Result<Plan>;
 
-    /// Takes a workspace out of the registry. What is in the workspace stays.
+    /// Removes a workspace from the registry. Its records remain.
     ///
     /// # Errors
-    /// `NotFound` for a workspace that is not registered or that the caller may not see; `PermissionDenied`; what the
-    /// disk answers.
+    /// `NotFound` for a workspace that is not registered or that the caller may not see;
+    /// `PermissionDenied`; errors of the disk.
     ///
     /// ```
     #[doc = include_str!("example.txt")]

@@ -1,4 +1,5 @@
-//! What becomes of bytes that nobody names: taken back, expired, left by a crash; and many hands on a real directory.
+//! Bytes that no record names: after a rollback, after expiry, after a crash; and many threads on a
+//! real directory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
@@ -79,9 +80,9 @@ fn a_transaction_that_is_taken_back_leaves_no_file_behind_in_the_running_store()
     assert_eq!(bench.files(), 3);
     assert_eq!(store.maintain(&control()).unwrap().files_removed, 2);
     assert_eq!(bench.files(), 1);
-    assert_eq!(store.maintain(&control()).unwrap().files_removed, 0, "each is looked at once");
+    assert_eq!(store.maintain(&control()).unwrap().files_removed, 0, "each is checked once");
     assert_eq!(get(&session, &kept).unwrap(), bytes(60_000));
-    // The number of a file that was taken back is not given to another.
+    // The number of a file that was rolled back is not given to another one.
     let next = put(&session, "next", &bytes(90_000));
     assert_eq!(get(&session, &next).unwrap(), bytes(90_000));
     assert!(store.verify(VerifyLevel::Checksums, &control()).unwrap().is_sound());
@@ -93,11 +94,11 @@ fn a_name_stands_for_each_blob_as_long_as_something_names_it() {
     let (store, session) = bench.open();
     let file = put(&session, "a", &bytes(60_000));
     put(&session, "small", b"small");
-    assert_eq!(rows(&session), 1, "what lives in the record file is no file on disk");
+    assert_eq!(rows(&session), 1, "content in the record file has no file on disk");
     let upload = session.start_upload_session(None).unwrap().id;
     chunk(&session, &upload, 1).unwrap();
     chunk(&session, &upload, 1).unwrap();
-    assert_eq!(rows(&session), 2, "a chunk that was replaced is not named any more");
+    assert_eq!(rows(&session), 2, "no record names a replaced chunk");
     session.finish_upload_session(&upload.as_str().into(), "chunked", BTreeMap::new()).unwrap();
     assert_eq!(rows(&session), 2);
     session.delete_file(&file).unwrap();
@@ -115,8 +116,8 @@ fn what_a_crash_left_goes_at_open_and_what_a_record_names_stays_whatever_the_row
     stray("files/00/notes.txt");
     drop((store, session));
     let (store, session) = bench.open();
-    assert_eq!(bench.files(), 2, "the file that is no blob is somebody else's");
-    // A row that is lost is damage of the record file. It is found, and costs no content.
+    assert_eq!(bench.files(), 2, "the file that is not a blob is kept");
+    // A lost row is damage of the record file. It is reported, and no content is removed.
     session
         .write(|draft| {
             for (key, _) in draft.raw_prefix(Space::Blobs, b"")? {
@@ -141,7 +142,8 @@ fn what_a_crash_left_goes_at_open_and_what_a_record_names_stays_whatever_the_row
     assert!(report.findings.iter().any(|finding| finding.problem.contains("belong to no record")), "{report:?}");
 }
 
-/// Between what a reader sees and what it opens a file may be deleted, and maintenance may come by.
+/// A file may be deleted, and maintenance may run, between the start of a reader's view and its
+/// opening of the content.
 #[test]
 fn a_reader_opens_what_was_there_when_it_began() {
     let bench = Bench::new(None);
@@ -176,7 +178,11 @@ fn an_upload_session_expires_after_its_last_chunk_in_the_running_store() {
     bench.clock.advance_ms(2 * DAY_MS);
     chunk(&session, &busy, 1).unwrap();
     bench.clock.advance_ms(DAY_MS);
-    assert_eq!(store.maintain(&control()).unwrap().upload_sessions_expired, 0, "to the day is not too late");
+    assert_eq!(
+        store.maintain(&control()).unwrap().upload_sessions_expired,
+        0,
+        "it has not expired exactly at the limit"
+    );
     bench.clock.advance_ms(1);
     let report = store.maintain(&control()).unwrap();
     assert_eq!((report.upload_sessions_expired, report.files_removed), (1, 1));
@@ -185,7 +191,7 @@ fn an_upload_session_expires_after_its_last_chunk_in_the_running_store() {
     let file = session.finish_upload_session(&busy.as_str().into(), "busy", BTreeMap::new()).unwrap();
     bench.clock.advance_ms(100 * DAY_MS);
     store.maintain(&control()).unwrap();
-    assert_eq!(get(&session, &file).unwrap(), b"the end", "what was finished is a file");
+    assert_eq!(get(&session, &file).unwrap(), b"the end", "a finished session has become a file");
 }
 
 #[test]
@@ -198,7 +204,7 @@ fn an_upload_session_expires_at_open_or_never() {
     bench.clock.advance_ms(10_000 * DAY_MS);
     drop((store, session));
     let (store, session) = bench.open();
-    assert_eq!(session.query_upload_sessions().unwrap().len(), 1, "without a limit it waits for ever");
+    assert_eq!(session.query_upload_sessions().unwrap().len(), 1, "without a limit it never expires");
     drop((store, session));
     let bench = Bench { days: Some(7), ..bench };
     let (_store, session) = bench.open();
@@ -221,13 +227,13 @@ fn a_backup_takes_what_is_named_and_nothing_of_an_upload_under_way() {
     assert_eq!(get(&copy.session(Identity::user("ada")), &file).unwrap(), bytes(60_000));
 }
 
-/// What 8 threads know of the files: id to the byte that it is full of, and its length.
+/// The state of the files as 8 threads know it: id to the byte that fills it, and its length.
 type Known = Mutex<HashMap<String, (u8, usize)>>;
 
 #[test]
 fn eight_threads_on_a_real_directory_download_whole_files_or_none() {
     let dir = tempfile::tempdir().unwrap();
-    // With the maintenance thread, so that deleted files really go while others read.
+    // The maintenance thread runs, so that deleted files are removed while others read.
     let store = Store::options().open(dir.path().join("store")).unwrap();
     let session = store.session(Identity::user("ada"));
     let known = Known::default();
@@ -258,7 +264,7 @@ fn eight_threads_on_a_real_directory_download_whole_files_or_none() {
                                 }
                             }
                         }
-                        // Not its own file alone, so that others are read while they go.
+                        // Not only its own files, so that others are read while they are deleted.
                         let victim = known.lock().unwrap().keys().next().cloned();
                         if let (Some(victim), true) = (victim, round % 4 != 3) {
                             match session.delete_file(&victim.as_str().into()) {
@@ -291,7 +297,7 @@ fn eight_threads_on_a_real_directory_download_whole_files_or_none() {
         assert!(bytes.len() as i64 == file.size64 && bytes.iter().all(|byte| *byte == bytes[0]));
     }
     let large = left.iter().filter(|file| file.size64 > limits::SMALL_BLOB_BYTES as i64).count();
-    // A second pass, should the thread of the store have been at work in the first.
+    // A second pass, in case the thread of the store was at work during the first.
     for _ in 0..50 {
         store.maintain(&control()).unwrap();
         if files_below(&dir.path().join("store/files")) == large {

@@ -1,4 +1,5 @@
-//! Counts by the columns of the text index, against the naive count, whatever the index lags behind.
+//! Counts by the columns of the text index, compared with the naive count, for every lag of the
+//! index.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,7 +57,7 @@ fn set_duration(access: &impl WorkItemService, id: &str, seconds: i64) {
     assert!(access.update_work_items(request).unwrap().error.is_none());
 }
 
-/// The count as the store gives it, how, and the number of records on an unlimited page.
+/// The count of the store, the plan, and the number of records on an unlimited page.
 fn count(access: &impl Access, filter: &str) -> (u64, Plan, u64) {
     access
         .read(|view| {
@@ -78,7 +79,7 @@ fn check(access: &impl Access, by_columns: bool) {
     }
 }
 
-/// Has the index opened and brought up to date.
+/// Opens the text index and brings it up to date.
 fn search(session: &Session) {
     session.search(SearchRequest { text: Some("item".into()), ..SearchRequest::default() }).unwrap();
 }
@@ -89,13 +90,13 @@ fn columns_count_what_the_view_sees() {
     let store = open(&disk);
     let session = store.session(Identity::user("ada"));
     let ids = create(&session, 0..300);
-    // Nobody has opened the index yet, and a filter does not build it.
+    // The index is not open yet, and a filter does not build it.
     check(&session, false);
     search(&session);
     check(&session, true);
     assert!(count(&session, FILTERS[0]).0 > 50);
 
-    // What is not in the index is read: the cost is that of what changed.
+    // Records that are not in the index yet are read: the cost is that of the changes.
     store.maintain(&Control::default()).unwrap();
     set_duration(&session, &ids[3], 99);
     session.delete_work_items(vec![ids[4].clone().into()]).unwrap();
@@ -103,7 +104,7 @@ fn columns_count_what_the_view_sees() {
     check(&session, true);
     assert!(count(&session, FILTERS[0]).1.records_touched < Some(40));
 
-    // A transaction sees its own writes, and nobody else does.
+    // A transaction sees its own writes. Other readers do not.
     let before = count(&session, FILTERS[0]).0;
     let failed = session.transaction(|transaction| {
         ids[10..20].iter().for_each(|id| set_duration(transaction, id, 77));
@@ -116,7 +117,7 @@ fn columns_count_what_the_view_sees() {
     assert!(failed.is_err());
     assert_eq!(count(&session, FILTERS[0]).0, before);
 
-    // A view keeps its state while others write, also once the index is past it.
+    // A view keeps its state while others write, also when the index is newer than the view.
     let other = store.session(Identity::user("bob"));
     session
         .read(|view| {
@@ -129,7 +130,7 @@ fn columns_count_what_the_view_sees() {
         .unwrap();
     check(&session, true);
 
-    // After reopening the checkpoint is worth opening the index for.
+    // After reopening, the checkpoint makes it worth opening the index.
     store.maintain(&Control::default()).unwrap();
     drop((session, other));
     store.close().unwrap();
@@ -139,7 +140,7 @@ fn columns_count_what_the_view_sees() {
     drop(session);
     store.close().unwrap();
 
-    // Without its files the index is no help until it is built anew.
+    // Without its files, the index is not used until it is rebuilt.
     crate::disk::Disk::remove_dir_all(&*disk, "search").unwrap();
     let store = open(&disk);
     let session = store.session(Identity::user("ada"));
@@ -177,7 +178,7 @@ fn parts_of_texts_are_looked_for_along_the_order() {
                 assert_eq!(found, all.into_iter().map(|item| item.name.unwrap()).collect::<Vec<_>>());
                 assert_eq!(found.len(), 111);
             }
-            // What is to be found lies behind more than the walk has patience for.
+            // The matches lie further along the order than the walk goes before it gives up.
             let order = vec![OrderTerm { path: "updatedAt", descending: true }];
             let query = Query { filter: Some("name.Contains(\"em 1\")"), order, take: 2, ..Query::default() };
             let rare = Query { filter: Some("name.ToLower().Contains(\"em 1\") and name.Length = 6"), ..query };
@@ -203,7 +204,8 @@ fn a_count_that_the_index_does_not_give_is_of_all_pages() {
             let query = Query { filter: Some(FILTERS[0]), order, take: 5, return_count: true, ..Query::default() };
             let (first, plan) = view.query_with_plan::<WorkItem>(&query)?;
             assert!(plan.count.unwrap().contains("columns of the text index"));
-            // The index goes on, and the log no longer tells how to put it back to what this view sees.
+            // The index moves on, and the change log no longer reaches back to the state of this
+            // view.
             (100..105).for_each(|number| drop(create(&other, number..number + 1)));
             search(&other);
             store.maintain(&Control::default()).unwrap();
@@ -239,7 +241,7 @@ fn columns_count_only_what_the_policy_shows() {
     let bob = store.session(Identity::user("bob"));
     for filter in FILTERS {
         let (counted, plan, naive) = count(&bob, filter);
-        // How it was counted is told to whoever sees all of it.
+        // The plan says how it was counted only if the caller sees every record.
         assert_eq!((counted, plan.count.as_deref()), (naive, Some("visible matches")), "{filter}");
         let counting = Query { filter: Some(filter), return_count: true, ..Query::default() };
         let touched = bob.read(|view| view.query::<WorkItem>(&counting).map(|_| view.records_touched())).unwrap();

@@ -1,4 +1,5 @@
-//! A process that ends while the runner works: the stored intent becomes an event at the next opening.
+//! A process that ends while the runner works: the stored intent becomes an event when the store is
+//! opened next.
 
 use super::test_store::TestStore;
 use crate::model::lab::execution_event::{EventType, ExecutionEventDetail};
@@ -16,7 +17,7 @@ fn an_intent_without_a_result_becomes_an_event_with_an_error_when_the_store_is_o
     let made = session.create_work_items(vec![CreateWorkItemRequest::new().name("n")]).unwrap();
     let id = made.created_work_items[0].id.clone().unwrap();
     let clock = bench.clock.now();
-    // What a process leaves behind that ends inside the runner: the intent, committed.
+    // The state that a process leaves if it ends during the call of the runner: a committed intent.
     let item_id = id.to_string();
     session
         .write(move |draft| {
@@ -47,5 +48,5 @@ fn an_intent_without_a_result_becomes_an_event_with_an_error_when_the_store_is_o
     assert_eq!(history[0].detail, ExecutionEventDetail::Job { job_ids: None });
     let bench = bench.reopen();
     let item = bench.session().get_work_item(&id).unwrap();
-    assert_eq!(item.execution_history.unwrap().len(), 1, "it is told once");
+    assert_eq!(item.execution_history.unwrap().len(), 1, "there is one event");
 }

@@ -1,4 +1,4 @@
-//! The recipe of docs/architecture.md, "Adding a resource type", compiled as it stands and tried.
+//! The recipe of docs/architecture.md, "Adding a resource type", compiled as it is and tested.
 
 #[path = "../../../docs/recipe/fixture.rs"]
 mod fixture;
@@ -20,7 +20,7 @@ use crate::{AccessPolicy, Visibility};
 
 static KINDS: [Registered; 1] = [Registered::of::<Fixture>()];
 
-/// Guests read what is in one workspace, and change nothing.
+/// Guests may read one workspace and change nothing.
 #[derive(Debug)]
 struct GuestsRead;
 
@@ -122,7 +122,7 @@ fn the_recipe_keeps_to_the_policy() {
     assert_eq!(made, std::slice::from_ref(&denied));
     let deleted = refused(guest.delete_fixtures(ids).unwrap());
     assert_eq!(deleted[0], denied);
-    // What the guest does not see is not there.
+    // A record that the guest may not see is reported as not found.
     assert_ne!(deleted[1], denied);
     assert_eq!(names(&store.session(), ""), ["a", "b"]);
 }

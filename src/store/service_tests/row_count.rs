@@ -1,4 +1,4 @@
-//! What an append stores of its table.
+//! The bytes that an append writes for its table's record.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn create(session: &Session, columns: &[Value]) -> String {
     session.create_table(from_json(request.as_bytes()).unwrap()).unwrap().to_string()
 }
 
-/// An append leaves the record of its table, with all its columns, as it is.
+/// An append does not rewrite the record of its table, which contains all its columns.
 #[test]
 fn an_append_writes_little_of_a_wide_table() {
     let store = Store::options().maintenance_thread(false).open_on(Arc::new(MemoryDisk::new())).unwrap();
@@ -45,7 +45,7 @@ fn an_append_writes_little_of_a_wide_table() {
     assert!(after.iter().all(|(_, value)| value.len() < 64));
     session.delete_table(&id.as_str().into()).unwrap();
     assert_eq!(entries(Space::RecordState), []);
-    // Damage of the small row is found as that of any record.
+    // Damage of the small row is detected like that of any record.
     let id = create(&session, &[index]);
     let key = entries(Space::RecordState)[0].0.clone();
     session

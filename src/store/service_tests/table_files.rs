@@ -1,4 +1,4 @@
-//! How many files of a table are open at a time, and what happens when no more can be opened.
+//! How many files of a table are open at the same time, and what happens if no more can be opened.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,7 +18,7 @@ const SEGMENTS: i64 = 40;
 const ROWS: i64 = 50;
 
 fn append(session: &Session, id: &str, number: i64) {
-    // All overlap: row by row they take turns.
+    // All segments overlap: their rows alternate.
     let index = Int64Array::from_iter_values((0..ROWS).map(|row| row * SEGMENTS + number));
     let batch = RecordBatch::try_from_iter([("t", Arc::new(index) as _)]).unwrap();
     session.append_batches(&id.into(), &mut std::iter::once(Ok(batch)), None).unwrap();
@@ -61,8 +61,8 @@ fn segments_are_handed_out_with_one_of_them_open() {
     drop(store);
 }
 
-/// A merge while segments are handed out: the files stay until the last was read, and go after
-/// that.
+/// A merge during `read_segments`: the files stay until the last one was read, and are removed
+/// after that.
 #[test]
 fn a_merge_takes_no_segment_away_that_is_still_to_be_handed_out() {
     let disk = CountingDisk::default();
@@ -73,7 +73,7 @@ fn a_merge_takes_no_segment_away_that_is_still_to_be_handed_out() {
     let each = &mut |file: crate::tables::SegmentFile<'_>| -> Result<()> {
         if rows == 0 {
             assert!(store.maintain(&control)?.segments_written > 0);
-            // What the first pass forgot is removed by the next, were it not held.
+            // Removes the files that the first pass forgot, unless a reader keeps them.
             store.maintain(&control)?;
         }
         let mut bytes = Vec::new();
@@ -90,8 +90,8 @@ fn a_merge_takes_no_segment_away_that_is_still_to_be_handed_out() {
     assert!(store.verify(VerifyLevel::Checksums, &control).unwrap().findings.is_empty());
 }
 
-/// At the limit of open files a read says what it could not open; nothing latches, and with files
-/// to spare all goes on.
+/// At the limit of open files a read reports which file it could not open. The store does not
+/// latch, and works on when files can be opened again.
 #[test]
 fn a_read_without_a_file_to_open_fails_and_harms_nothing() {
     let disk = CountingDisk::default();
@@ -104,18 +104,18 @@ fn a_read_without_a_file_to_open_fails_and_harms_nothing() {
         let stream = session.scan(&id.as_str().into(), ScanRequest::default(), &Control::default())?;
         stream.map(|batch| Ok(batch?.num_rows())).sum()
     };
-    // The data and the summary of a segment.
+    // A segment has two files: data and summary.
     for spare in [0, 1, 2, 2 * SEGMENTS as u64 - 1] {
         disk.open_max.store(before + spare, Ordering::SeqCst);
         let error = scan().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Io, "{error}");
         assert!(error.message().contains("tables/"), "{error}");
-        // Nothing of what was opened before the failure stays open.
+        // No file that was opened before the failure stays open.
         assert_eq!(disk.open.load(Ordering::SeqCst), before);
         let exported = session.export_segments(&id.as_str().into(), &mut |_| Ok(()), &Control::default());
         assert_eq!(exported.is_ok(), spare > 0, "{exported:?}");
     }
-    // Writing goes on.
+    // Writes still succeed.
     append(&session, &id, 0);
     disk.open_max.store(u64::MAX, Ordering::SeqCst);
     assert_eq!(scan().unwrap(), ((SEGMENTS + 1) * ROWS) as usize);

@@ -47,7 +47,7 @@ fn records_follow_their_asset_into_another_workspace() {
     assert_eq!(workspaces, ["w"]);
 }
 
-/// Writes records as `start_utilization` and `end_utilization` do, many in one commit.
+/// Writes records like `start_utilization` and `end_utilization`, many in one commit.
 fn fill(store: &TestStore, assets: &[String], per_asset: i64, span_ms: i64) {
     let session = store.session();
     let first: DateTime<Utc> = "2020-01-01T00:00:00Z".parse().unwrap();
@@ -76,7 +76,7 @@ fn fill(store: &TestStore, assets: &[String], per_asset: i64, span_ms: i64) {
     }
 }
 
-/// 100,000 records over 1,000 assets; one asset in one week.
+/// 100,000 records of 1,000 assets; the query is for one asset in one week.
 #[test]
 fn the_history_of_one_asset_in_one_week_costs_the_answer() {
     let store = TestStore::new();

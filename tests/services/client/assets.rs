@@ -216,7 +216,7 @@ fn a_start_of_which_no_asset_is_found_fails_as_a_call() {
         assert_eq!(named, if units.len() == 2 { vec!["8", "9"] } else { vec![] });
     }
     assert_eq!(client.get("query_asset_utilization_history", json!({})), json!({"assetUtilizations": []}));
-    // One that is found, or refused for another reason, makes it a record.
+    // One asset that is found, or rejected for another reason, is enough for a record.
     let some = client.get("start_utilization", start(vec![unit("8"), unit("1")]));
     assert_has(
         &some,
@@ -247,7 +247,7 @@ fn the_first_heartbeat_of_a_utilization_is_its_start() {
         assert_has(&page, &json!({"assetUtilizations": [{"heartbeatTimestamp": time}]}));
     };
     beats("2024-02-29T23:00:00.000Z");
-    // A heartbeat from before the start changes nothing.
+    // A heartbeat with a time before the start changes nothing.
     client.get("utilization_heartbeat", json!({"ids": ["u"], "timestamp": "2024-02-29T22:00:00Z"}));
     beats("2024-02-29T23:00:00.000Z");
     client.get("utilization_heartbeat", json!({"ids": ["u"], "timestamp": "2024-02-29T23:10:00Z"}));
@@ -283,7 +283,7 @@ fn flags_that_nobody_set_are_false() {
     assert_eq!(found("outForCalibration = true").0, ["1"]);
 }
 
-/// Reads everywhere, changes in one workspace.
+/// A policy: reads everywhere, changes in one workspace.
 #[derive(Debug)]
 struct ChangesIn(&'static str);
 

@@ -1,4 +1,4 @@
-//! Lists and maps that are part of an answer are written, also where they are empty.
+//! Lists and maps that are part of a response are written even if they are empty.
 
 use serde_json::{Value, json};
 use stationdb::feeds::Platform;
@@ -8,7 +8,7 @@ use stationdb::prelude::*;
 use super::{Client, assert_has};
 use crate::feeds::{deb, upload};
 
-/// Checks that the members are there and empty, and that nothing else is an absent collection.
+/// Checks that the members exist and are empty, and that no other collection is absent.
 fn assert_empty(found: &Value, lists: &[&str], maps: &[&str]) {
     for list in lists {
         assert_eq!(found[list], json!([]), "{list} of {found}");
@@ -32,7 +32,7 @@ fn products_write_their_collections_unless_a_projection_drops_them() {
     assert_empty(&client.get("get_product", json!({"id": id})), &lists, &maps);
     let page = client.get("query_products", json!({"projection": ["KEYWORDS", "PROPERTIES"]}));
     assert_eq!(page["products"][0], json!({"keywords": [], "properties": {}}));
-    // They are still null to filters, as they are stored.
+    // Filters still see null, as stored.
     assert_eq!(
         client.get("query_products", json!({"filter": "keywords = null"}))["products"].as_array().unwrap().len(),
         1

@@ -1,4 +1,4 @@
-//! What a client does at the ends of what may be said: positions and timeouts without end, fields that the text names
+//! Extreme values of clients: positions and timeouts without limit, fields that a search text names
 //! itself, events of a table that is appended to.
 
 use std::sync::Arc;
@@ -86,7 +86,8 @@ fn snippets_show_what_was_found_in_a_field_that_the_text_names() {
     let found = session.search(request(search)).unwrap();
     let shown: Vec<(&str, &str)> =
         found.hits[0].snippets.iter().map(|snippet| (snippet.field.as_str(), snippet.text.as_str())).collect();
-    // Text as it is: what marks it up escapes it, by the character positions of the highlights.
+    // The snippet is plain text. A client that adds markup must escape it, using the character
+    // positions of the highlights.
     assert_eq!(shown, [("name", "bearing <b>noise</b> & more"), ("properties", "remark amplifier of the bearing")]);
     let marked = &found.hits[0].snippets[0].highlights;
     assert_eq!(marked.iter().map(|mark| (mark.start, mark.end)).collect::<Vec<_>>(), [(11, 16)]);

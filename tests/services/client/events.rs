@@ -8,7 +8,7 @@ use stationdb::{ChangeEvent, Position, What};
 
 use super::Client;
 
-/// What the change feed tells of all commits.
+/// The change events of all commits.
 fn told(client: &Client) -> Vec<ChangeEvent> {
     let mut changes = client.session.changes(Position::START);
     std::iter::from_fn(|| changes.poll().unwrap()).collect()

@@ -56,7 +56,7 @@ fn expression_queries_and_searches_count_their_page_and_say_whether_more_match()
         assert_eq!((&answer["totalCount"], answer["availableFiles"].as_array().unwrap().len()), (&expected, value));
         let answer = written(client.session.search_files(read(&body).unwrap())).unwrap();
         assert_eq!((&answer["totalCount"], answer["availableFiles"].as_array().unwrap().len()), (&expected, value));
-        // Rust callers can ask for the number of all matches.
+        // Rust callers can request the number of all matches.
         let exact = |answer: FileLinqQueryResponse| serde_json::to_value(answer.total_count).unwrap();
         let request = FileLinqQueryRequest { exact_total_count: true, ..read(&body).unwrap() };
         assert_eq!(exact(client.session.query_files_linq(request).unwrap()), json!({"value": 5, "relation": "eq"}));
@@ -78,7 +78,8 @@ fn a_chunk_after_the_last_one_is_refused_when_it_is_sent() {
     let error = send(2, 10, true).unwrap_err();
     assert_eq!((error.kind(), error.args()), (ErrorKind::InvalidArgument, ["2".to_owned()].as_slice()));
     assert_eq!(session.query_upload_sessions().unwrap()[0].chunks.len(), 1, "nothing of it is kept");
-    // A chunk can be replaced until the session is finished: then it is no longer the last.
+    // A chunk can be replaced until the session is finished. Without close it is no longer the last
+    // one.
     send(1, limits::UPLOAD_CHUNK_BYTES, false).unwrap();
     send(2, 7, true).unwrap();
     send(2, 5, true).unwrap();

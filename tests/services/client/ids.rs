@@ -1,4 +1,5 @@
-//! Ids are compared exactly; those of files alone come in any letter case, since callers may choose them.
+//! Ids are compared exactly. Only ids of files may have any letter case, since callers may choose
+//! them.
 
 use serde_json::json;
 use stationdb::files::{FileId, UploadFileRequest};
@@ -8,7 +9,7 @@ use stationdb::{Control, ErrorKind};
 
 use super::{Client, assert_has};
 
-/// The id with its letters in upper case; one that has letters.
+/// The id in upper case; the id must contain letters.
 fn upper(id: &serde_json::Value) -> String {
     let upper = id.as_str().unwrap().to_uppercase();
     assert_ne!(upper, id.as_str().unwrap());

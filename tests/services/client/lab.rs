@@ -162,7 +162,7 @@ fn a_record_that_is_read_equals_the_one_that_was_answered_whatever_its_times() {
     let exact = "2024-02-01T00:00:00Z".parse::<DateTime<Utc>>().unwrap() + TimeDelta::nanoseconds(1_999_999);
     let timeline = TimelineDefinition {
         earliest_start_date_time: Some(exact),
-        // Not before the start, once both are cut.
+        // Not before the start, after both are truncated to milliseconds.
         due_date_time: Some(exact - TimeDelta::nanoseconds(1)),
         ..TimelineDefinition::default()
     };
@@ -202,7 +202,7 @@ fn planned_times_are_answered_with_or_without_an_offset_as_they_were_given() {
         {"id": "1000", "plannedStartDateTime": local, "estimatedEndDateTime": utc},
         {"id": "1001", "plannedStartDateTime": utc, "estimatedEndDateTime": local}]});
     client.get("schedule_test_plans", plans);
-    // A change of another member leaves them as they were given.
+    // A change of another member does not change the form of the times.
     client.get(
         "schedule_work_items",
         json!({"workItems": [{"id": "1000", "schedule": {"plannedDurationInSeconds": 1}}]}),
@@ -215,7 +215,7 @@ fn planned_times_are_answered_with_or_without_an_offset_as_they_were_given() {
         let plan = client.get("get_test_plan", json!({"id": id}));
         assert_has(&plan, &json!({"plannedStartDateTime": start, "estimatedEndDateTime": end}));
     }
-    // Both are one instant to filters.
+    // Filters see both as the same time.
     for (operation, list, start, end) in [
         ("query_work_items", "workItems", "schedule.plannedStartDateTime", "schedule.plannedEndDateTime"),
         ("query_test_plans", "testPlans", "plannedStartDateTime", "estimatedEndDateTime"),
@@ -229,11 +229,11 @@ fn planned_times_are_answered_with_or_without_an_offset_as_they_were_given() {
             assert_eq!(page[list].as_array().unwrap().len(), 2, "{filter}");
         }
     }
-    // An end is compared with a start as an instant, however each was given.
+    // Start and end are compared as times, in whatever form they were sent.
     let refused = client.get("schedule_work_items", json!({"workItems": [
         {"id": "1000", "schedule": {"plannedStartDateTime": "2024-05-01T08:00:00", "plannedEndDateTime": "2024-05-01T09:00:00+02:00"}}]}));
     assert_eq!(refused["failedWorkItems"][0]["id"], "1000");
-    // The times of a timeline are answered in UTC.
+    // The times of a timeline are returned in UTC.
     let made = client.get("create_work_items", json!({"workItems": [{"timeline": {"dueDateTime": local}}]}));
     assert_has(&made, &json!({"createdWorkItems": [{"timeline": {"dueDateTime": answered_utc}}]}));
 }
@@ -359,7 +359,7 @@ fn failed_entries_are_echoed_without_the_members_that_they_did_not_have() {
     assert_eq!(answer["failedWorkItems"], json!([planned]));
 }
 
-/// A host whose jobs cannot be queued.
+/// A runner that cannot queue jobs.
 #[derive(Debug)]
 struct Refuses;
 
@@ -412,7 +412,7 @@ fn every_outcome_of_an_execution_is_one_value_with_both_members_and_a_status() {
     assert_eq!(execute("ada", "1000", "Queue").1["result"]["jobIds"], json!(["j"]));
 }
 
-/// Guests read and change nothing.
+/// A policy: guests may read and change nothing.
 #[derive(Debug)]
 struct LookOnly;
 

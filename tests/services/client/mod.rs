@@ -1,6 +1,6 @@
-//! The services as their clients know them: an operation by its name, JSON in, JSON out.
+//! The services from the view of a client: an operation by its name, JSON in, JSON out.
 //!
-//! What a client sends is read as a server that wraps the store reads it; what it gets is what serde writes.
+//! Requests are parsed like in a server that wraps the store. Responses are what serde writes.
 
 mod assets;
 mod collections;
@@ -53,7 +53,7 @@ impl Client {
         Self { store, session }
     }
 
-    /// The answer to an operation, or its error.
+    /// The response of an operation, or its error.
     fn ask(&self, operation: &str, body: Value) -> Result<Value> {
         let s = &self.session;
         let id = || body["id"].as_str().unwrap_or_default();
@@ -115,7 +115,7 @@ impl Client {
         }
     }
 
-    /// The answer to an operation that must not fail as a whole.
+    /// The response of an operation that must not fail as a whole.
     fn get(&self, operation: &str, body: Value) -> Value {
         self.ask(operation, body.clone()).unwrap_or_else(|error| panic!("{operation} {body}: {error}"))
     }
@@ -129,7 +129,8 @@ impl Client {
     }
 }
 
-/// Looks for every member of `expected` in `found`: lists entry by entry, null for what is null or not there.
+/// Checks that `found` contains every member of `expected`. Lists are compared entry by entry; null
+/// matches null and absent.
 fn assert_has(found: &Value, expected: &Value) {
     fn differs(found: &Value, expected: &Value, path: &str) -> Option<String> {
         match (found, expected) {

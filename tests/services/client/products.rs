@@ -21,7 +21,7 @@ fn limits_are_answered_as_the_numbers_that_they_were_given_as() {
     let page = client.get("query_specs", json!({"productIds": ["P"], "orderBy": "SPEC_ID"}));
     assert_eq!((&page["specs"][0]["limit"], &page["specs"][1]["limit"]), (&limits, &other));
     assert_eq!(page["specs"][0]["limit"].to_string(), r#"{"max":9007199254740993,"min":1,"typical":2.0}"#);
-    // Filters see doubles, whichever was given.
+    // Filters see doubles, whether integers or doubles were sent.
     for filter in
         ["limit.min == 1", "limit.min == 1.0 && limit.typical == 2", "limit.max > 9007199254740000 && limit.min > 0.5"]
     {
@@ -247,7 +247,7 @@ fn specifications_are_moved_cleared_and_projected() {
             {"value": {"discrete": ["x"]}}]}])
     );
     assert_eq!(query(json!([])), json!([spec]));
-    // Sent back whole, with what is to change; null changes nothing.
+    // The specification is sent back with all members and with changes; null changes nothing.
     spec["specId"] = json!("2");
     spec["name"] = json!(null);
     spec["limit"] = json!({"min": null});

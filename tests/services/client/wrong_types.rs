@@ -1,4 +1,5 @@
-//! Bodies with members of the wrong JSON type: what is told of them is in the words of the services.
+//! Requests with members of a wrong JSON type: the errors use the terms of the services, not those
+//! of Rust.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,7 +50,7 @@ use stationdb::{Error, ErrorKind, Place, Result, from_json};
 
 use crate::sources::{rust_files, words};
 
-/// Answers every struct with the names of its members.
+/// A deserializer whose error lists the member names of a struct.
 struct Members;
 
 impl<'de> Deserializer<'de> for Members {
@@ -176,7 +177,8 @@ fn requests() -> Vec<(&'static str, String, Read)> {
     ]
 }
 
-/// Words that are no JSON and no member: the names that Rust, or its library for JSON, has for types.
+/// A word that is neither a JSON term nor a member: a name of a type in Rust or in its JSON
+/// library.
 fn foreign(text: &str) -> Option<String> {
     const WORDS: [&str; 24] = [
         "i8",
@@ -210,7 +212,7 @@ fn foreign(text: &str) -> Option<String> {
             && word.contains(|c: char| c.is_ascii_lowercase())
             && word.chars().skip(1).any(|c| c.is_ascii_uppercase())
     };
-    // Members stand between back quotes and may be called anything.
+    // Members are in backquotes and may have any name.
     let text: String = text.split('`').step_by(2).collect();
     let mut words = text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | ':')));
     words.find(|word| WORDS.contains(word) || is_type_name(word)).map(str::to_owned)
@@ -224,7 +226,7 @@ fn foreign_words_are_found() {
     assert_eq!(foreign("member `workItems[3].timeline.dueDateTime`: expected an integer, found \"x\""), None);
 }
 
-/// A body with values for the members that are required: what is refused is tried with the next value.
+/// A body with values for the required members. If a value is rejected, the next one is tried.
 fn required(read: Read) -> Map<String, Value> {
     let values = [json!("x"), json!(1), json!(true), json!([]), json!({}), json!("2024-01-01T00:00:00Z")];
     let (mut body, mut tried) = (Map::new(), BTreeMap::<String, usize>::new());
@@ -232,7 +234,7 @@ fn required(read: Read) -> Map<String, Value> {
         let Some(error) = read(Value::Object(body.clone()).to_string().as_bytes()) else { break };
         let Some(Place::Member(path)) = error.place() else { break };
         let member = path.split(['.', '[']).next().unwrap_or_default().to_owned();
-        // What names no value of an enumeration is told which there are.
+        // An error about an unknown value of an enumeration lists the known values.
         let named = error.message().split_once("is not one of ").and_then(|(_, rest)| rest.split(", ").next());
         let at = tried.entry(member.clone()).or_default();
         let value = named.map_or_else(|| values[*at % values.len()].clone(), |first| json!(first));
@@ -307,7 +309,7 @@ fn what_is_told_of_a_wrong_type_names_members_and_types_of_the_service() {
     }
 }
 
-/// A request that is declared and not in the list would be asked nothing.
+/// Every declared request must be in the list, otherwise it would not be tested.
 #[test]
 fn every_declared_request_is_asked() {
     let known: BTreeSet<&str> = requests().into_iter().map(|(name, ..)| name).collect();
@@ -315,7 +317,8 @@ fn every_declared_request_is_asked() {
     for (_, text) in rust_files("src/model") {
         let name_of = |rest: &str| words(rest).next().unwrap_or_default().to_owned();
         let names = text.lines().filter_map(|line| line.trim_start().split_once("pub struct "));
-        // Resources declare theirs in attributes: `#[request(Name(...))]`, `#[patch(Name = "...")]`.
+        // Resources declare their requests in attributes: `#[request(Name(...))]`,
+        // `#[patch(Name = "...")]`.
         let attributes = ["#[request(", "#[patch("].into_iter().flat_map(|start| text.split(start).skip(1));
         let names = names.map(|(_, rest)| name_of(rest)).chain(attributes.map(name_of));
         declared.extend(names.filter(|name| name.ends_with("Request")));

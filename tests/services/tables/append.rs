@@ -1,4 +1,5 @@
-//! Appends that go different ways into one table: through the buffer, straight into segments, inside transactions.
+//! Appends to one table in different ways: through the buffer, directly to segments, inside
+//! transactions.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use stationdb::{Control, Error, Identity, Result, Session, Store};
 
 use super::{column, int64_values};
 
-/// A batch of so many rows goes straight into a segment.
+/// A batch of this many rows goes directly to a segment.
 const SORT_ROWS: usize = 256 * 1024;
 
 fn open(disk: &SharedDisk) -> (Store, Session) {
@@ -27,7 +28,7 @@ fn disk() -> SharedDisk {
     Arc::new(MemoryDisk::default())
 }
 
-/// A table of the index `t` and a column of this type.
+/// A table with the index `t` and a column of this type.
 fn request(name: &str, data_type: DataType) -> CreateTableRequest {
     let columns = vec![column("t", DataType::Int64, ColumnType::Index), column(name, data_type, ColumnType::Normal)];
     CreateTableRequest { columns, ..CreateTableRequest::default() }
@@ -37,14 +38,14 @@ fn append(session: &Session, id: &str, batch: RecordBatch) {
     session.append_batches(&id.into(), &mut std::iter::once(Ok(batch)), None).unwrap();
 }
 
-/// Numbered rows of one index value, so that their order is that of the appends.
+/// Numbered rows with the same index value, so that they are ordered by append.
 fn numbered(rows: Range<i64>) -> RecordBatch {
     let index: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.clone().map(|_| 5)));
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(rows));
     RecordBatch::try_from_iter([("t", index), ("n", numbers)]).unwrap()
 }
 
-/// The numbers in `rows`, read in pages of a few, in the order of the index or against it.
+/// The numbers of `rows`, read in small pages, in the order of the index or in descending order.
 fn walk(session: &Session, id: &str, rows: &Range<i64>, descending: bool) -> Vec<i64> {
     let filter = |operation, value: i64| ColumnFilter { column: "n".into(), operation, value: Some(value.to_string()) };
     let by = ColumnOrderBy { column: "t".into(), descending: true };
@@ -128,7 +129,7 @@ fn what_a_refused_transaction_buffered_is_of_no_other_table() {
     };
     let mut nullable = request("v", DataType::Int64);
     nullable.columns[1].column_type = ColumnType::Nullable;
-    // The same id, and the same bits under another type, another name and another column type.
+    // The same id, and the same bits with another type, another name and another column type.
     for other in [request("v", DataType::Float64), request("w", DataType::Int64), request("v", DataType::Int64)] {
         let mut first = None;
         let refused: Result<()> = session.transaction(|tx| {

@@ -1,4 +1,4 @@
-//! The table service over a whole store: rules, durability, walks beside writers.
+//! The table service on a whole store: rules, durability, walks while others write.
 
 use std::sync::Arc;
 
@@ -181,7 +181,7 @@ fn a_walk_survives_appends_seals_and_merges() {
     assert_eq!(before.len(), 115);
     let mut next = 0;
     let seen = walk(&session, &id, 7, |page| {
-        // Bounded: rows that come faster than they are read would keep the walk going for ever.
+        // The appends are limited: if rows arrive faster than they are read, the walk does not end.
         if next < 15 {
             session.append_table_data(&id, rows(next * 10..next * 10 + 10)).unwrap();
             next += 1;
@@ -191,7 +191,8 @@ fn a_walk_survives_appends_seals_and_merges() {
         }
     })
     .unwrap();
-    // Later rows may be among them; the first ones come in order, each as often as it was appended at the start.
+    // Later rows may be in between. The rows of the start come in order, each as often as it was
+    // appended.
     let mut expected = before.iter().peekable();
     for row in &seen {
         if expected.peek() == Some(&row) {
@@ -217,7 +218,7 @@ fn rows_survive_reopening_in_every_state() {
     assert_eq!(expected.len(), 310);
     drop(session_1);
     drop(first);
-    // A file that no manifest names is swept.
+    // A file that no manifest names is removed.
     let stray = format!("tables/{id}/{:016x}.parquet", 77_777);
     stationdb::faults::write_new_file(&*disk, &stray, b"stray").unwrap();
     let second = store(&disk);
@@ -378,7 +379,7 @@ fn bad_reads_are_refused() {
     assert_eq!(kept.frame.row_count(), 2);
 }
 
-/// Orders that an index gives read no more than the page; the plan of the others says that all tables are read.
+/// Orders of an index read only the page. The plan of other orders says that all tables are read.
 #[test]
 fn the_plan_says_which_orders_of_tables_read_all_tables() {
     let store = crate::test_store::TestStore::new();
@@ -392,7 +393,7 @@ fn the_plan_says_which_orders_of_tables_read_all_tables() {
         let plan = plan(serde_json::json!({ "orderBy": order }));
         assert!(plan.contains(&format!("index {field} in order")) && !plan.contains("all records"), "{order}: {plan}");
     }
-    // They change with every append, and an index would make each append dearer.
+    // These fields change with every append, and an index would make each append more expensive.
     for (order, field) in [("NUMBER_OF_ROWS", "rowCount"), ("ROWS_MODIFIED_AT", "rowsModifiedAt")] {
         let plan = plan(serde_json::json!({ "orderBy": order }));
         assert!(plan.starts_with("all records") && plan.contains(&format!("by {field}")), "{order}: {plan}");

@@ -1,4 +1,5 @@
-//! Imports through the service: what comes in, what is refused, and that nothing of it stays then.
+//! Imports through the service: valid files, invalid files, and that a failed import leaves
+//! nothing.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -99,7 +100,7 @@ fn what_was_exported_comes_back_whole() {
     let text = export(&session, &id, ExportFormat::Csv);
     let parquet = export(&session, &id, ExportFormat::Parquet);
     let control = Control::default();
-    // Into a new table, and once more into that.
+    // Into a new table, and again into the same table.
     let made = session.import_csv(new_table(columns()), &mut &text[..], &control).unwrap();
     let new = made.id.unwrap();
     assert_eq!((made.row_count, session.get_table_metadata(&new).unwrap().row_count), (40, Some(40)));
@@ -112,7 +113,7 @@ fn what_was_exported_comes_back_whole() {
     assert_eq!(rows(&session, &new).len(), 80);
     let closed = session.import_csv(again, &mut &text[..], &control).unwrap_err();
     assert_eq!(closed.kind(), ErrorKind::Conflict);
-    // The columns of the file are those of the table: types are declared in it.
+    // The types of the columns are declared in the file.
     let made = session.import_parquet(ImportTableRequest::default(), Box::new(Cursor::new(parquet)), &control).unwrap();
     let new = made.id.unwrap();
     assert_eq!(session.get_table_metadata(&new).unwrap().columns, Some(columns()));
@@ -154,7 +155,7 @@ fn columns_are_inferred_from_the_first_rows() {
         assert_eq!(csv(&session, request, text).unwrap_err().place(), Some(&Place::Member("indexColumn".into())));
     }
     assert!(csv(&session, request.clone(), "a;b\nx;\n").is_err(), "no column can be the index");
-    // A gap in the named index is met where it is.
+    // A null in the chosen index column is reported at its row.
     let gap = ImportTableRequest { index_column: Some("gap".into()), ..request };
     let error = csv(&session, gap, text).unwrap_err();
     assert_eq!(error.place(), Some(&Place::Line { line: 2, column: Some("gap".into()) }), "{error}");
@@ -202,7 +203,7 @@ fn what_is_refused_leaves_nothing() {
         session.transaction(|tx| tx.import_csv(new_table(declared()), &mut &b"t,v\n"[..], &Control::default()));
     assert_eq!(in_transaction.unwrap_err().kind(), ErrorKind::Unsupported);
 
-    // Large enough for segments, and wrong at the end; then cancelled on the way.
+    // A text large enough for segments with an error at its end; then an import that is cancelled.
     let mut text = String::from("t,v\n");
     (0..300_000).for_each(|row| text.push_str(&format!("{row},0.5\n")));
     let good = text.clone();
@@ -225,7 +226,7 @@ fn what_is_refused_leaves_nothing() {
         let files = disk.list(&format!("tables/{}", entry.name)).unwrap();
         assert!(files.is_empty(), "{files:?}");
     }
-    // An empty text with the right names makes an empty table.
+    // A text with only a header creates an empty table.
     let id = csv(&session, new_table(declared()), "v,t").unwrap().id.unwrap();
     assert_eq!(session.get_table_metadata(&id).unwrap().row_count, Some(0));
     let made = csv(&session, new_table(declared()), &good).unwrap();
@@ -246,11 +247,11 @@ fn an_import_of_no_rows_closes_its_table_only_when_it_says_so() {
     assert_eq!(from("c 0\n", false), Some(true));
     assert_eq!(from("c 0\n", true), Some(false));
     let mut changes = session.changes(Position::START);
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     while let Some(event) = changes.poll().unwrap() {
-        told.push(event.what);
+        events.push(event.what);
     }
-    assert_eq!(told, [What::Created, What::Created, What::Closed]);
+    assert_eq!(events, [What::Created, What::Created, What::Closed]);
 }
 
 #[test]

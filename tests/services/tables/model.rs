@@ -1,6 +1,7 @@
-//! A client of the table service against a naive model of it: tables of drawn columns, values at the ends of their types and
-//! in every spelling that is accepted; appends of all forms between seals, merges and reopenings; then walks by token,
-//! exports and decimations. The model takes nothing from the library but its answers.
+//! A client of the table service compared with a naive model: tables with random columns, values at
+//! the limits of their types and in every accepted spelling; appends of all forms, with seals,
+//! merges and reopenings in between; then walks by token, exports and decimations. The model uses
+//! no code of the library.
 //!
 //! `STATIONDB_MODEL_SEEDS=1000..2000` runs other seeds, and larger tables.
 
@@ -69,7 +70,7 @@ struct World {
     id: String,
     columns: Vec<ColumnOf>,
     index: usize,
-    /// The column that numbers the rows.
+    /// The column with the numbers of the rows.
     number: usize,
     rows: Vec<Vec<Cell>>,
 }
@@ -124,7 +125,7 @@ impl World {
         Self { rng, seed, disk, store, session, id, columns, index, number, rows: Vec::new() }
     }
 
-    /// Appends rows in one of the forms; a form may leave out columns that may be null.
+    /// Appends rows in one of the forms. A form may omit nullable columns.
     fn append(&mut self, count: usize) {
         let whole = self.rng.chance(50);
         let rng = &mut self.rng;
@@ -176,7 +177,7 @@ impl World {
                 self.session.transaction(|tx| tx.append_table_data(&self.id.as_str().into(), request)).unwrap();
             }
             2 => {
-                // Taken back, and then done again.
+                // Rolled back, and then repeated.
                 let request: stationdb::tables::AppendTableDataRequest =
                     read(&json!({ "frame": frame, "endOfData": true }));
                 let undone = self.session.transaction(|tx| -> stationdb::Result<()> {
@@ -206,13 +207,13 @@ impl World {
         self.session.append_arrow(&self.id.as_str().into(), &mut bytes.as_slice(), None).unwrap();
     }
 
-    /// What happens between calls.
+    /// The events between calls.
     fn pause(&mut self) {
         match self.rng.below(6) {
             0 | 1 => drop(self.store.maintain(&Control::default()).unwrap()),
             2 => {
                 let (store, session) = {
-                    // Closed before it is opened again.
+                    // The store is closed before it is opened again.
                     let (store, session) = open(&mut self.rng, &Arc::new(MemoryDisk::new()));
                     drop(std::mem::replace(&mut self.session, session));
                     drop(std::mem::replace(&mut self.store, store));
@@ -235,7 +236,7 @@ impl World {
                     return Test { column, operation: rng.pick(&["EQUALS", "NOT_EQUALS"]), value: None };
                 }
                 let value = match rng.below(3) {
-                    // One that is there.
+                    // A value that occurs.
                     0 if !self.rows.is_empty() => match &self.rows[rng.below(self.rows.len())][column] {
                         Cell::Null => draw(rng, kind, spread),
                         cell => (cell.clone(), canonical(kind, cell).unwrap()),
@@ -271,7 +272,7 @@ impl World {
         tests.iter().map(filter).collect()
     }
 
-    /// Numbers of the rows that pass, in order.
+    /// The numbers of the rows that match, in order.
     fn expected(&self, tests: &[Test], order: &[(usize, bool)]) -> Vec<usize> {
         let mut found: Vec<usize> =
             (0..self.rows.len()).filter(|at| tests.iter().all(|test| passes(test, &self.rows[*at]))).collect();
@@ -291,7 +292,7 @@ impl World {
         found
     }
 
-    /// Some columns, the number among them, and their wire form.
+    /// Some columns, including the number, and their wire form.
     fn projection(&mut self) -> (Vec<usize>, Value) {
         let all: Vec<usize> = (0..self.columns.len()).collect();
         if self.rng.chance(30) {
@@ -306,7 +307,7 @@ impl World {
         (some, names)
     }
 
-    /// The numbers of rows of an answer, each cell of which is what was appended.
+    /// The numbers of the rows of a response, after checking that each cell is what was appended.
     fn numbers(&self, projection: &[usize], frame: &DataFrame) -> Vec<usize> {
         let names: Vec<&String> = projection.iter().map(|at| &self.columns[*at].name).collect();
         assert_eq!(frame.columns.iter().flatten().collect::<Vec<_>>(), names);
@@ -362,7 +363,8 @@ impl World {
         assert_eq!(walked, expected, "seed {}: {request} of {:?}", self.seed, self.columns);
     }
 
-    /// Rows come while the walk goes on: those from before come each once, all in order, none twice.
+    /// Rows are appended during the walk. Each row that existed before is returned once and in
+    /// order, and no row is returned twice.
     fn walk_beside_appends(&mut self) {
         let (tests, order) = (self.tests(), self.order());
         let before = self.expected(&tests, &order);
@@ -439,7 +441,8 @@ impl World {
             3 => u32::MAX as usize,
             _ => self.rng.below(n + 1) + 1,
         };
-        // The spans of floats depend on how a quotient is rounded, so the model has none.
+        // The intervals of floats depend on the rounding of a quotient, so the model does not
+        // compute them.
         let equal_width = self.rng.chance(30) && !self.columns[x].kind.is_float();
         let kept = match (method, n) {
             (_, 0) => Vec::new(),
@@ -504,7 +507,7 @@ impl World {
     }
 }
 
-/// Equal counts, the larger ones first.
+/// Equal counts; the larger ones come first.
 fn counts(rows: &[usize], count: usize) -> Vec<Vec<usize>> {
     let (size, larger) = (rows.len() / count, rows.len() % count);
     let (long, short) = rows.split_at((size + 1) * larger);
@@ -547,7 +550,7 @@ fn a_client_finds_what_a_naive_model_holds() {
     };
     let runs: Vec<(std::ops::Range<u64>, usize)> = match std::env::var("STATIONDB_MODEL_SEEDS") {
         Ok(text) => vec![large(&text)],
-        // Of the larger ones this finds a tie of maxima that is decided the wrong way.
+        // The larger tables detect a tie of maxima that is resolved to the wrong row.
         Err(_) => vec![(0..24, 1_100), large("1607..1608")],
     };
     for (seed, most_rows) in runs.into_iter().flat_map(|(seeds, most)| seeds.map(move |seed| (seed, most))) {

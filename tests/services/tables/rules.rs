@@ -1,4 +1,4 @@
-//! The rules of the table service, one after the other as `docs/reference/tables.md` has them.
+//! The rules of the table service, in the order of `docs/reference/tables.md`.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ fn read<T: DeserializeOwned>(value: Value) -> Result<T> {
     from_json(value.to_string().as_bytes())
 }
 
-/// A request out of its wire form.
+/// Parses a request from its wire form.
 fn from<T: DeserializeOwned>(value: Value) -> T {
     read(value).unwrap()
 }
@@ -135,7 +135,7 @@ fn modify_table_tells_absent_null_and_value_apart() {
         members.iter().map(|member| found[*member].clone()).collect::<Vec<_>>()
     };
     let created = see(&["createdAt"]);
-    // No member at all changes nothing, the revision least of all.
+    // A request without members changes nothing, not even the revision.
     modify(json!({})).unwrap();
     assert_eq!(see(&["metadataRevision"]), [json!(1)]);
     clock.advance_ms(1000);
@@ -148,7 +148,7 @@ fn modify_table_tells_absent_null_and_value_apart() {
     modify(json!({"metadata_revision": null, "name": "m", "test_result_id": "", "workspace": "x"})).unwrap();
     assert_eq!(see(&["metadataRevision", "name", "workspace"]), [json!(3), json!("m"), json!("x")]);
     assert_eq!(metadata(&session, &id).get("testResultId"), None);
-    // Equal values are a modification too.
+    // A value equal to the old one is also a modification.
     modify(json!({"name": "m"})).unwrap();
     assert_eq!(see(&["metadataRevision"]), [json!(4)]);
     modify(json!({"name": null, "testResultId": "again", "workspace": null})).unwrap();
@@ -177,7 +177,7 @@ fn modify_table_tells_absent_null_and_value_apart() {
     }
     assert_eq!(metadata(&session, &id), before);
     assert_eq!(see(&["createdAt"]), created);
-    // Rows are no metadata.
+    // Appending rows does not change the metadata.
     clock.advance_ms(1000);
     append(&session, &id, json!({"frame": {"data": [["1", null]]}})).unwrap();
     let after = metadata(&session, &id);
@@ -217,7 +217,7 @@ fn modify_tables_judges_each_table_on_its_own() {
         (&found["name"], &found["testResultId"], &found["metadataRevision"]),
         (&json!("n"), &json!("r"), &json!(1))
     );
-    // Replacing keeps what is not named only where there is no map at all.
+    // With `replace`, properties that are not listed are kept only if the request has no map.
     let request = json!({"replace": true, "tables": [
         {"id": one, "properties": {"z": "1", "y": null}}, {"id": two, "name": "kept"}
     ]});
@@ -245,13 +245,13 @@ fn modify_tables_judges_each_table_on_its_own() {
     let ids: Vec<&Value> = inner.iter().map(|error| &error["resourceId"]).collect();
     assert_eq!(ids, [&json!("nonsense"), &json!(unknown), &json!(two)]);
     assert_eq!(answer["error"]["name"], json!("Skyline.OneOrMoreErrorsOccurred"));
-    // Everything failed: still the record.
+    // If all modifications fail, the response is still a partial success.
     let answer = modify(json!({"tables": [{"id": unknown, "name": "q"}]})).unwrap();
     assert_eq!(answer["modifiedTableIds"], json!([]));
     let before = metadata(&session, &one);
     assert_eq!(kind(modify(json!({"tables": [{"id": one, "name": "1"}, {"id": one, "name": "2"}]}))), BAD);
     assert_eq!(metadata(&session, &one), before);
-    // Ids are compared exactly, so that in upper case is another one, and no id.
+    // Ids are compared exactly, so the upper-case form is another text and not a valid id.
     let shouted = one.to_ascii_uppercase();
     let answer = modify(json!({"tables": [{"id": one, "name": "n"}, {"id": shouted, "name": "2"}]})).unwrap();
     assert_eq!(answer["failedModifications"], json!([{"id": shouted, "name": "2"}]));
@@ -323,7 +323,7 @@ fn listing_and_querying() {
     ] {
         assert_eq!(found(json!({"orderBy": key})), ascending, "{key}");
         assert_eq!(found(json!({"order_by": key.to_lowercase(), "order_by_descending": true})), descending, "{key}");
-        // Page by page it is the same.
+        // Page by page, the result is the same.
         let mut walked = Vec::new();
         let mut token: Option<String> = None;
         loop {
@@ -486,7 +486,7 @@ fn cells_have_one_spelling_out_and_the_stated_ones_in() {
         let wire = serde_json::to_value(&page).unwrap();
         let expected: Vec<Value> = cells.iter().map(|(_, text)| json!([text])).collect();
         assert_eq!(wire["frame"], json!({"columns": ["c"], "data": expected}), "{data_type}");
-        // One bad cell keeps the whole append out, and a null too.
+        // One invalid cell rejects the whole append, and so does a null.
         let bad =
             rejected.iter().find(|(other, _)| *other == data_type).map(|(_, bad)| bad.clone()).unwrap_or_default();
         for text in bad.into_iter().map(|text| json!(text)).chain([Value::Null]) {
@@ -545,7 +545,7 @@ fn appending() {
         assert_eq!(kind(append(&session, &id, bad.clone())), BAD, "{bad}");
     }
     assert_eq!(metadata(&session, &id), before);
-    // Duplicate index values are the writer's business; rows and the end come together.
+    // Duplicate index values are allowed. Rows and end of data may come in one request.
     append(&session, &id, json!({"frame": {"data": [["11", "1", "y"]]}, "endOfData": true})).unwrap();
     assert_eq!(rows()[1], vec![cell("11"), cell("1"), cell("y")]);
     assert_eq!(metadata(&session, &id)["supportsAppend"], json!(false));
@@ -617,7 +617,8 @@ fn reading_rows() {
     assert_eq!(rows(json!({"columns": ["t", "s"]})), ["1 ", "2 ab", "3 B", "3 b", "4 -", "5 b"]);
     assert_eq!(rows(json!({"columns": []}))[0], "1 -Infinity  true");
     assert_eq!(rows(json!({"columns": ["s", "t"], "take": 1})), [" 1"]);
-    // NaN behind infinity, nulls last in both directions, ties in order of append in both directions.
+    // NaN is ordered after infinity, nulls last in both directions, and ties by append in both
+    // directions.
     assert_eq!(rows(json!({"columns": ["v"], "orderBy": ["v"]})), ["-Infinity", "0.1", "0.1", "Infinity", "NaN", "-"]);
     assert_eq!(rows(json!({"columns": ["t"], "orderBy": ["v"]})), ["1", "5", "3", "2", "3", "4"]);
     assert_eq!(
@@ -746,7 +747,7 @@ fn exports() {
         (0, "b,t\n".into())
     );
     assert_eq!(text(json!({"responseFormat": "CSV", "columns": ["s"], "take": 3})), "s\n\"\"\nab\nB\n");
-    // A null of the only column is an empty line.
+    // A null in the only column is an empty line.
     let nulls = json!([{"column": "s", "operation": "EQUALS"}]);
     assert_eq!(
         text(json!({"responseFormat": "CSV", "columns": ["s"], "filters": nulls, "destination": "DOWNLOAD_LINK"})),
@@ -772,7 +773,7 @@ fn decimation() {
     assert_eq!(decimate(json!({"columns": ["t"]})).unwrap(), "1, 2, 3, 3, 4, 5", "no more rows than intervals: all");
     assert_eq!(kept(json!({"intervals": 3})), "1 , 3 B, 5 b");
     assert_eq!(kept(json!({"intervals": 1})), "1 ");
-    // Ignored by LOSSY, but not unknown.
+    // LOSSY ignores y columns, but rejects unknown names.
     assert_eq!(kept(json!({"intervals": 1, "yColumns": ["s"]})), "1 ");
     assert_eq!(kept(json!({"method": "MAX_MIN", "intervals": 1, "yColumns": ["v"]})), "1 , 2 ab");
     assert_eq!(kept(json!({"method": "ENTRY_EXIT", "intervals": 1, "yColumns": ["v"]})), "1 , 2 ab, 5 b");
@@ -781,7 +782,7 @@ fn decimation() {
         kept(json!({"method": "max_min", "intervals": 1, "yColumns": ["t", "v"], "xColumn": null})),
         "1 , 2 ab, 5 b"
     );
-    // Rows without x are left out, equal x stay in order of append.
+    // Rows without x are omitted. Rows with equal x are in order of append.
     assert_eq!(kept(json!({"xColumn": "v", "intervals": 9})), "1 , 5 b, 3 b, 2 ab");
     let filtered = json!({
         "columns": ["t"], "filters": [{"column": "b", "operation": "EQUALS", "value": "false"}],
@@ -823,7 +824,7 @@ fn api_info_tells_the_versions() {
     );
 }
 
-/// What JSON can say of a change, a builder can say as well: null clears a member or removes a key.
+/// A builder can express every change that JSON can: null clears a member or removes a key.
 #[test]
 fn builders_clear_members_and_remove_keys() {
     let (_store, session, _) = open();
@@ -832,7 +833,7 @@ fn builders_clear_members_and_remove_keys() {
     let table =
         json!({"columns": [column], "name": "n", "testResultId": "7", "properties": {"a": "1", "b": "2", "c": "3"}});
     let id = create(&session, table).unwrap();
-    // Whatever the order of the calls, no entry is lost.
+    // No entry is lost, in whatever order the methods are called.
     let column = || ColumnMetadataPatch::new("t");
     for column in [
         column().properties([("unit", "ms")]).remove_properties(["old"]),

@@ -1,4 +1,5 @@
-//! What an append costs the disk: one sync, shared by those that wait for it together, and few pages.
+//! The disk cost of an append: one sync, shared by appends that wait for it at the same time, and
+//! few pages.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,7 +31,8 @@ fn append(session: &Session, id: &str, number: i64) {
     session.append_batches(&id.into(), &mut std::iter::once(Ok(batch(number))), None).unwrap();
 }
 
-/// What of a wide table changes with an append is written, and not its record: not even with the bytes that it had.
+/// An append to a wide table writes the small state of the table and not its record, not even
+/// unchanged.
 #[test]
 fn an_append_to_a_wide_table_writes_as_much_as_to_a_narrow_one() {
     const COLUMNS: usize = 2500;
@@ -47,7 +49,8 @@ fn an_append_to_a_wide_table_writes_as_much_as_to_a_narrow_one() {
         let columns: Vec<Column> = (0..column_count).map(column).collect();
         let record_bytes: usize = columns.iter().map(|column| column.name.len()).sum();
         let id: String = session.create_table(CreateTableRequest { columns, ..Default::default() }).unwrap().into();
-        // A row of nulls but for the index, so that only the metadata of the two tables differ.
+        // A row of nulls except for the index, so that the appends differ only in the metadata of
+        // their tables.
         let append = |number: i64| {
             let index = Int64Array::from(vec![number]);
             let batch = RecordBatch::try_from_iter([("t", Arc::new(index) as _)]).unwrap();
@@ -62,7 +65,7 @@ fn an_append_to_a_wide_table_writes_as_much_as_to_a_narrow_one() {
     };
     let ((narrow, _), (wide, record_bytes)) = (written(1), written(COLUMNS));
     println!("bytes written by an append: {narrow} with one column, {wide} with {COLUMNS}");
-    // A null in each column takes a byte or two of the row itself.
+    // A null in each column takes a byte or two in the row itself.
     assert!(wide < narrow + record_bytes, "{wide} bytes instead of {narrow}; the names alone take {record_bytes}");
 }
 
@@ -85,13 +88,14 @@ fn a_small_append_is_one_sync() {
     for number in 1..51 {
         append(&session, &id, number);
     }
-    // One each; redb makes one more where it grows its file.
+    // One sync for each append. redb makes one more when it grows its file.
     let count = syncs(&disk) - before;
     assert!((50..=51).contains(&count), "{count} syncs");
     assert_eq!(rows(&session, &id), 51 * ROWS);
 }
 
-/// The pages of an append: its rows, the small state that all commits share, redb's own; now and then the log.
+/// The pages of an append: its rows, the small state that all commits update, redb's own pages, and
+/// sometimes the log.
 #[test]
 fn a_small_append_writes_few_pages() {
     const APPENDS: i64 = 200;
@@ -135,7 +139,8 @@ fn eight_threads_share_the_syncs_of_a_slow_disk() {
     let together = (THREADS * APPENDS) as f64 / start.elapsed().as_secs_f64();
     let syncs = syncs(&disk) - before;
     println!("sync 4 ms: {alone:.0} appends a second alone, {together:.0} by 8 threads, {syncs} syncs for 200 appends");
-    // The times depend on the machine, the syncs do not: five times the rate is at most one sync for five appends.
+    // The times depend on the machine, the syncs do not. One sync for at least five appends gives
+    // five times the rate.
     assert!(syncs <= 40, "{syncs} syncs");
     assert!(ids.iter().all(|id| rows(&session, id) == APPENDS * ROWS));
 }
@@ -147,7 +152,7 @@ fn sealing(disk: &SimDisk) -> (Store, Session) {
     (store, session)
 }
 
-/// After a power cut that keeps nothing but what was synced, each segment that a commit names is there.
+/// After a power cut that keeps only synced data, each segment that a commit names exists.
 fn survives_a_power_cut(disk: &SimDisk, id: &str, appended: i64) {
     let (store, session) = sealing(&disk.survivors(1, Survival::None));
     let report = store.verify(VerifyLevel::Checksums, &Control::default()).unwrap();
@@ -161,7 +166,7 @@ fn a_directory_whose_sync_failed_is_not_trusted() {
     let (store, session) = sealing(&disk);
     let id = create(&session);
     disk.inject(Pick::kind(OpKind::SyncDir).on_path("tables").once(), Fault::Io);
-    // The rows are safe in the buffer; that sealing them fails is made good by the next append.
+    // The rows are durable in the buffer. If sealing them fails, the next append repeats it.
     append(&session, &id, 0);
     append(&session, &id, 1);
     assert!(disk.trace().iter().any(|entry| entry.kind == OpKind::SyncDir && entry.failed));
@@ -190,7 +195,7 @@ fn a_segment_that_cannot_be_written_leaves_no_bytes() {
     disk.inject(Pick::kind(OpKind::Write).on_path(".parquet").once(), Fault::NoSpace);
     append(&session, &id, 0);
     assert!(disk.trace().iter().any(|entry| entry.kind == OpKind::Write && entry.failed));
-    // On a full disk each attempt would take what is left, until the next open.
+    // On a full disk, each attempt would use up the remaining space until the next open.
     assert!(walk(&disk, "tables").unwrap().is_empty());
     append(&session, &id, 1);
     assert_eq!(walk(&disk, "tables").unwrap().len(), 2);

@@ -1,4 +1,5 @@
-//! Reads beside writers: prefixes of the appends, walks by token, no waiting for a seal or a merge; and what plans tell.
+//! Reads while others write: prefixes of the appends, walks by token, no waiting for a seal or a
+//! merge; and the contents of plans.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -47,7 +48,7 @@ fn number(cell: &Option<String>) -> i64 {
 
 const BATCH: i64 = 20;
 
-/// One writer, one that seals and merges, two that scan and two that decimate, over a disk whose syncs are slow.
+/// One thread writes, one seals and merges, two scan and two decimate, on a disk with slow syncs.
 #[test]
 fn readers_see_prefixes_and_wait_for_nobody() {
     const SYNC: Duration = Duration::from_millis(120);
@@ -96,7 +97,8 @@ fn readers_see_prefixes_and_wait_for_nobody() {
                             let decimation = DecimationOptions {
                                 method: DecimationMethod::EntryExit,
                                 y_columns: Some(vec!["n".into()]),
-                                // As many as there can be rows: everything is kept, by way of the intervals.
+                                // As many intervals as there can be rows: all rows are kept, but
+                                // through the code for intervals.
                                 intervals: Some(10_000),
                                 ..Default::default()
                             };
@@ -105,7 +107,8 @@ fn readers_see_prefixes_and_wait_for_nobody() {
                             session.query_decimated_data(&id.into(), request).unwrap().frame.to_data_frame().data
                         };
                         waits.push(start.elapsed());
-                        // Whole appends, the first ones, at least those that were acknowledged, never fewer than before.
+                        // Only whole appends, without gaps, at least all that were acknowledged,
+                        // and never fewer than before.
                         let count = rows.len() as u64;
                         assert_eq!(count % BATCH as u64, 0);
                         assert!(count >= least && count >= seen, "{count} rows after {least} and {seen}");
@@ -123,8 +126,9 @@ fn readers_see_prefixes_and_wait_for_nobody() {
         passes = maintainer.join().unwrap();
     });
     disk.set_latency(OpKind::Sync, Duration::ZERO);
-    assert!(passes >= 2, "nothing was sealed or merged beside the readers");
-    // A seal takes several syncs; a read that waited for one would take that long. Most do not, whatever else is running.
+    assert!(passes >= 2, "nothing was sealed or merged during the reads");
+    // A seal takes several syncs, and a read that waited for it would take that long. Most reads
+    // must not, whatever else is running.
     waits.sort_unstable();
     let (median, greatest) = (waits[waits.len() / 2], waits[waits.len() - 1]);
     println!("{} reads, median {median:?}, longest {greatest:?}; a sync takes {SYNC:?}", waits.len());
@@ -155,7 +159,8 @@ fn open(disk: &SharedDisk) -> (Store, Session) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
-    /// A walk gives each row of its start once, in order, whatever happens to the table between its pages.
+    /// A walk returns each row that existed at its start once and in order, whatever happens to the
+    /// table between pages.
     #[test]
     fn a_walk_gives_each_row_of_its_start_once(
         start in proptest::collection::vec(proptest::collection::vec(0i64..12, 1..12), 1..6),
@@ -169,7 +174,7 @@ proptest! {
         let (mut store, mut session) = open(&disk);
         let id = create(&session);
         let mut next = 0;
-        // Index values and the number of each row, in order of append.
+        // Index value and number of each row, in order of append.
         let mut model: Vec<(i64, i64)> = Vec::new();
         for values in &start {
             let rows: Vec<(i64, i64)> = values.iter().zip(next..).map(|(t, n)| (*t, n)).collect();
@@ -229,7 +234,7 @@ proptest! {
             }
         }
         let distinct: HashSet<i64> = seen.iter().copied().collect();
-        prop_assert_eq!(distinct.len(), seen.len(), "a row came twice");
+        prop_assert_eq!(distinct.len(), seen.len(), "a row was repeated");
         let of_start: Vec<i64> = seen.into_iter().filter(|n| *n < of_start).collect();
         prop_assert_eq!(of_start, expected.into_iter().map(|(_, n)| n).collect::<Vec<_>>());
     }
@@ -244,7 +249,7 @@ fn plans_tell_what_is_touched() {
         .unwrap();
     let session = store.session(Identity::user("ada"));
     let id = create(&session);
-    // Two segments that follow each other, of three pages each, and a buffered tail.
+    // Two segments, one after the other, with three pages each, and buffered rows after them.
     append(&session, &id, (0..12_000).map(|at| (at, at)));
     append(&session, &id, (12_000..24_000).map(|at| (at, at)));
     append(&session, &id, (24_000..24_500).map(|at| (at, at)));
@@ -264,14 +269,14 @@ fn plans_tell_what_is_touched() {
     let t = plan.touched;
     assert_eq!((t.segments, t.row_groups, t.pages, t.buffered_rows), (2, 2, 6, 500));
     assert_eq!((t.segments_pruned, t.pages_pruned, t.rows_touched, t.rows_passed), (0, 0, 0, 24_500));
-    // One page of the second segment, by the statistics of a column that is not the index.
+    // One page of the second segment, selected by the statistics of a column that is not the index.
     let t = explain(&[("n", Op::GreaterThanEquals, "13000"), ("n", Op::LessThan, "13010")], None).touched;
     assert_eq!((t.segments_pruned, t.row_groups_pruned, t.pages_pruned), (1, 1, 5));
     assert_eq!(t.rows_passed, 10);
     assert!((10..=1024 + 500).contains(&t.rows_touched), "{t:?}");
     let t = explain(&[("n", Op::LessThan, "0")], None).touched;
     assert_eq!((t.segments_pruned, t.pages_pruned, t.rows_passed), (2, 6, 0));
-    // What statistics answer alone is not looked at.
+    // Rows for which the statistics decide are not read.
     let t = explain(&[("t", Op::LessThan, "12000")], None).touched;
     assert_eq!((t.segments_pruned, t.rows_passed), (1, 12_000));
     assert!(t.rows_touched <= 500, "{t:?}");

@@ -1,5 +1,5 @@
-//! What `filter::tests::schemas` lists against what is declared, and what is declared against the
-//! cases of the corpus.
+//! Compares `filter::tests::schemas` with the declarations, and the declarations with the cases of
+//! the corpus.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ fn names(decl: &FieldDecl) -> Vec<&'static str> {
     std::iter::once(decl.path).chain(decl.aliases.iter().copied()).collect()
 }
 
-/// How a declaration falls short of what `schemas` lists, if it does.
+/// The difference between a declaration and the entry of `schemas`, if any.
 fn difference(listed: &FieldDecl, declared: &FieldDecl) -> Option<String> {
     if listed.ops != declared.ops {
         return Some(format!("{:?} instead of {:?}", declared.ops, listed.ops));
@@ -85,7 +85,8 @@ fn what_the_reference_lists_is_declared() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// The operators that a field must have cases for, and for lists of records also those of its members.
+/// The operators for which a field must have cases. For lists of records, also those of the
+/// members.
 fn wanted(decl: &FieldDecl) -> Vec<(Option<usize>, &'static str)> {
     let operators: &[&'static str] = match (decl.ops, decl.ty) {
         (Ops::None, _) => &[],

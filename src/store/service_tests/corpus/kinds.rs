@@ -1,6 +1,7 @@
-//! Every query operation of every service, as the tests that go over all of them need it.
+//! Every query operation of every service, as data for tests that iterate over all of them.
 //!
-//! Requests and answers are JSON, so one test speaks to all operations, and the wire names are tested with them.
+//! Requests and responses are JSON, so one test works for all operations and also covers the wire
+//! names.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -22,7 +23,8 @@ use crate::prelude::*;
 use crate::session::{Access as _, Draft, Plan, Query, Session, What};
 use crate::value::FieldDecl;
 
-/// A kind of the corpus: its declaration, how a record of the corpus is put, and a query without any service.
+/// A kind of the corpus: its declaration, how a record of the corpus is stored, and how it is
+/// queried without a service.
 pub(super) struct CorpusKind {
     pub(super) name: &'static str,
     pub(super) fields: fn() -> Vec<FieldDecl>,
@@ -30,11 +32,11 @@ pub(super) struct CorpusKind {
     pub(super) indexed: fn() -> Vec<&'static str>,
     pub(super) put: fn(&mut Draft<'_>, &Value) -> Result<()>,
     pub(super) raw: fn(&Session, &Query<'_>) -> Result<Raw>,
-    /// Whether its records have texts that search finds.
+    /// Whether its records have text that search finds.
     pub(super) has_text: bool,
 }
 
-/// What a query without a service answers.
+/// The answer of a query without a service.
 pub(super) struct Raw {
     pub(super) ids: Vec<String>,
     pub(super) token: Option<String>,
@@ -42,7 +44,7 @@ pub(super) struct Raw {
     pub(super) plan: Plan,
 }
 
-/// What an operation does with a take that it does not serve.
+/// What an operation does with a `take` above its maximum.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Beyond {
     Refuses,
@@ -55,32 +57,34 @@ pub(super) struct Operation {
     pub(super) name: &'static str,
     pub(super) kind: &'static str,
     pub(super) run: fn(&Session, Value) -> Result<Value>,
-    /// Member of the answer that holds the items, and their member that tells them apart.
+    /// Member of the response that contains the items, and the member that identifies an item.
     pub(super) items: &'static str,
     pub(super) id: &'static str,
-    /// Members that every request of the tests has.
+    /// Members that every request of the tests contains.
     pub(super) base: fn() -> Value,
-    /// Member of the request that holds the filter.
+    /// Member of the request for the filter.
     pub(super) filter: Option<&'static str>,
     pub(super) takes_substitutions: bool,
-    /// Members of the request for key and direction.
+    /// Members of the request for sort key and direction.
     pub(super) order: (&'static str, &'static str),
-    /// Keys on the wire, and where an item has their value.
+    /// Sort keys on the wire, and the member of an item with their value.
     pub(super) keys: &'static [(&'static str, &'static str)],
     pub(super) known_keys: fn() -> Vec<&'static str>,
-    /// Where an item has the value that it is ordered by without a key, and whether from the greatest.
+    /// The member of an item by which it is ordered if the request has no sort key, and whether the
+    /// order is descending.
     pub(super) default_order: (&'static str, bool),
     pub(super) ties_follow_direction: bool,
     pub(super) projections: fn() -> Vec<&'static str>,
-    /// The most that one page holds, and what happens beyond.
+    /// The maximum of one page, and what happens above it.
     pub(super) max_take: (u64, Beyond),
-    /// Whether a negative take is the default; otherwise it is refused.
+    /// Whether a negative take means the default; otherwise it is rejected.
     pub(super) negative_is_default: bool,
-    /// Whether take 0 stands for the default.
+    /// Whether take 0 means the default.
     pub(super) zero_is_default: bool,
     pub(super) has_token: bool,
     pub(super) has_skip: bool,
-    /// Where an answer has the count of all matches: only when asked for, or always.
+    /// Member of a response with the count of all matches, and whether it is always present or only
+    /// on request.
     pub(super) count: Option<(&'static str, bool)>,
 }
 
@@ -126,7 +130,7 @@ fn put<R: Resource + DeserializeOwned + Serialize>(draft: &mut Draft<'_>, record
     draft.put(&record, What::Created)
 }
 
-/// The corpus has columns with just their names.
+/// A table of the corpus lists its columns by name only.
 fn put_table(draft: &mut Draft<'_>, record: &Value) -> Result<()> {
     let mut record = record.clone();
     for column in record.get_mut("columns").and_then(Value::as_array_mut).into_iter().flatten() {
@@ -135,7 +139,7 @@ fn put_table(draft: &mut Draft<'_>, record: &Value) -> Result<()> {
     put::<TableMetadata>(draft, &record)
 }
 
-/// Members that every stored record of the kind has, where the corpus leaves them out.
+/// Adds the members that every stored record of the kind has and the corpus omits.
 fn with_defaults(record: &Value, defaults: Value) -> Value {
     let mut record = record.clone();
     for (member, value) in defaults.as_object().unwrap() {
@@ -203,7 +207,7 @@ pub(super) fn kind(name: &str) -> &'static CorpusKind {
     KINDS.iter().find(|kind| kind.name == name).unwrap_or_else(|| panic!("no kind {name:?}"))
 }
 
-/// What most operations have in common.
+/// The values that most operations share.
 const PLAIN: Operation = Operation {
     name: "",
     kind: "",
@@ -418,7 +422,7 @@ pub(super) static OPERATIONS: [Operation; 15] = [
         kind: "file",
         run: operation!(search_files),
         items: "availableFiles",
-        // Its filter is another language.
+        // Its filter has another language.
         filter: None,
         order: ("orderBy", "orderByDescending"),
         keys: LINQ_KEYS,
@@ -474,12 +478,12 @@ pub(super) static OPERATIONS: [Operation; 15] = [
     },
 ];
 
-/// The operation that answers filters over a kind.
+/// The operation that filters records of a kind.
 pub(super) fn filtering(kind: &str) -> Option<&'static Operation> {
     OPERATIONS.iter().find(|operation| operation.kind == kind && operation.filter.is_some())
 }
 
-/// A member of an item by its dotted path; the extension of a file is read from its name.
+/// A member of an item by its dotted path. The extension of a file is taken from its name.
 pub(super) fn member<'v>(item: &'v Value, path: &str) -> std::borrow::Cow<'v, Value> {
     use std::borrow::Cow;
     if path == "extension" {
@@ -492,22 +496,22 @@ pub(super) fn member<'v>(item: &'v Value, path: &str) -> std::borrow::Cow<'v, Va
 }
 
 impl Operation {
-    /// Runs with the members of every request and these.
+    /// Executes the operation with the base members and `members`.
     pub(super) fn ask(&self, session: &Session, members: Value) -> Result<Value> {
         (self.run)(session, self.with_base(&members))
     }
 
-    /// These members and those of every request.
+    /// The base members together with `members`.
     pub(super) fn with_base(&self, members: &Value) -> Value {
         with_defaults(members, (self.base)())
     }
 
-    /// The items of an answer.
+    /// The items of a response.
     pub(super) fn items_of<'v>(&self, answer: &'v Value) -> &'v [Value] {
         answer[self.items].as_array().unwrap_or_else(|| panic!("{}: {answer}", self.name))
     }
 
-    /// The ids of the items of an answer, in order.
+    /// The ids of the items of a response, in order.
     pub(super) fn ids_of(&self, answer: &Value) -> Vec<String> {
         self.items_of(answer).iter().map(|item| item[self.id].as_str().unwrap().to_owned()).collect()
     }

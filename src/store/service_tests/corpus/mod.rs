@@ -1,4 +1,4 @@
-//! The corpus of filters and the rules of paging, through the real services and stores.
+//! The filter corpus and the rules of paging, executed by the real services on real stores.
 
 mod coverage;
 mod kinds;
@@ -23,7 +23,7 @@ use crate::store::{Store, StoreOptions};
 use crate::value::{ManualClock, time};
 use kinds::{CorpusKind, Raw, filtering, kind};
 
-/// A store in memory at the time of the corpus.
+/// A store in memory whose time is that of the corpus.
 struct Opened {
     disk: Arc<MemoryDisk>,
     store: Store,
@@ -48,7 +48,7 @@ impl Opened {
         Self { disk, store, session }
     }
 
-    /// Closes the store, does something to its directory, and opens it again.
+    /// Closes the store, calls `between` with its disk, and opens it again.
     fn reopen(self, between: impl FnOnce(&MemoryDisk)) -> Self {
         let Self { disk, store, session } = self;
         drop(session);
@@ -64,7 +64,7 @@ impl Opened {
     }
 }
 
-/// One file of the corpus in a store.
+/// One file of the corpus, executed on a store.
 struct Run<'f> {
     name: &'f str,
     file: &'f File,
@@ -72,7 +72,7 @@ struct Run<'f> {
     /// Numbers of the records, from 1, by id.
     numbers: BTreeMap<String, usize>,
     faults: Vec<String>,
-    /// How often each way of access was chosen.
+    /// How often each access path was chosen.
     ways: BTreeMap<&'static str, usize>,
 }
 
@@ -106,7 +106,8 @@ impl<'f> Run<'f> {
         }
     }
 
-    /// Through the service, where the kind has one and the request has what the case needs.
+    /// Executes the cases through the service, if the kind has one and the request has the members
+    /// that the case needs.
     fn through_the_service(&mut self, opened: &Opened, how: &str) {
         let Some(operation) = filtering(self.kind.name) else { return };
         let file = self.file;
@@ -127,7 +128,7 @@ impl<'f> Run<'f> {
         }
     }
 
-    /// Asks the records without a service; also what a count alone says, whatever answers it.
+    /// Queries the records without a service. Also compares the count of a query that only counts.
     fn raw(&mut self, opened: &Opened, case: &Case, filter: &str) -> Result<Vec<String>> {
         let takes_substitutions = filtering(self.kind.name).is_none_or(|operation| operation.takes_substitutions);
         let values = case.values();
@@ -165,7 +166,7 @@ impl<'f> Run<'f> {
         Ok(ids)
     }
 
-    /// Every case by its plan and as a full scan.
+    /// Executes every case by its plan and as a full scan.
     fn by_each_path(&mut self, opened: &Opened) {
         let file = self.file;
         for case in &file.case {
@@ -176,12 +177,13 @@ impl<'f> Run<'f> {
                 let scans = self.ways.get("scan").copied();
                 let answer = self.raw(opened, case, &format!("({}) ? true : false", case.filter));
                 self.check(case, "by full scan", answer);
-                assert!(self.ways.get("scan").copied() > scans, "{} was no full scan", case.filter);
+                assert!(self.ways.get("scan").copied() > scans, "{} was not a full scan", case.filter);
             }
         }
     }
 
-    /// Every case joined to a search for a word of the first or second record; the three ways to join take turns.
+    /// Executes every case combined with a search for a word of the first or second record, in one
+    /// of three ways in turn.
     fn with_search(&mut self, opened: &Opened, how: &str) {
         if !self.has_index() {
             return;
@@ -210,7 +212,7 @@ impl<'f> Run<'f> {
         }
     }
 
-    /// Whether the text index holds its records.
+    /// Whether the text index contains its records.
     fn has_index(&self) -> bool {
         self.kind.has_text && cfg!(feature = "search")
     }

@@ -1,4 +1,4 @@
-//! Every key of every operation in both directions, against sorting what comes back.
+//! Every sort key of every operation in both directions, compared with sorting the returned items.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -8,21 +8,22 @@ use serde_json::{Value, json};
 use super::kinds::{OPERATIONS, Operation, member};
 use super::{Opened, kind};
 
-/// How many records [`records`] makes.
+/// Number of records that [`records`] returns.
 pub(super) const COUNT: usize = 24;
 
-/// The id of record `n` of a kind; their order is not that of the numbers.
+/// The id of record `n` of a kind. The ids are not in the order of `n`.
 fn id(kind: &str, n: usize) -> String {
     let shuffled = n * 7 % COUNT;
     match kind {
         "table" | "file" => format!("{:024x}", shuffled + 1),
-        // Decimal ids of different lengths: their order is that of numbers.
+        // Decimal ids of different lengths are ordered as numbers.
         "workItem" | "workItemTemplate" | "testPlan" | "testPlanTemplate" => (shuffled * 37 + 9).to_string(),
         _ => format!("00000000-0000-8000-8000-{:012x}", shuffled + 1),
     }
 }
 
-/// Records with ties and nulls in everything that an operation orders by; members that a kind does not have are ignored.
+/// Records with ties and nulls in all members that an operation orders by. Members that a kind does
+/// not have are ignored.
 pub(super) fn records(kind: &str) -> Vec<Value> {
     const TIMES: [&str; 3] = ["2024-01-01T00:00:00.000Z", "2024-01-01T00:00:00.001Z", "2023-12-31T23:59:59.999Z"];
     const TEXTS: [&str; 7] = ["b", "B", "ä", "a\u{0}z", "", "bb", "a"];
@@ -68,7 +69,7 @@ fn compare(path: &str, left: &Value, right: &Value) -> Ordering {
     }
 }
 
-/// The items in the order that `docs/reference/README.md` asks for.
+/// The items in the order that `docs/reference/README.md` specifies.
 pub(super) fn sorted(operation: &Operation, items: &[Value], path: &str, descending: bool) -> Vec<String> {
     let mut items = items.to_vec();
     items.sort_by(|left, right| {
@@ -98,7 +99,7 @@ fn every_key_orders_in_both_directions() {
         assert_eq!(operation.ids_of(&all), sorted(operation, items, path, descending), "{} by default", operation.name);
         if operation.name != "query_files_linq" && operation.filter.is_some() {
             let directed = ask(json!({"take": 1000, direction_member: true}));
-            assert_eq!(directed, all, "{}: a direction without a key says nothing", operation.name);
+            assert_eq!(directed, all, "{}: a direction without a key is ignored", operation.name);
         }
         for (key, path) in operation.keys {
             for descending in [false, true] {

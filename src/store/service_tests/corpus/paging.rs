@@ -1,4 +1,4 @@
-//! The rules of pages, tokens and counts over every operation.
+//! The rules of pages, tokens and counts, for every operation.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn filled(operation: &Operation) -> Opened {
     opened
 }
 
-/// A request with more members.
+/// The request with additional members.
 fn with(members: &Value, more: Value) -> Value {
     let mut members = members.clone();
     members.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -29,7 +29,7 @@ fn count_of(operation: &Operation, answer: &Value) -> Option<u64> {
     super::kinds::member(answer, path).as_u64()
 }
 
-/// Every request of these members: without order, and by the first key descending.
+/// The request without an order, and with the first sort key descending.
 fn orders(operation: &Operation) -> Vec<Value> {
     let (key, direction) = operation.order;
     let mut orders = vec![json!({})];
@@ -53,7 +53,7 @@ fn takes_at_and_beyond_their_bounds() {
             assert_eq!(count_of(operation, &none), whole_count(operation, &none), "{}", operation.name);
         }
 
-        // -1 is the default of assets, too.
+        // For assets, -1 also means the default.
         for negative in [-1, -2, i64::MIN] {
             let answer = ask(json!({"take": negative}));
             if operation.negative_is_default || (operation.kind == "asset" && negative == -1) {
@@ -80,12 +80,12 @@ fn takes_at_and_beyond_their_bounds() {
     }
 }
 
-/// The expression queries of files count their page.
+/// Whether an operation counts only its page, as the expression queries of files do.
 fn counts_its_page(operation: &Operation) -> bool {
     operation.count.is_some_and(|(path, _)| path == "totalCount.value")
 }
 
-/// What an answer counts when every record matches.
+/// The count in a response whose query matches every record.
 fn whole_count(operation: &Operation, answer: &Value) -> Option<u64> {
     Some(if counts_its_page(operation) { operation.ids_of(answer).len() } else { COUNT } as u64)
 }
@@ -109,7 +109,8 @@ fn counts_are_of_all_matches_and_only_when_asked_for() {
             let wanted = operation.ids_of(&asked).concat();
             let id = if operation.kind == "utilization" { "category" } else { "id" };
             let text = format!("{id} = {:?} or {id} = {:?}", operation.ids_of(&asked)[0], wanted);
-            // Lab ids are numbers; the second one is none of them, but no bad value either.
+            // Lab ids are numbers. The second value is not one, but it is valid and matches
+            // nothing.
             let members = json!({filter: text, "take": 0, "returnCount": true});
             let answer = operation.ask(&opened.session, members).unwrap();
             let expected = if counts_its_page(operation) { 0 } else { 1 };
@@ -165,12 +166,12 @@ fn every_query_request_can_be_explained() {
         "testPlanTemplate" explain_query_test_plan_templates "name != null";
     };
     for (method, plan) in plans {
-        assert!(plan.records_touched > Some(0), "{method} tells what a run cost: {plan}");
+        assert!(plan.records_touched > Some(0), "{method} reports the records that were read: {plan}");
         assert!(!plan.access.is_empty() && plan.residual.is_some(), "{method}: {plan}");
     }
 }
 
-/// The ids of a walk and its tokens.
+/// The ids of a walk, and its tokens.
 fn walk(operation: &Operation, opened: &Opened, order: &Value, takes: &[usize]) -> (Vec<String>, Vec<String>) {
     let (mut ids, mut tokens) = (Vec::new(), Vec::<String>::new());
     for page in 0.. {
@@ -201,7 +202,7 @@ fn a_walk_is_the_whole_in_pages_and_ends_with_the_last_full_page() {
                 let mut distinct = tokens.clone();
                 distinct.sort();
                 distinct.dedup();
-                assert_eq!(distinct.len(), tokens.len(), "{}: a token came twice", operation.name);
+                assert_eq!(distinct.len(), tokens.len(), "{}: a token was repeated", operation.name);
             }
         }
     }
@@ -256,7 +257,7 @@ fn tokens_belong_to_their_query_their_store_and_stay_as_they_are() {
             assert_eq!(error.place(), Some(&place), "{} {members}: {error}", operation.name);
         }
 
-        // A store of its own draws another key.
+        // Another store has another token key.
         let foreign = Opened::with_seed(2);
         foreign.put(kind(operation.kind), &records(operation.kind));
         assert!(next(&foreign, &by_key, &token).is_err(), "{}: the token of another store", operation.name);

@@ -1,7 +1,8 @@
-//! A resource of the tests for the rules that no service has a property for: doubles, spans, and records in lists.
+//! A resource of the tests with properties that no service has: doubles, spans, and records in
+//! lists.
 //!
-//! It keeps the wire form of the corpus as it is and reads its values from there, so that the corpus decides what a
-//! record holds.
+//! It keeps the wire form of the corpus and reads its values from there, so the corpus defines the
+//! content of a record.
 
 use crate::filter::tests::corpus::JsonRow;
 use crate::filter::tests::schemas;

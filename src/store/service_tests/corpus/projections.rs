@@ -1,4 +1,4 @@
-//! Every name of every projection: what it returns is the part of the whole item that it names.
+//! Every name of every projection: it returns the part of the whole item that it names.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::{Opened, kind};
 use crate::filter::tests::corpus::files;
 use crate::value::wire::camel_case;
 
-/// Names whose member is not their own spelling.
+/// Projection names whose member has another name.
 const IRREGULAR: &[(&str, &str, &str)] = &[
     ("asset", "FILES_IDS", "fileIds"),
     ("asset", "LAST_UPDATE", "lastUpdatedTimestamp"),
@@ -15,7 +15,7 @@ const IRREGULAR: &[(&str, &str, &str)] = &[
     ("asset", "IS_VENDOR_ASSET", "isNIAsset"),
 ];
 
-/// Names that are accepted and return nothing of the record.
+/// Projection names that are accepted and return no member.
 const NOTHING: &[(&str, &str)] = &[
     ("testPlan", "WORKFLOW"),
     ("testPlan", "DASHBOARD_URL"),
@@ -23,7 +23,7 @@ const NOTHING: &[(&str, &str)] = &[
     ("testPlan", "EXECUTION_HISTORY"),
 ];
 
-/// Members that come back whatever the projection.
+/// Members that are returned for every projection.
 fn always(kind: &str) -> &'static [&'static str] {
     match kind {
         "testPlan" | "table" => &["id"],
@@ -31,7 +31,7 @@ fn always(kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// The first record of the corpus, with what its cases do not need.
+/// The first record of the corpus, with additional members that its cases do not need.
 fn rich(kind: &str) -> Value {
     let file = files().into_iter().map(|(_, file)| file).find(|file| file.kind == kind).unwrap();
     let mut record: Value = serde_json::from_str(&file.records[0]).unwrap();
@@ -63,7 +63,7 @@ fn rich(kind: &str) -> Value {
     record
 }
 
-/// Whether every member of the one is in the other; elements of lists go together by position.
+/// Whether every member of `part` is in `whole`. Elements of lists are compared by position.
 fn is_part(part: &Value, whole: &Value) -> bool {
     match (part, whole) {
         (Value::Object(part), Value::Object(whole)) => {
@@ -117,7 +117,7 @@ fn every_name_returns_its_part_of_the_item() {
                 assert_eq!(part[&member], *value, "{} {name}", operation.name);
             }
         }
-        // Two names add up.
+        // Two names return both parts.
         let two = item(json!([names[0], names[1]]));
         for name in &names[..2] {
             assert!(is_part(&item(json!([name])), &two), "{} {name}: {two}", operation.name);

@@ -1,4 +1,5 @@
-//! The search service against reading every text, through writes, transactions, maintenance and reopening.
+//! The search service compared with reading every text, through writes, transactions, maintenance
+//! and reopening.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +14,7 @@ use crate::value::Control;
 const WORDS: [&str; 10] = ["amp", "amplifier", "ampere", "probe", "dmm", "4065", "burn", "in", "größe", "x1"];
 const WORKSPACES: [&str; 3] = ["w1", "w2", "w 3"];
 
-/// What is known of a resource: its workspace, and the words of each field.
+/// The expected content of a resource: its workspace, and the words of each field.
 #[derive(Clone, Debug)]
 struct Text {
     kind: &'static str,
@@ -23,7 +24,7 @@ struct Text {
 
 type Model = BTreeMap<String, Text>;
 
-/// A query, and what it means.
+/// A query as a tree, which the model evaluates.
 #[derive(Clone, Debug)]
 enum Node {
     Leaf { field: Option<&'static str>, words: Vec<&'static str>, prefix: bool },
@@ -104,7 +105,8 @@ fn node() -> impl Strategy<Value = Node> {
     })
 }
 
-/// One write: a product or a work item with these words, or the change or end of one that exists.
+/// One write: creates a product or a work item with these words, or changes or deletes an existing
+/// one.
 #[derive(Clone, Debug)]
 enum Write {
     Product(Vec<&'static str>, Vec<&'static str>, &'static str),
@@ -128,7 +130,7 @@ fn split(text: &str) -> Vec<String> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
 }
 
-/// Carries out a write on both sides.
+/// Applies a write to the store and to the model.
 fn apply(access: &(impl ProductService + WorkItemService), model: &mut Model, write: &Write, number: usize) {
     let request = |value: Value| serde_json::from_value(value).unwrap();
     match write {
@@ -190,7 +192,7 @@ fn apply(access: &(impl ProductService + WorkItemService), model: &mut Model, wr
     }
 }
 
-/// Searches in pages and compares with the model.
+/// Searches page by page and compares with the model.
 fn check(access: &impl SearchService, model: &Model, node: &Node, request: &SearchRequest, take: i64) {
     let text = node.text();
     let admits = |entry: &Text| {
@@ -234,7 +236,7 @@ fn check(access: &impl SearchService, model: &Model, node: &Node, request: &Sear
     let first = first.unwrap();
     assert_eq!(first.total, Some(expected.len() as u64), "{text}");
     let ids: BTreeSet<&String> = found.iter().map(|(id, _)| id).collect();
-    assert_eq!(ids.len(), found.len(), "{text}: a hit came twice");
+    assert_eq!(ids.len(), found.len(), "{text}: a hit was repeated");
     assert_eq!(ids, expected.keys().copied().collect(), "{text} {request:?}");
     assert!(found.is_sorted_by(|left, right| left.1 >= right.1), "{text}: {found:?}");
     let counts = |of: &dyn Fn(&Text) -> String| {
@@ -282,7 +284,8 @@ proptest! {
             for (node, request, take) in &queries {
                 check(&opened.session, &model, node, &requests[*request], *take);
             }
-            // A transaction sees its own writes; nobody else does, and none of them stay.
+            // A transaction sees its own writes. Other readers do not, and none of the writes are
+            // kept.
             let mut with_inside = model.clone();
             let abandoned: crate::Result<()> = opened.session.transaction(|tx| {
                 for (at, write) in inside.iter().enumerate() {
@@ -323,7 +326,7 @@ fn texts_and_indexes_narrow_each_other() {
         let found = opened.session.query_products(request.clone()).unwrap().products.len();
         (found, opened.session.explain_query_products(request).unwrap())
     };
-    // The index is open and up to date from here on.
+    // From here on the index is open and up to date.
     assert_eq!(plan("search(\"amplifier\")").0, 600);
     opened.store.maintain(&Control::default()).unwrap();
     for (filter, found, touched) in [

@@ -1,6 +1,8 @@
-//! Random records, filters and orders of every kind: each plan's answer is the naive one.
+//! Random records, filters and orders of every kind: the answer of each plan equals the naive
+//! answer.
 //!
-//! The naive answer is computed from the JSON of the records alone: no store, no index, no getter of a resource.
+//! The naive answer is computed only from the JSON of the records: without a store, an index or the
+//! getters of a resource.
 
 use std::cmp::Ordering;
 
@@ -15,7 +17,7 @@ use crate::filter::{Times, compile};
 use crate::session::{OrderTerm, Query};
 use crate::value::{FieldDecl, FieldType, Ops, Row as _, Val, key, time};
 
-/// A generator whose every choice follows from its seed.
+/// A deterministic random generator.
 struct Random(u64);
 
 impl Random {
@@ -53,7 +55,7 @@ const TIMES: [&str; 5] = [
 const INTS: [i64; 5] = [0, 1, 5, 7, 1_000_000];
 const DOUBLES: [f64; 5] = [-2.5, 0.0, 1.5, 3.0, 1e9];
 
-/// What the service derives, or what a record cannot be given as JSON.
+/// Whether the service computes the field, or a record cannot get it from JSON.
 fn is_derived(kind: &str, path: &str) -> bool {
     matches!(
         (kind, path),
@@ -67,7 +69,7 @@ fn is_derived(kind: &str, path: &str) -> bool {
     )
 }
 
-/// What every record of the kind has.
+/// Whether every record of the kind has the field.
 fn is_required(kind: &str, path: &str) -> bool {
     matches!(
         (kind, path),
@@ -157,7 +159,7 @@ fn record(random: &mut Random, kind: &str, declared: &Declared, number: usize) -
         }
     }
     record["id"] = id(kind, number).into();
-    // What must be unique, or always there.
+    // Members that must be unique or always present.
     match kind {
         "product" => record["partNumber"] = format!("{}{number}", random.pick(&TEXTS)).into(),
         "specification" => {
@@ -176,7 +178,7 @@ fn quoted(text: impl AsRef<str>) -> String {
     serde_json::to_string(text.as_ref()).unwrap()
 }
 
-/// A condition on one field.
+/// A random condition on one field.
 fn condition(random: &mut Random, decl: &FieldDecl, count: usize, kind: &str) -> String {
     let path = decl.path;
     let comparison = |random: &mut Random| *random.pick(&["=", "!=", "<", "<=", ">", ">="]);
@@ -276,7 +278,7 @@ fn filter(random: &mut Random, kind: &'static CorpusKind, declared: &Declared, c
     let indexed: Vec<&FieldDecl> = fields.iter().filter(is_indexed).copied().collect();
     let kind = kind.name;
     let mut filter = String::new();
-    // One condition alone is what an index may answer exactly.
+    // An index may answer a single condition exactly.
     for number in 0..[1, 1, 2, 3, 4][random.below(5)] {
         let from = if indexed.is_empty() || random.chance(40) { &fields } else { &indexed };
         let decl = *random.pick(from);
@@ -290,11 +292,11 @@ fn filter(random: &mut Random, kind: &'static CorpusKind, declared: &Declared, c
             (_, false) => format!("({filter}) or ({next})"),
         };
     }
-    // Columns are only for filters that look at the test result.
+    // A filter of tables may use `columns` only together with `testResultId`.
     if kind == "table" { format!("({filter}) and (testResultId = null or testResultId != null)") } else { filter }
 }
 
-/// The path by which the resource declares a name that `schemas` lists.
+/// The path with which the resource declares a name that `schemas` lists.
 fn declared_path(kind: &CorpusKind, name: &str) -> &'static str {
     let fields = (kind.fields)();
     let has = |decl: &&FieldDecl| {
@@ -311,7 +313,7 @@ fn bytes_of(value: &Val<'_>) -> Vec<u8> {
 
 fn by_id(left: &str, right: &str) -> Ordering {
     match (left.parse::<u64>(), right.parse::<u64>()) {
-        // Decimal ids are in the order of numbers; the others have one length.
+        // Decimal ids are ordered as numbers; all other ids have one length.
         (Ok(left), Ok(right)) => left.cmp(&right),
         _ => left.cmp(right),
     }
@@ -372,7 +374,7 @@ fn check(kind: &'static CorpusKind, random: &mut Random) {
                 let decl = &declared.fields[*at];
                 let is_list =
                     matches!(decl.ty, FieldType::Strings | FieldType::Map | FieldType::Rows(_) | FieldType::Object);
-                // The order of ids is that of keys, which the tie is anyway.
+                // The order of ids is the order of keys, which the tie-break already is.
                 !is_list && !is_derived(kind.name, decl.path) && !decl.path.to_lowercase().ends_with("id")
             })
             .collect();

@@ -1,4 +1,4 @@
-//! Cells of every type, drawn at the ends of their types and in every spelling that is accepted.
+//! Random cells of every type, at the limits of their types and in every accepted spelling.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Rng {
         of[self.below(of.len())].clone()
     }
 
-    /// `len` of these, in any order, each once.
+    /// `len` of these elements, in random order, each once.
     pub(super) fn some<T: Clone>(&mut self, of: &[T], len: usize) -> Vec<T> {
         let mut left = of.to_vec();
         (0..len.min(of.len())).map(|_| left.swap_remove(self.below(left.len()))).collect()
@@ -74,7 +74,7 @@ impl Kind {
     }
 }
 
-/// A cell: `Int` also for times, in milliseconds; `Float` also for FLOAT32, which fits.
+/// A cell. `Int` is also used for times, in milliseconds, and `Float` for FLOAT32 values.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Cell {
     Null,
@@ -84,7 +84,7 @@ pub(super) enum Cell {
     Text(String),
 }
 
-/// How many different values a column has, about: ties of every length.
+/// Roughly the number of distinct values of a column, which gives ties of every length.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Spread {
     Few,
@@ -129,7 +129,7 @@ pub(super) fn draw(rng: &mut Rng, kind: Kind, spread: Spread) -> (Cell, String) 
         }
         Kind::Int64 => {
             let value = match (spread, rng.below(4)) {
-                // Neighbours that are one double.
+                // Neighbouring integers that are equal as doubles.
                 (Spread::Ends, 0) => (1i64 << 62) + rng.below(5) as i64,
                 _ => int(rng, i64::MIN, i64::MAX),
             };
@@ -173,7 +173,7 @@ pub(super) fn draw(rng: &mut Rng, kind: Kind, spread: Spread) -> (Cell, String) 
                 value if rng.chance(30) => format!("{value:E}"),
                 value => format!("{value}"),
             };
-            // Rounded once, from the text, as `docs/reference/tables.md` says.
+            // Rounded once, directly from the text, as `docs/reference/tables.md` specifies.
             let value = match kind {
                 Kind::Float32 if value.is_finite() => f64::from(text.parse::<f32>().unwrap()),
                 _ => value,
@@ -217,7 +217,7 @@ pub(super) fn draw(rng: &mut Rng, kind: Kind, spread: Spread) -> (Cell, String) 
             match rng.below(3) {
                 0 if ms.rem_euclid(1_000) == 0 => {}
                 1 => text += &format!(".{digits}"),
-                // What is finer is cut off.
+                // Finer fractions are truncated.
                 _ => text += &format!(".{digits}{}", rng.pick(&["9", "999", "999999", "5", "0001"])),
             }
             text += &match (minutes, rng.below(2)) {
@@ -264,7 +264,7 @@ pub(super) fn array<'c>(kind: Kind, cells: impl Iterator<Item = &'c Cell>) -> Ar
     }
 }
 
-/// The one spelling that is written.
+/// The canonical spelling, which is written.
 pub(super) fn canonical(kind: Kind, cell: &Cell) -> Option<String> {
     Some(match cell {
         Cell::Null => return None,
