@@ -375,6 +375,12 @@ impl Error {
         self.0.kind
     }
 
+    /// The status-like number that a server which wraps the store answers with; see [`ErrorKind::status`].
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.0.kind.status()
+    }
+
     /// The message without kind, place or source.
     #[must_use]
     pub fn message(&self) -> &str {

@@ -1,6 +1,8 @@
 //! Plain data, one folder a service; each resource declares its fields once.
 
+pub mod answer;
 pub mod assets;
+pub mod bodies;
 pub mod feeds;
 pub mod files;
 pub mod lab;

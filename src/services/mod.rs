@@ -1,5 +1,6 @@
 //! One folder a service: the public trait, and its one implementation for sessions and transactions.
 
+mod answers;
 mod assets;
 pub(crate) mod batch;
 pub(crate) mod content;

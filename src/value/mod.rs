@@ -16,6 +16,7 @@ pub mod limits;
 pub mod number;
 pub mod part;
 pub mod patch;
+pub mod query;
 pub mod stored;
 pub mod time;
 pub mod val;

@@ -55,7 +55,7 @@ record! {
     }
 
     /// Which files to get.
-    wire pub struct GetFilesRequest new() {
+    wire pub struct GetFilesRequest new() also("id" = "ids") {
         /// Files to jump over.
         pub skip: Option<i64>,
         /// Most files to answer; 0 or absent means 1,000.
