@@ -216,7 +216,7 @@ pub mod files {
         SizeQuery, StringQuery, TotalCountRelation, UpdateMetadataRequest, UploadFileRequest, UploadSession,
         UploadSessionId, UploadSessionState, UploadedChunk,
     };
-    pub use crate::services::FileService;
+    pub use crate::services::{ContentWriter, FileService};
 }
 
 /// Package feeds and the packages in them.
@@ -243,10 +243,11 @@ pub mod bodies {
     pub use crate::model::bodies::{
         AppendArrowQuery, AppendToUploadSessionQuery, CreateAssetsRequest, CreateProductsRequest, CreateTableResponse,
         DeleteAssetsRequest, DeleteFilesRequest, DeletePackagesRequest, DeleteProductsRequest,
-        DeleteSpecificationsRequest, DeleteTablesRequest, ErrorResponse, FinishUploadSessionRequest, GetProductsRequest,
-        LinkFilesRequest, SetSystemConnectionRequest, SetSystemConnectionResponse, StartUploadSessionRequest,
-        UpdateAssetsRequest, UpdateProductsRequest, UploadFileResponse, UploadPackageQuery,
+        DeleteSpecificationsRequest, DeleteTablesRequest, ErrorResponse, FinishUploadSessionRequest,
+        GetProductsRequest, LinkFilesRequest, SetSystemConnectionRequest, SetSystemConnectionResponse,
+        StartUploadSessionRequest, UpdateAssetsRequest, UpdateProductsRequest, UploadFileResponse, UploadPackageQuery,
     };
+    pub use crate::model::download::Download;
     pub use crate::model::lab::execution::ExecuteWorkItemRequest;
     pub use crate::model::test_plans::{CreateTestPlanTemplatesRequest, DeleteTestPlanTemplatesRequest};
     pub use crate::model::test_plans::{CreateTestPlansRequest, DeleteTestPlansRequest};

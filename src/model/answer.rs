@@ -10,7 +10,9 @@ use crate::model::assets::{
 };
 use crate::model::bodies::{CreateTableResponse, SetSystemConnectionResponse, UploadFileResponse};
 use crate::model::feeds::{Feed, Package, QueryFeedsResponse, QueryPackagesResponse};
-use crate::model::files::{FileLinqQueryResponse, FileOperations, FileQueryResponse, UploadSession, UploadSessionState};
+use crate::model::files::{
+    FileLinqQueryResponse, FileOperations, FileQueryResponse, UploadSession, UploadSessionState,
+};
 use crate::model::lab::execution::ExecuteWorkItemResponse;
 use crate::model::products::{
     CreateProductsPartialSuccess, DeleteProductsPartialSuccess, PagedProducts, Product, ProductOperations,
@@ -37,8 +39,8 @@ use crate::model::work_items::requests::{
     ScheduleWorkItemsPartialSuccessResponse, UpdateWorkItemsPartialSuccessResponse,
 };
 use crate::model::work_items::template_requests::{
-    CreateWorkItemTemplatesPartialSuccessResponse, DeleteWorkItemTemplatesPartialSuccessResponse, PagedWorkItemTemplates,
-    UpdateWorkItemTemplatesPartialSuccessResponse,
+    CreateWorkItemTemplatesPartialSuccessResponse, DeleteWorkItemTemplatesPartialSuccessResponse,
+    PagedWorkItemTemplates, UpdateWorkItemTemplatesPartialSuccessResponse,
 };
 use crate::model::work_items::work_item::WorkItem;
 

@@ -205,7 +205,3 @@ from_query! {
     QueryFeedsRequest { "platform": Text, "workspace": Text }
     UploadPackageQuery { "overwrite": Boolean, "shouldOverwrite": Boolean }
 }
-
-#[cfg(test)]
-#[path = "bodies_tests.rs"]
-mod tests;

@@ -3,6 +3,7 @@
 pub mod answer;
 pub mod assets;
 pub mod bodies;
+pub mod download;
 pub mod feeds;
 pub mod files;
 pub mod lab;

@@ -18,6 +18,7 @@ pub mod test_plans;
 pub mod work_items;
 
 pub use assets::AssetService;
+pub use content::ContentWriter;
 pub(crate) use content::{
     named_paths as named_content_paths, remove_abandoned as remove_abandoned_contents, sweep as sweep_contents,
     verify as verify_contents,

@@ -153,11 +153,40 @@ fn decode(text: &str, name: &str) -> Result<String> {
             b'+' => b' ',
             b'%' => {
                 let mut digit = || rest.next().and_then(|digit| char::from(digit).to_digit(16));
-                let value = digit().and_then(|high| Some(high * 16 + digit()?)).and_then(|value| u8::try_from(value).ok());
+                let value =
+                    digit().and_then(|high| Some(high * 16 + digit()?)).and_then(|value| u8::try_from(value).ok());
                 value.ok_or_else(|| fault("a % without two hexadecimal digits"))?
             }
             other => other,
         });
     }
     String::from_utf8(bytes).map_err(|_| fault("bytes that are not UTF-8"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+    use crate::value::wire::record;
+
+    record! {
+        /// A request.
+        wire pub struct Asked {
+            /// A text.
+            pub text: String,
+        }
+    }
+
+    impl FromQuery for Asked {
+        const MEMBERS: &'static [(&'static str, Shape)] = &[("text", Shape::Text)];
+    }
+
+    #[test]
+    fn a_query_string_has_a_bound() {
+        limits::holds_at(limits::QUERY_STRING_BYTES, ErrorKind::LimitExceeded, |bytes| {
+            let asked: Asked = from_query(&format!("text={}", "x".repeat(bytes - "text=".len())))?;
+            assert_eq!(asked.text.len(), bytes - "text=".len());
+            Ok(())
+        });
+    }
 }
