@@ -39,12 +39,11 @@ impl Steps for Written {
 
     fn steps(&self) -> Vec<Step> {
         vec![
-            ("a small file", |store| store_as(store, "small", 600)),
-            ("a large file", |store| store_as(store, "large", 40_000)),
+            ("a file", |store| store_as(store, "large", 20_000)),
             (MAINTAIN, |store| {
-                drop(write(store, 30_000)?);
+                drop(write(store, 5_000)?);
                 // A refusal that comes with the metadata, after the bytes.
-                let refused = ada(store).commit_file(write(store, 20_000)?, UploadFileRequest::new().id("no id"));
+                let refused = ada(store).commit_file(write(store, 4_000)?, UploadFileRequest::new().id("no id"));
                 refused.map(|_| ()).or_else(|error| match error.kind() {
                     ErrorKind::InvalidArgument => Ok(()),
                     _ => Err(error),
@@ -67,7 +66,6 @@ impl Steps for Written {
                 taken_back.or_else(|error| if error.kind() == ErrorKind::Cancelled { Ok(()) } else { Err(error) })?;
                 store.maintain(&Control::default()).map(|_| ())
             }),
-            ("an empty file", |store| store_as(store, "empty", 0)),
         ]
     }
 

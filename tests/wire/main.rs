@@ -164,7 +164,10 @@ fn a_query_string_beside_a_body_wins() {
     assert_eq!(files.id_query.unwrap().value, "x");
     assert_eq!(from_query_and_json::<QueryFilesRequest>("", br#"{"take": 9}"#).unwrap().take, Some(9));
     assert_eq!(place(from_query_and_json::<QueryFilesRequest>("take=x", b"{}")), "take");
-    assert_eq!(place(from_query_and_json::<QueryFilesRequest>("", br#"{"idQuery": {"value": 1}}"#)), "idQuery.value");
+    assert_eq!(
+        place(from_query_and_json::<QueryFilesRequest>("", br#"{"idQuery": {"operation": "EQUAL", "value": 1}}"#)),
+        "idQuery.value"
+    );
     assert_eq!(from_query_and_json::<QueryFilesRequest>("", b"[]").unwrap_err().kind(), InvalidArgument);
 }
 

@@ -1,11 +1,12 @@
-//! Between requests that are awaited and calls that block: threads, cancelling, deadlines, and bodies in both directions.
+//! Between requests that are awaited and calls that block: threads, cancelling, deadlines, bodies.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes, to_bytes};
-use axum::extract::{FromRequest, Multipart, RawPathParams, Request};
+use axum::extract::multipart::{Multipart, MultipartError};
+use axum::extract::{FromRequest, RawPathParams, Request};
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
@@ -13,6 +14,7 @@ use futures_util::future::join;
 use futures_util::stream::unfold;
 use futures_util::{Stream, StreamExt};
 use stationdb::bodies::{Download, ErrorResponse};
+use stationdb::files::ContentWriter;
 use stationdb::{Answer, Control, Error, ErrorKind, FromQuery, Identity, Result, Session, Store};
 use tokio::sync::mpsc;
 
@@ -38,6 +40,29 @@ impl Drop for CancelOnDrop {
     }
 }
 
+/// A request with what it asks for, and what ends the work when the request ends.
+pub struct Asked {
+    pub call: Call,
+    pub cancel: CancelOnDrop,
+    pub request: Request,
+}
+
+impl Asked {
+    pub fn new(app: &App, path: &RawPathParams, request: Request) -> Self {
+        let control = Control::default().with_deadline(Instant::now() + app.deadline);
+        // Nobody is authenticated here: the caller is who it says it is.
+        let user = request.headers().get("x-user").and_then(|user| user.to_str().ok()).unwrap_or("anonymous");
+        let call = Call {
+            session: app.store.session(Identity::user(user)).with_control(&control),
+            control: control.clone(),
+            path: path.iter().map(|(_, value)| value.to_owned()).collect(),
+            query: request.uri().query().unwrap_or_default().to_owned(),
+            body: Bytes::new(),
+        };
+        Self { call, cancel: CancelOnDrop(control), request }
+    }
+}
+
 /// What a request asks for, beside a streamed body.
 #[derive(Clone)]
 pub struct Call {
@@ -50,21 +75,6 @@ pub struct Call {
 }
 
 impl Call {
-    /// The session, the arguments, and what ends the work when the request ends.
-    pub fn new(app: &App, path: &RawPathParams, request: &Request) -> (Self, CancelOnDrop) {
-        let control = Control::default().with_deadline(Instant::now() + app.deadline);
-        // Nobody is authenticated here: the caller is who it says it is.
-        let user = request.headers().get("x-user").and_then(|user| user.to_str().ok()).unwrap_or("anonymous");
-        let call = Self {
-            session: app.store.session(Identity::user(user)).with_control(&control),
-            control: control.clone(),
-            path: path.iter().map(|(_, value)| value.to_owned()).collect(),
-            query: request.uri().query().unwrap_or_default().to_owned(),
-            body: Bytes::new(),
-        };
-        (call, CancelOnDrop(control))
-    }
-
     /// The first part of the path that is not fixed.
     pub fn id<I: From<String>>(&self) -> I {
         self.part(0).to_owned().into()
@@ -94,6 +104,9 @@ pub fn has_type(request: &Request, media_type: &str) -> bool {
     given.split(';').next().is_some_and(|given| given.trim().eq_ignore_ascii_case(media_type))
 }
 
+type Json<T> = fn(&Session, &Call) -> Result<T>;
+type Written = fn(&Session, &Call, &mut (dyn Write + Send)) -> Result<u64>;
+
 /// Runs work on a thread that may block.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     let died = |error| Error::new(ErrorKind::Io, format!("the call ended without an answer: {error}"));
@@ -121,18 +134,27 @@ pub fn respond<T: Answer>(result: Result<T>) -> Response {
     }
 }
 
+async fn whole_body(request: Request) -> Result<Bytes> {
+    let refused = |error| Error::limit(format!("the body cannot be read up to {BODY_BYTES} bytes: {error}"));
+    to_bytes(request.into_body(), BODY_BYTES).await.map_err(refused)
+}
+
 /// A call whose body is read as a whole.
-pub async fn whole<T: Answer + Send + 'static>(
-    app: Arc<App>,
-    path: RawPathParams,
-    request: Request,
-    work: fn(&Session, &Call) -> Result<T>,
-) -> Result<T> {
-    let (mut call, _cancel) = Call::new(&app, &path, &request);
-    call.body = to_bytes(request.into_body(), BODY_BYTES).await.map_err(|error| {
-        Error::limit(format!("the body cannot be read as a whole, up to {BODY_BYTES} bytes: {error}"))
-    })?;
+async fn whole<T: Answer + Send + 'static>(asked: Asked, work: Json<T>) -> Result<T> {
+    let Asked { mut call, cancel: _cancel, request } = asked;
+    call.body = whole_body(request).await?;
     blocking(move || work(&call.session, &call)).await
+}
+
+/// JSON in both directions.
+pub async fn json<T: Answer + Send + 'static>(asked: Asked, work: Json<T>) -> Response {
+    respond(whole(asked, work).await)
+}
+
+/// As `json`, with the error record itself as the body of an error.
+pub async fn bare<T: Answer + Send + 'static>(asked: Asked, work: Json<T>) -> Response {
+    let answer = whole(asked, work).await;
+    answer.as_ref().err().map(|error| write(error.status(), &error.api_error())).unwrap_or_else(|| respond(answer))
 }
 
 /// A body as a reader. One that ends early is an error, never an end.
@@ -179,24 +201,47 @@ pub async fn reading<T: Send + 'static, E>(
 }
 
 /// A call that reads its body while it arrives.
-pub async fn upload<T: Answer + Send + 'static>(
-    app: Arc<App>,
-    path: RawPathParams,
-    request: Request,
+pub async fn stream<T: Answer + Send + 'static>(
+    asked: Asked,
     work: fn(&Session, &Call, &mut dyn Read) -> Result<T>,
-) -> Result<T> {
-    let (call, _cancel) = Call::new(&app, &path, &request);
-    reading(request.into_body().into_data_stream(), move |body| work(&call.session, &call, body)).await
+) -> Response {
+    let Asked { call, cancel: _cancel, request } = asked;
+    respond(reading(request.into_body().into_data_stream(), move |body| work(&call.session, &call, body)).await)
 }
 
-/// The parts of a form, each handed to `part`.
-pub async fn form(request: Request) -> Result<Multipart> {
-    Multipart::from_request(request, &()).await.map_err(|error| Error::invalid(error.to_string()))
+/// A form with one file.
+pub struct Form {
+    pub content: ContentWriter,
+    pub file_name: Option<String>,
+    pub fields: BTreeMap<String, Bytes>,
 }
 
-/// What a part of a form that cannot be read is.
-pub fn bad_form(error: axum::extract::multipart::MultipartError) -> Error {
-    Error::invalid(format!("the form cannot be read: {error}"))
+/// Reads a form whose parts come in any order; its file is written by `open` when it comes.
+pub async fn form(
+    call: &Call,
+    request: Request,
+    open: fn(&Session, &Control) -> Result<ContentWriter>,
+) -> Result<Form> {
+    let bad = |error: MultipartError| Error::invalid(format!("the form cannot be read: {error}"));
+    let parts = Multipart::from_request(request, &()).await;
+    let mut parts = parts.map_err(|error| Error::invalid(error.to_string()))?;
+    let (mut file, mut fields) = (None, BTreeMap::new());
+    while let Some(part) = parts.next_field().await.map_err(bad)? {
+        let (name, file_name) = (part.name().unwrap_or_default().to_owned(), part.file_name().map(str::to_owned));
+        if name == "file" || file_name.is_some() {
+            let call = call.clone();
+            let copy = move |body: &mut dyn Read| {
+                let mut content = open(&call.session, &call.control)?;
+                io::copy(body, &mut content)?;
+                Ok(content)
+            };
+            file = Some((reading(part, copy).await?, file_name));
+        } else {
+            fields.insert(name, part.bytes().await.map_err(bad)?);
+        }
+    }
+    let (content, file_name) = file.ok_or_else(|| Error::invalid("the form has no part `file`").at_member("file"))?;
+    Ok(Form { content, file_name, fields })
 }
 
 /// A response as a writer. It waits for a slow client, and fails when the client is gone.
@@ -217,37 +262,27 @@ impl Write for BodyWriter {
 
 /// A call whose answer is bytes. What fails before the first of them has a status; later the connection is cut, so that
 /// no client takes a part for the whole.
-pub async fn download(
-    app: Arc<App>,
-    path: RawPathParams,
-    request: Request,
-    head: fn(&Session, &Call) -> Result<Download>,
-    work: fn(&Session, &Call, &mut (dyn Write + Send)) -> Result<u64>,
-) -> Result<Response> {
-    let (mut call, cancel) = Call::new(&app, &path, &request);
-    call.body = to_bytes(request.into_body(), BODY_BYTES).await.map_err(|error| Error::limit(error.to_string()))?;
-    let asked = call.clone();
-    let head = blocking(move || head(&asked.session, &asked)).await?;
-    let (sender, mut pieces) = mpsc::channel(PIECES);
-    let done = tokio::spawn(blocking(move || {
-        let mut target = io::BufWriter::with_capacity(PIECE_BYTES, BodyWriter { pieces: sender.clone() });
-        let written = work(&call.session, &call, &mut target).and_then(|_| Ok(target.flush()?));
-        // The first piece, if there was none: then the caller below takes the error itself.
-        written.inspect_err(|error| drop(sender.blocking_send(Err(io::Error::other(error.clone())))))
-    }));
-    let first = match pieces.recv().await {
-        Some(Err(error)) => return Err(error.into()),
-        first => first.and_then(io::Result::ok),
+pub async fn bytes(asked: Asked, head: Json<Download>, work: Written) -> Response {
+    let Asked { mut call, cancel, request } = asked;
+    let answer = async {
+        call.body = whole_body(request).await?;
+        let asked = call.clone();
+        let head = blocking(move || head(&asked.session, &asked)).await?;
+        let (pieces, mut written) = mpsc::channel(PIECES);
+        tokio::spawn(blocking(move || {
+            let mut target = io::BufWriter::with_capacity(PIECE_BYTES, BodyWriter { pieces: pieces.clone() });
+            let done = work(&call.session, &call, &mut target).and_then(|_| Ok(target.flush()?));
+            done.inspect_err(|error| drop(pieces.blocking_send(Err(io::Error::other(error.clone())))))
+        }));
+        // An error before the first piece has a status.
+        let first = written.recv().await.transpose()?;
+        // Dropped with the body, `cancel` ends the work.
+        let rest = unfold((first, written, cancel), |(first, mut written, cancel)| async move {
+            let piece = if let Some(first) = first { Some(Ok(first)) } else { written.recv().await };
+            piece.map(|piece| (piece, (None, written, cancel)))
+        });
+        let headers = [(CONTENT_TYPE, head.content_type.to_owned()), (CONTENT_DISPOSITION, head.content_disposition())];
+        Ok((headers, Body::from_stream(rest)).into_response())
     };
-    // Dropped with the body, the guard ends the work.
-    let rest = unfold((first.map(Ok), pieces, cancel), |(first, mut pieces, cancel)| async move {
-        let piece = match first {
-            Some(piece) => Some(piece),
-            None => pieces.recv().await,
-        };
-        piece.map(|piece| (piece, (None, pieces, cancel)))
-    });
-    drop(done);
-    let headers = [(CONTENT_TYPE, head.content_type.to_owned()), (CONTENT_DISPOSITION, head.content_disposition())];
-    Ok((headers, Body::from_stream(rest)).into_response())
+    answer.await.unwrap_or_else(|error: Error| failure(&error))
 }

@@ -1,0 +1,8 @@
+//! The server over HTTP, by a plain client.
+
+mod client;
+mod members;
+mod package;
+mod reference;
+mod streams;
+mod wire;
