@@ -13,7 +13,7 @@ use stationdb::files::{GetFilesRequest, UploadFileRequest};
 use stationdb::lab::ExecuteWorkItemResponse;
 use stationdb::prelude::*;
 use stationdb::tables::ExportTableDataRequest;
-use stationdb::{Created, Error, ErrorKind, Result, from_json};
+use stationdb::{Created, Error, ErrorKind, from_json};
 
 use crate::bridge::{App, Asked, Form, bare, blocking, bytes, failure, form, has_type, json, respond, stream};
 

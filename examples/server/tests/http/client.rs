@@ -6,12 +6,11 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use serde_json::Value;
-use stationdb::{Identity, Session, Store, StoreOptions};
+use stationdb::{Store, StoreOptions};
 use stationdb_server_example::{App, serve};
 
 /// A server over a store in a directory of its own.
 pub struct Server {
-    pub store: Store,
     pub address: SocketAddr,
     pub directory: tempfile::TempDir,
     runtime: Option<tokio::runtime::Runtime>,
@@ -40,16 +39,12 @@ impl Server {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_io().build().unwrap();
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
-        runtime.spawn(serve(listener, App { store: store.clone(), deadline }));
-        Self { store, address, directory, runtime: Some(runtime) }
+        runtime.spawn(serve(listener, App { store, deadline }));
+        Self { address, directory, runtime: Some(runtime) }
     }
 
     pub fn new() -> Self {
         Self::start(Store::options(), Duration::from_secs(60))
-    }
-
-    pub fn session(&self) -> Session {
-        self.store.session(Identity::user("test"))
     }
 
     pub fn connect(&self) -> TcpStream {

@@ -4,7 +4,7 @@
 //! table `| Type | Members |` under a heading, and sentences such as "PagedTables has tables (list of TableMetadata,
 //! always) and …". What an operation answers stands in the tables of operations.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Member to what the page says of its type.
@@ -57,10 +57,17 @@ fn parts(text: &str) -> Vec<String> {
 /// Members with their types: `` `name` (string, required), ids ``. What follows a semicolon or a colon tells about them.
 pub fn members(text: &str, default_type: &str) -> Members {
     let text = text.replace('`', "");
-    let list = text.split([';', '.']).next().unwrap_or_default();
+    let mut depth = 0;
+    let list: String = text
+        .chars()
+        .take_while(|c| {
+            depth += i32::from(*c == '(') - i32::from(*c == ')');
+            depth > 0 || !matches!(c, ';' | ':' | '.')
+        })
+        .collect();
     let mut members = Members::new();
     let mut waiting: Vec<String> = Vec::new();
-    for part in parts(list) {
+    for part in parts(&list) {
         let (name, kind) = part.split_once('(').unwrap_or((&part, ""));
         // "a, b (lists of string)" says the type of both.
         let name = name.trim().trim_start_matches("and ").trim();
@@ -155,7 +162,7 @@ impl Pages {
             let record = words(&prose[..at]).last().unwrap_or_default();
             if is_record(record) && prose[..at].ends_with(record) {
                 let sentence = prose[at + " has ".len()..].split(". ").next().unwrap_or_default();
-                self.add(record, members(sentence.split(':').next().unwrap_or_default(), ""));
+                self.add(record, members(sentence, ""));
             }
         }
     }
@@ -166,10 +173,5 @@ impl Pages {
         let records = words(text).filter(|word| is_record(word));
         let singular = |word: &str| known(word).or_else(|| known(word.strip_suffix('s')?));
         records.filter_map(singular).next()
-    }
-
-    /// Records, with what an operation answers.
-    pub fn answers(&self) -> BTreeSet<&str> {
-        self.operations.values().filter_map(|output| self.record_in(output)).collect()
     }
 }

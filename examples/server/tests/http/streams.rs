@@ -270,5 +270,4 @@ fn each_kind_of_outcome_has_its_status() {
     refused(late.post(products, &one), 504, "StationDb.DeadlineExceeded");
     refused(late.get(&format!("{products}?take=1")), 504, "StationDb.DeadlineExceeded");
     refused(server.send("POST", "/stationdb/v1/import-parquet", &[], &nested()), 501, "StationDb.Unsupported");
-    assert_eq!(server.session().query_upload_sessions().unwrap().len(), 0);
 }
