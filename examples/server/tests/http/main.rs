@@ -4,5 +4,6 @@ mod client;
 mod members;
 mod package;
 mod reference;
+mod requests;
 mod streams;
 mod wire;

@@ -23,6 +23,7 @@ use crate::client::{Reply, Server, form};
 use crate::members::Checker;
 use crate::package::package;
 use crate::reference::Pages;
+use crate::requests;
 
 const NOON: &str = "2024-05-01T12:00:00.000Z";
 
@@ -187,6 +188,9 @@ fn every_request_and_answer_has_its_wire_form() {
                 used.extend(route(&call));
             }
             let operation = route(&call).map_or("", |(verb, path)| operation(verb, path));
+            if let (Some(body), true, false) = (step.get("body"), reply.status < 300, call.contains("/explain/")) {
+                problems.extend(requests::problems(operation, body));
+            }
             let unknown = pages.problems(operation, reply.status, &answer);
             problems.extend(unknown.into_iter().map(|problem| format!("{name}: {call}: {problem}")));
             if write {
