@@ -236,8 +236,8 @@ pub mod search {
     };
 }
 
-/// For servers: request bodies and query strings whose members are the arguments of one call, and the
-/// bodies of creations and errors. Servers read them with [`from_json`] and [`from_query`].
+/// For servers: request bodies and query strings whose members are the arguments of one call, and
+/// the bodies of creations and errors. Servers read them with [`from_json`] and [`from_query`].
 pub mod bodies {
     pub use crate::model::assets::UpdateUtilizationRequest;
     pub use crate::model::bodies::{

@@ -46,11 +46,11 @@ use crate::model::work_items::work_item::WorkItem;
 
 /// An answer of an operation, with the status that a server sends it with.
 ///
-/// Nothing (`()`, `None`) is 204. A creation is 201, and 200 when some of its items failed. Where every
-/// item of a batch failed the status is that of the umbrella error, a
-/// [`PartialFailure`](ErrorKind::PartialFailure): 200, since such a call has not failed. An execution is
-/// 200 when it is finished, 202 when it was triggered, and has the status of its error when nothing
-/// ran. Everything else is 200. What failed as a whole is an error, which has
+/// Nothing (`()`, `None`) is 204. A creation is 201, and 200 when some of its items failed. Where
+/// every item of a batch failed the status is that of the umbrella error, a
+/// [`PartialFailure`](ErrorKind::PartialFailure): 200, since such a call has not failed. An
+/// execution is 200 when it is finished, 202 when it was triggered, and has the status of its error
+/// when nothing ran. Everything else is 200. What failed as a whole is an error, which has
 /// [`status`](crate::Error::status) too.
 ///
 /// ```

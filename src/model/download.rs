@@ -70,8 +70,8 @@ impl Download {
         Self { content_type, file_name: name.to_owned() }
     }
 
-    /// The value of the header `Content-Disposition`. A name beyond ASCII is there twice, as RFC 6266 says:
-    /// in ASCII for old clients, and whole.
+    /// The value of the header `Content-Disposition`. A name beyond ASCII is there twice, as RFC
+    /// 6266 says: in ASCII for old clients, and whole.
     #[must_use]
     pub fn content_disposition(&self) -> String {
         let ascii: String = self.file_name.chars().map(|c| if c.is_ascii() { c } else { '_' }).collect();
@@ -90,8 +90,8 @@ impl Download {
     }
 }
 
-/// A name without what file systems and headers refuse: separators, quotes, wildcards, control characters, and
-/// blanks and dots at its ends.
+/// A name without what file systems and headers refuse: separators, quotes, wildcards, control
+/// characters, and blanks and dots at its ends.
 fn safe(name: &str) -> String {
     let refused = |c: char| c.is_control() || "\\/:*?\"<>|".contains(c);
     let mut safe: String = name.chars().map(|c| if refused(c) { '_' } else { c }).collect();

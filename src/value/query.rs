@@ -20,11 +20,11 @@ pub enum Shape {
     Integer,
     /// `true` or `false` in any letter case. Of several the last one counts.
     Boolean,
-    /// A list of ids: the key is repeated, or they are joined by commas, encoded or not. Empty entries
-    /// are dropped.
+    /// A list of ids: the key is repeated, or they are joined by commas, encoded or not. Empty
+    /// entries are dropped.
     Ids,
-    /// A list of names that may have commas: the key is repeated, or they are joined by commas. A comma
-    /// that is written as `%2C` belongs to its name. Empty entries are dropped.
+    /// A list of names that may have commas: the key is repeated, or they are joined by commas. A
+    /// comma that is written as `%2C` belongs to its name. Empty entries are dropped.
     Names,
 }
 
@@ -50,14 +50,14 @@ pub trait FromQuery: DeserializeOwned {
 /// ```
 ///
 /// # Errors
-/// `InvalidArgument` for a member of the wrong type, with its name; for a `%` without two hexadecimal
-/// digits and for bytes that are not UTF-8. `LimitExceeded` above 1 MiB.
+/// `InvalidArgument` for a member of the wrong type, with its name; for a `%` without two
+/// hexadecimal digits and for bytes that are not UTF-8. `LimitExceeded` above 1 MiB.
 pub fn from_query<T: FromQuery>(query: &str) -> Result<T> {
     from_value(Value::Object(members::<T>(query)?)).map_err(|text| fault(&text))
 }
 
-/// Reads a request that the wire has partly in the query string and partly in the body. Where both have
-/// a member, that of the query string counts.
+/// Reads a request that the wire has partly in the query string and partly in the body. Where both
+/// have a member, that of the query string counts.
 ///
 /// ```
 /// use stationdb::files::QueryFilesRequest;

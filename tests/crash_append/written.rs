@@ -1,4 +1,5 @@
-//! Contents that are written before they are named: committed, given up, refused, and committed in a transaction.
+//! Contents that are written before they are named: committed, given up, refused, and committed in
+//! a transaction.
 
 use std::io::Write;
 

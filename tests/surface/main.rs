@@ -150,7 +150,8 @@ fn files_and_assets_are_iterated_past_the_first_page() {
     count(session.assets(QueryAssetsRequest::new().take(3)).map(Result::unwrap).count());
 }
 
-/// Content that is written before it is named: in pieces, without a trace when it is dropped, and only in its own store.
+/// Content that is written before it is named: in pieces, without a trace when it is dropped, and
+/// only in its own store.
 #[test]
 fn content_is_written_first_and_named_afterwards() {
     let (directory, store, session) = open();

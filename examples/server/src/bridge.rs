@@ -260,8 +260,8 @@ impl Write for BodyWriter {
     }
 }
 
-/// A call whose answer is bytes. What fails before the first of them has a status; later the connection is cut, so that
-/// no client takes a part for the whole.
+/// A call whose answer is bytes. What fails before the first of them has a status; later the
+/// connection is cut, so that no client takes a part for the whole.
 pub async fn bytes(asked: Asked, head: Json<Download>, work: Written) -> Response {
     let Asked { mut call, cancel, request } = asked;
     let answer = async {

@@ -1,7 +1,7 @@
 //! The store behind HTTP: every operation of every service, and no behaviour of its own.
 //!
-//! There is no authentication: who calls is what the header `x-user` says, so it listens on the loopback
-//! address alone. docs/server.md tells how each part works.
+//! There is no authentication: who calls is what the header `x-user` says, so it listens on the
+//! loopback address alone. docs/server.md tells how each part works.
 
 mod bridge;
 mod routes;

@@ -1,4 +1,4 @@
-//! `stationdb-server-example DIRECTORY [PORT]`: serves the store in a directory on the loopback address.
+//! `stationdb-server-example DIRECTORY [PORT]` serves a store on the loopback address.
 
 use std::error::Error;
 use std::net::Ipv4Addr;

@@ -17,9 +17,9 @@ use crate::value::{Action, Control, Service, limits};
 /// [`FileService::commit_file`](crate::files::FileService::commit_file) or
 /// [`FeedService::commit_package`](crate::feeds::FeedService::commit_package).
 ///
-/// Write to it through [`Write`]. Dropped without a commit it leaves nothing, and neither does a process
-/// that ends meanwhile: the next opening of the store removes what it had written. After an error it takes
-/// no more bytes. It holds the store open.
+/// Write to it through [`Write`]. Dropped without a commit it leaves nothing, and neither does a
+/// process that ends meanwhile: the next opening of the store removes what it had written. After an
+/// error it takes no more bytes. It holds the store open.
 pub struct ContentWriter {
     session: Session,
     control: Control,
@@ -92,7 +92,8 @@ impl ContentWriter {
         Ok(())
     }
 
-    /// Makes the bytes durable; nothing names them yet. `access` is the handle that is to name them.
+    /// Makes the bytes durable; nothing names them yet. `access` is the handle that is to name
+    /// them.
     pub(in crate::services) fn finish<A: Access>(mut self, access: &A) -> Result<NewContent> {
         if !Arc::ptr_eq(&self.session.context().engine, &access.context().engine) {
             return Err(Error::invalid("the content was written to another store than the one that is to name it"));

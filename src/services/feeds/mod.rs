@@ -147,7 +147,8 @@ pub trait FeedService {
     /// [`FileService::write_file`](crate::files::FileService::write_file) does for files.
     ///
     /// # Errors
-    /// `PermissionDenied` when the caller may create packages nowhere; `Unsupported` inside a transaction.
+    /// `PermissionDenied` when the caller may create packages nowhere; `Unsupported` inside a
+    /// transaction.
     ///
     /// ```no_run
     #[doc = include_str!("example.txt")]
@@ -161,8 +162,8 @@ pub trait FeedService {
     /// Makes a package of content that was written; on an error nothing is left.
     ///
     /// # Errors
-    /// As [`FeedService::upload_package_content`]; the error that ended the writing, if one did; `InvalidArgument` for
-    /// content of another store.
+    /// As [`FeedService::upload_package_content`]; the error that ended the writing, if one did;
+    /// `InvalidArgument` for content of another store.
     ///
     /// ```
     #[doc = include_str!("example.txt")]

@@ -141,13 +141,13 @@ pub trait FileService {
     /// ```
     fn upload_file(&self, content: &mut dyn Read, request: UploadFileRequest, control: &Control) -> Result<FileId>;
 
-    /// Opens content that [`FileService::commit_file`] makes a file of: for callers that have the bytes before they know
-    /// what names them, and for bytes that come in pieces.
+    /// Opens content that [`FileService::commit_file`] makes a file of: for callers that have the
+    /// bytes before they know what names them, and for bytes that come in pieces.
     ///
     /// # Errors
-    /// `PermissionDenied` when the caller may create files nowhere; `Unsupported` inside a transaction. Writing fails
-    /// with what `control` says, with `LimitExceeded` above the size that the store allows, and as the disk does; such an
-    /// error is inside the `std::io::Error`.
+    /// `PermissionDenied` when the caller may create files nowhere; `Unsupported` inside a
+    /// transaction. Writing fails with what `control` says, with `LimitExceeded` above the size
+    /// that the store allows, and as the disk does; such an error is inside the `std::io::Error`.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -162,12 +162,12 @@ pub trait FileService {
     /// ```
     fn write_file(&self, control: &Control) -> Result<ContentWriter>;
 
-    /// Makes a file of content that was written. It is durable when this returns; on an error nothing is left. A
-    /// transaction may commit what was written before it began.
+    /// Makes a file of content that was written. It is durable when this returns; on an error
+    /// nothing is left. A transaction may commit what was written before it began.
     ///
     /// # Errors
-    /// As [`FileService::upload_file`]; the error that ended the writing, if one did; `InvalidArgument` for content of
-    /// another store.
+    /// As [`FileService::upload_file`]; the error that ended the writing, if one did;
+    /// `InvalidArgument` for content of another store.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -344,7 +344,8 @@ struct Upload {
 }
 
 impl Upload {
-    /// Refuses what can be refused before the bytes are read. All of it is judged again in the write turn.
+    /// Refuses what can be refused before the bytes are read. All of it is judged again in the
+    /// write turn.
     fn check<A: Access>(access: &A, request: UploadFileRequest) -> Result<Self> {
         let context = access.context();
         let id = request.id.as_deref().map(FileId::parse).transpose();

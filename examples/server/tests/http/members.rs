@@ -1,4 +1,5 @@
-//! Holds the members of answers against the pages: a member that no page has is a problem, at any depth.
+//! Holds the members of answers against the pages: a member that no page has is a problem, at any
+//! depth.
 
 use std::cell::Cell;
 

@@ -1,8 +1,9 @@
 //! The members that each record may have, read from the pages in `docs/reference`.
 //!
-//! Records stand in four forms there: a heading `### Record` over a table of members, a table `| Record | Members |`, a
-//! table `| Type | Members |` under a heading, and sentences such as "PagedTables has tables (list of TableMetadata,
-//! always) and …". What an operation answers stands in the tables of operations.
+//! Records stand in four forms there: a heading `### Record` over a table of members, a table `|
+//! Record | Members |`, a table `| Type | Members |` under a heading, and sentences such as
+//! "PagedTables has tables (list of TableMetadata, always) and …". What an operation answers stands
+//! in the tables of operations.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -54,7 +55,8 @@ fn parts(text: &str) -> Vec<String> {
     parts
 }
 
-/// Members with their types: `` `name` (string, required), ids ``. What follows a semicolon or a colon tells about them.
+/// Members with their types: `` `name` (string, required), ids ``. What follows a semicolon or a
+/// colon tells about them.
 pub fn members(text: &str, default_type: &str) -> Members {
     let text = text.replace('`', "");
     let mut depth = 0;

@@ -1,4 +1,5 @@
-//! Requests as the library knows them: each member of each body in `wire/` is read and written again.
+//! Requests as the library knows them: each member of each body in `wire/` is read and written
+//! again.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -100,7 +101,8 @@ fn lost(given: &Value, known: &Value, place: &str, lost_members: &mut Vec<String
     }
 }
 
-/// What the library makes of the body of an operation, other than what was sent; for bodies that it accepts.
+/// What the library makes of the body of an operation, other than what was sent; for bodies that it
+/// accepts.
 pub fn problems(operation: &str, body: &Value) -> Vec<String> {
     let mut problems = Vec::new();
     match BODIES.iter().find(|(name, _)| *name == operation) {

@@ -70,7 +70,8 @@ fn a_body_that_is_cut_leaves_nothing() {
                 wait("the content is not written while it arrives", || server.contents() == 1);
             }
             stream.shutdown(Shutdown::Write).unwrap();
-            // The server may or may not answer a client that is gone; it has dropped the request when it closes.
+            // The server may or may not answer a client that is gone; it has dropped the request
+            // when it closes.
             let _ = stream.read_to_end(&mut Vec::new());
         }
     }
@@ -120,7 +121,8 @@ fn writers_go_on_while_a_reader_is_slow() {
     let export = json!({"responseFormat": "CSV"}).to_string();
     let mut slow_rows = server.head("POST", &format!("/nidataframe/v1/tables/{table}/export-data"), &[], export.len());
     slow_rows.write_all(export.as_bytes()).unwrap();
-    // Everything else is answered meanwhile: writes of the same table, and the deletion of what is read.
+    // Everything else is answered meanwhile: writes of the same table, and the deletion of what is
+    // read.
     for at in 0..20 {
         assert_eq!(server.post(&format!("/nidataframe/v1/tables/{table}/data"), &rows(20_000 + at, 1)).status, 204);
         let product = json!({"products": [{"partNumber": format!("P{at}")}]});

@@ -1,12 +1,15 @@
-//! Every route once, with the whole request and the whole answer: the files in `wire/` are the wire form.
+//! Every route once, with the whole request and the whole answer: the files in `wire/` are the wire
+//! form.
 //!
-//! A step has `call`, and what of these it needs: `user`, `body` (JSON), `text` and `type`, `form` (name,
-//! file name or null, text), `last` (the bytes of the last download, as `type`), `package` (a package of
-//! this name, as a form). It ends with `status`, and `answer`: JSON, or what is known of bytes.
+//! A step has `call`, and what of these it needs: `user`, `body` (JSON), `text` and `type`, `form`
+//! (name, file name or null, text), `last` (the bytes of the last download, as `type`), `package`
+//! (a package of this name, as a form). It ends with `status`, and `answer`: JSON, or what is known
+//! of bytes.
 //!
-//! Generated ids are `<1>`, `<2>` and so on, in the order in which they are first answered; a request may
-//! use them. `<token>` is the last continuation token. The clock of the store stands still. The texts of
-//! messages, and what plans say, are no part of the wire form: `<message>`, `<value>`.
+//! Generated ids are `<1>`, `<2>` and so on, in the order in which they are first answered; a
+//! request may use them. `<token>` is the last continuation token. The clock of the store stands
+//! still. The texts of messages, and what plans say, are no part of the wire form: `<message>`,
+//! `<value>`.
 //!
 //! The requests are written by hand, from `docs/reference`. The answers were written with
 //! `STATIONDB_WRITE_WIRE=1` and read over; `reference.rs` holds their members against the pages.
