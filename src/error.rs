@@ -320,8 +320,12 @@ impl Error {
         Self::new(ErrorKind::Corrupt, message)
     }
 
-    /// An operating system error; `attempt` names the operation and the file.
+    /// An operating system error; `attempt` names the operation and the file. An error of this
+    /// crate that a reader or writer put into `source` is returned as it is.
     pub fn io(attempt: impl fmt::Display, source: std::io::Error) -> Self {
+        if let Some(own) = source.get_ref().and_then(|inner| inner.downcast_ref::<Self>()) {
+            return own.clone();
+        }
         let kind = match source.kind() {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => ErrorKind::NoSpace,
             _ => ErrorKind::Io,
@@ -391,6 +395,13 @@ impl Error {
         self.0.kind
     }
 
+    /// The status-like number that a server which wraps the store answers with; see
+    /// [`ErrorKind::status`].
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.0.kind.status()
+    }
+
     /// The message without kind, place or source.
     #[must_use]
     pub fn message(&self) -> &str {
@@ -453,7 +464,8 @@ impl fmt::Debug for Error {
 }
 
 impl From<std::io::Error> for Error {
-    /// `NoSpace` when the disk is full, otherwise `Io`. [`Error::io`] also names the operation.
+    /// The error of this crate inside, `NoSpace` when the disk is full, otherwise `Io`.
+    /// [`Error::io`] also names the operation.
     fn from(source: std::io::Error) -> Self {
         Self::io("an operating system call failed", source)
     }

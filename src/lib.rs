@@ -217,7 +217,7 @@ pub mod files {
         SizeQuery, StringQuery, TotalCountRelation, UpdateMetadataRequest, UploadFileRequest, UploadSession,
         UploadSessionId, UploadSessionState, UploadedChunk,
     };
-    pub use crate::services::FileService;
+    pub use crate::services::{ContentWriter, FileService};
 }
 
 /// Package feeds and the packages in them.
@@ -245,10 +245,18 @@ pub mod search {
     };
 }
 
-/// Request bodies whose members are the arguments of one call. Servers read them with
-/// [`from_json`].
+/// For servers: request bodies and query strings whose members are the arguments of one call, and
+/// the bodies of creations and errors. Servers read them with [`from_json`] and [`from_query`].
 pub mod bodies {
     pub use crate::model::assets::UpdateUtilizationRequest;
+    pub use crate::model::bodies::{
+        AppendArrowQuery, AppendToUploadSessionQuery, CreateAssetsRequest, CreateProductsRequest, CreateTableResponse,
+        DeleteAssetsRequest, DeleteFilesRequest, DeletePackagesRequest, DeleteProductsRequest,
+        DeleteSpecificationsRequest, DeleteTablesRequest, ErrorResponse, FinishUploadSessionRequest,
+        GetProductsRequest, LinkFilesRequest, SetSystemConnectionRequest, SetSystemConnectionResponse,
+        StartUploadSessionRequest, UpdateAssetsRequest, UpdateProductsRequest, UploadFileResponse, UploadPackageQuery,
+    };
+    pub use crate::model::download::Download;
     pub use crate::model::lab::execution::ExecuteWorkItemRequest;
     pub use crate::model::test_plans::{CreateTestPlanTemplatesRequest, DeleteTestPlanTemplatesRequest};
     pub use crate::model::test_plans::{CreateTestPlansRequest, DeleteTestPlansRequest};
@@ -258,6 +266,7 @@ pub mod bodies {
 
 pub use error::{ApiError, Error, ErrorKind, Place, Result};
 pub use model::Operation;
+pub use model::answer::{Answer, Created};
 pub use services::Items;
 pub use session::{
     AccessPolicy, AllowAll, ChangeEvent, ChangeStream, Identity, Plan, Position, Session, Settings, Subscriber,
@@ -267,5 +276,6 @@ pub use store::{
     BackupReport, CompactReport, Finding, Lost, MaintenanceReport, SalvageReport, Store, StoreOptions, VerifyLevel,
     VerifyReport,
 };
+pub use value::query::{FromQuery, from_query, from_query_and_json};
 pub use value::wire::from_json;
 pub use value::{Action, Clock, Control, ManualClock, Patch, Progress, Service, SystemClock};

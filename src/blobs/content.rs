@@ -4,7 +4,6 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::own_error::own_error;
 use super::read::{BlobReader, Place, seek};
 use super::store::Held;
 use super::{BlobInfo, BlobStore};
@@ -164,7 +163,7 @@ impl ContentReader {
         control.check()?;
         match &mut self.source {
             Source::Small(bytes) => {
-                target.write_all(bytes).map_err(|error| own_error("writing the content to its target", error))?;
+                target.write_all(bytes).map_err(|error| Error::io("writing the content to its target", error))?;
                 control.report(self.len, Some(self.len), "bytes");
             }
             Source::Parts(parts) => {

@@ -11,7 +11,6 @@
 
 mod content;
 mod format;
-mod own_error;
 mod read;
 mod store;
 mod suspects;
@@ -20,8 +19,8 @@ mod write;
 
 pub use content::ContentReader;
 pub use format::{check_ranges, path};
-pub use store::{BlobEntry, BlobStore};
-pub use write::BlobInfo;
+pub use store::{BlobEntry, BlobStore, check_limit};
+pub use write::{BlobInfo, BlobWriter};
 
 #[cfg(test)]
 mod tests;

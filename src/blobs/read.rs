@@ -5,7 +5,6 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::format::{self, BLOCK_BYTES, CHECK_BYTES, HEADER_BYTES};
-use super::own_error::own_error;
 use crate::disk::{Disk, DiskFile, Mode, SharedDisk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::{Control, guarded};
@@ -128,7 +127,7 @@ impl BlobReader {
             if let Some(hasher) = &mut hasher {
                 hasher.update(self.content());
             }
-            target.write_all(self.content()).map_err(|error| own_error("writing the content to its target", error))?;
+            target.write_all(self.content()).map_err(|error| Error::io("writing the content to its target", error))?;
             done += self.content_len as u64;
             control.report(done, Some(place.total), "bytes");
         }

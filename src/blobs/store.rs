@@ -5,7 +5,6 @@ use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::format::{self, ROOT};
-use super::own_error::own_error;
 use super::read::BlobReader;
 use super::suspects::Suspects;
 use super::write::{BlobInfo, BlobWriter};
@@ -181,7 +180,7 @@ impl BlobStore {
                 Ok(0) => break,
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(own_error("reading the content from its source", error)),
+                Err(error) => return Err(Error::io("reading the content from its source", error)),
             };
             writer.advance(count)?;
             check_limit(writer.len(), size_limit)?;
@@ -302,7 +301,7 @@ impl BlobStore {
 }
 
 /// Returns `LimitExceeded` for content beyond the limit of the store.
-pub(super) fn check_limit(len: u64, size_limit: Option<u64>) -> Result<()> {
+pub fn check_limit(len: u64, size_limit: Option<u64>) -> Result<()> {
     match size_limit {
         Some(limit) if len > limit => {
             Err(Error::limit(format!("the content is longer than the {limit} bytes that the store's options allow")))

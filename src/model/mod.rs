@@ -1,6 +1,9 @@
 //! Plain data types, one folder for each service. Each resource declares its fields once.
 
+pub mod answer;
 pub mod assets;
+pub mod bodies;
+pub mod download;
 pub mod feeds;
 pub mod files;
 pub mod lab;

@@ -1,6 +1,7 @@
 //! One folder for each service: the public trait, and its one implementation for sessions and
 //! transactions.
 
+mod answers;
 mod assets;
 pub(crate) mod batch;
 pub(crate) mod content;
@@ -19,6 +20,7 @@ pub mod work_items;
 mod workspaces;
 
 pub use assets::AssetService;
+pub use content::ContentWriter;
 pub(crate) use content::{
     named_paths as named_content_paths, remove_abandoned as remove_abandoned_contents, sweep as sweep_contents,
     verify as verify_contents,

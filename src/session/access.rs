@@ -94,6 +94,11 @@ impl Session {
         Self { context: Arc::new(Context { engine, identity, default_workspace: None, control: None }) }
     }
 
+    /// A session of the same caller with the same settings.
+    pub(crate) fn of_context(context: Arc<Context>) -> Self {
+        Self { context }
+    }
+
     /// The same session with another default workspace for new resources.
     #[must_use]
     pub fn with_default_workspace(&self, workspace: impl Into<String>) -> Self {

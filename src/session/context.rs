@@ -62,6 +62,17 @@ impl Context {
         ))
     }
 
+    /// Refuses with `PermissionDenied` when the caller may not do `action` in any workspace.
+    pub fn require_anywhere(&self, service: Service, action: Action) -> Result<()> {
+        if self.visibility(service, action) != Visibility::None {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::PermissionDenied,
+            format!("{:?} may not {action:?} {service} in any workspace", self.user()),
+        ))
+    }
+
     /// `control`, limited by the deadline and the cancel flag of the session.
     #[must_use]
     pub fn control(&self, control: &Control) -> Control {

@@ -37,6 +37,8 @@ pub const TEXT_QUERY_TERMS: usize = 64;
 /// phrase has no such bound.
 pub const TEXT_QUERY_EXPANSION: usize = 1024;
 
+/// Bytes of a query string on the wire.
+pub const QUERY_STRING_BYTES: usize = 1024 * 1024;
 /// Bytes of a continuation token.
 pub const TOKEN_BYTES: usize = 4096;
 /// Bytes of a sort key that a continuation token contains as it is. For a longer key it contains a

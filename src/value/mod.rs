@@ -17,6 +17,7 @@ pub mod number;
 pub mod part;
 pub mod patch;
 pub mod planned_time;
+pub mod query;
 pub mod stored;
 pub mod time;
 pub mod val;

@@ -685,14 +685,18 @@ pub fn from_json<T: serde::de::DeserializeOwned>(json: &[u8]) -> crate::error::R
         // Reads again with `Located`, whose errors contain indexes and terms of JSON. Text that is
         // not JSON keeps the first error.
         let located = serde_json::from_slice::<Value>(json).ok().and_then(|value| T::deserialize(Located(value)).err());
-        let text = located.map_or_else(|| error.to_string(), |located| located.0);
-        let member = text.strip_prefix("member `").and_then(|rest| rest.split('`').next()).map(str::to_owned);
-        let result = crate::error::Error::invalid(format!("the request cannot be read: {text}"));
-        match member {
-            Some(path) => result.at_member(path),
-            None => result,
-        }
+        fault(&located.map_or_else(|| error.to_string(), |located| located.0))
     })
+}
+
+/// The error of a request whose reader says `text`.
+pub(crate) fn fault(text: &str) -> crate::error::Error {
+    let member = text.strip_prefix("member `").and_then(|rest| rest.split('`').next());
+    let result = crate::error::Error::invalid(format!("the request cannot be read: {text}"));
+    match member {
+        Some(path) => result.at_member(path),
+        None => result,
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use stationdb::prelude::*;
 use stationdb::{Control, Error, ErrorKind, Result, Session};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::sync::Arc;
 
 use crate::world::{Ids, World, package, request};
@@ -341,6 +341,16 @@ pub fn probes() -> Vec<Probe> {
             let upload = request(json!({"name": "n", "workspace": w.secret.workspace}));
             s.upload_file(&mut b"bytes".as_slice(), upload, &Control::default()).map(wire)
         }),
+        ("FileService::write_file", Describes, |s, _| {
+            let mut content = s.write_file(&Control::default())?;
+            content.write_all(b"bytes").map_err(own_error)?;
+            Ok(json!(content.len()))
+        }),
+        ("FileService::commit_file", Changes, |s, w| {
+            let mut content = s.write_file(&Control::default())?;
+            content.write_all(b"bytes").map_err(own_error)?;
+            s.commit_file(content, request(json!({"name": "n", "workspace": w.secret.workspace}))).map(wire)
+        }),
         ("FileService::download_file", Shows, |s, w| {
             let mut out = Vec::new();
             s.download_file(&w.secret.file.as_str().into(), &mut out, &Control::default()).map(|_| text(&out))
@@ -399,6 +409,16 @@ pub fn probes() -> Vec<Probe> {
                 &Control::default(),
             )
             .map(wire)
+        }),
+        ("FeedService::write_package", Describes, |s, _| {
+            let mut content = s.write_package(&Control::default())?;
+            content.write_all(b"bytes").map_err(own_error)?;
+            Ok(json!(content.len()))
+        }),
+        ("FeedService::commit_package", Changes, |s, w| {
+            let mut content = s.write_package(&Control::default())?;
+            content.write_all(&package("new")).map_err(own_error)?;
+            s.commit_package(&w.secret.feed.as_str().into(), content, None, false, &Control::default()).map(wire)
         }),
         ("FeedService::query_packages", Shows, |s, w| s.query_packages(&w.secret.feed.as_str().into()).map(wire)),
         ("FeedService::get_package", Shows, |s, w| s.get_package(&w.secret.package.as_str().into()).map(wire)),

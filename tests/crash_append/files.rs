@@ -189,7 +189,12 @@ fn a_disk_that_is_full_in_the_middle_of_an_upload_keeps_nothing_of_it() {
             assert_eq!(sent.unwrap_err().kind(), ErrorKind::NoSpace);
             ada(&store).cancel_upload_session(&id.into()).unwrap();
         }
+        // Content that is written in pieces is gone while its writer still lives.
+        let mut writer = ada(&store).write_file(&Control::default()).unwrap();
+        std::io::Write::write_all(&mut writer, &content(LEN)).unwrap_err();
         assert_eq!((names(), on_disk()), (vec!["before".to_owned()], 1), "{capacity}");
+        let error = ada(&store).commit_file(writer, UploadFileRequest::default()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
         // Deletes and reads need no room.
         disk.set_capacity(None);
         upload(&ada(&store), "after", 30_000).unwrap();

@@ -23,6 +23,7 @@ mod station;
 mod tables;
 #[cfg(feature = "packages")]
 mod upgrade;
+mod written;
 
 use harness::{Extent, History, Scenario, explore, must_hold};
 use scenarios::{Grouped, Records};

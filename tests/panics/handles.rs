@@ -1,6 +1,6 @@
 //! One probe for every method of the handles of a store that are no services.
 
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,9 @@ pub const READ_NOTHING: &[&str] = &[
     "ContentReader::is_empty",
     "ContentReader::len",
     "ContentReader::seek",
+    "ContentWriter::flush",
+    "ContentWriter::is_empty",
+    "ContentWriter::len",
     "RowStream::schema",
     "Session::changes",
     "Session::identity",
@@ -350,6 +353,33 @@ pub fn probes() -> Vec<(&'static str, Run)> {
             let mut file = file(&w)?;
             d.begin();
             file.read(&mut [0; 9]).map(drop).map_err(own_error)
+        }),
+        ("ContentWriter::write", |w, d| {
+            let mut content = w.session("ada").write_file(&Control::default())?;
+            d.begin();
+            // Too long for the record file, so a number for a blob is drawn.
+            content.write_all(&[7; 100_000]).map_err(own_error)
+        }),
+        ("ContentWriter::flush", |w, d| {
+            let mut content = w.session("ada").write_file(&Control::default())?;
+            d.begin();
+            content.flush().map_err(own_error)?;
+            d.disarm();
+            Ok(())
+        }),
+        ("ContentWriter::len", |w, d| {
+            let content = w.session("ada").write_file(&Control::default())?;
+            d.begin();
+            assert_eq!(content.len(), 0);
+            d.disarm();
+            Ok(())
+        }),
+        ("ContentWriter::is_empty", |w, d| {
+            let content = w.session("ada").write_file(&Control::default())?;
+            d.begin();
+            assert!(content.is_empty());
+            d.disarm();
+            Ok(())
         }),
         ("ContentReader::seek", |w, d| {
             let mut file = file(&w)?;

@@ -57,8 +57,17 @@ const PLAIN: &[&str] = &[
 ];
 
 /// Exported types that hold a store or a part of one.
-const HANDLES: &[&str] =
-    &["ChangeStream", "ContentReader", "RowStream", "SegmentFile", "Session", "Store", "StoreOptions", "Transaction"];
+const HANDLES: &[&str] = &[
+    "ChangeStream",
+    "ContentReader",
+    "ContentWriter",
+    "RowStream",
+    "SegmentFile",
+    "Session",
+    "Store",
+    "StoreOptions",
+    "Transaction",
+];
 
 /// Traits of the standard library with methods of handles.
 const STANDARD: &[&str] = &["Iterator", "Read", "Seek", "Write", "BufRead"];

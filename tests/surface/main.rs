@@ -5,6 +5,7 @@ mod names;
 #[path = "../common/sources.rs"]
 mod sources;
 
+use std::io::Write;
 use std::sync::Arc;
 
 use stationdb::assets::{
@@ -153,4 +154,76 @@ fn files_and_assets_are_iterated_past_the_first_page() {
     let made = session.create_assets((0..7).map(asset).collect()).unwrap();
     assert_eq!(made.failed, None, "{:?}", made.error);
     count(session.assets(QueryAssetsRequest::new().take(3)).map(Result::unwrap).count());
+}
+
+/// Content that is written before it is named: in pieces, without a trace when it is dropped, and
+/// only in its own store.
+#[test]
+fn content_is_written_first_and_named_afterwards() {
+    let (directory, store, session) = open();
+    let on_disk = || {
+        let folders = std::fs::read_dir(directory.path().join("files")).unwrap().flatten();
+        folders
+            .filter(|folder| folder.path().is_dir())
+            .map(|folder| folder.path().read_dir().unwrap().count())
+            .sum::<usize>()
+    };
+    let written = |pieces: usize| {
+        let mut content = session.write_file(&Control::default()).unwrap();
+        for _ in 0..pieces {
+            content.write_all(&[7; 10_000]).unwrap();
+        }
+        assert_eq!(content.len(), 10_000 * pieces as u64);
+        content
+    };
+    for pieces in [0, 1, 20] {
+        let request = UploadFileRequest::new().name("pieces").metadata([("k", "v")]);
+        let file = session.commit_file(written(pieces), request).unwrap();
+        let mut bytes = Vec::new();
+        session.download_file(&file, &mut bytes, &Control::default()).unwrap();
+        assert_eq!(bytes, vec![7; 10_000 * pieces]);
+    }
+    let count = || session.get_files(GetFilesRequest::new()).unwrap().total_count;
+    assert_eq!((on_disk(), count()), (1, 3), "one of them is too long for the record file");
+    let content = written(20);
+    assert_eq!(on_disk(), 2);
+    drop(content);
+    assert_eq!(on_disk(), 1);
+    // Refused with the metadata, after the bytes.
+    let error = session.commit_file(written(20), UploadFileRequest::new().id("short")).unwrap_err();
+    assert_eq!((error.kind(), on_disk()), (ErrorKind::InvalidArgument, 1));
+    // Cancelled in the middle: the writer takes nothing more and cannot be committed.
+    let control = Control::default();
+    let mut content = session.write_file(&control).unwrap();
+    content.write_all(&[7; 100_000]).unwrap();
+    control.cancel();
+    assert!(content.write_all(b"more").is_err());
+    assert_eq!(on_disk(), 1);
+    let error = session.commit_file(content, UploadFileRequest::new()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
+    // Longer than the store allows.
+    let small = tempfile::tempdir().unwrap();
+    let other =
+        Store::options().file_bytes_max(Some(50_000)).open(small.path()).unwrap().session(Identity::user("ada"));
+    let mut content = other.write_file(&Control::default()).unwrap();
+    content.write_all(&[7; 50_000]).unwrap();
+    assert!(content.write_all(b"x").is_err());
+    let error = other.commit_file(content, UploadFileRequest::new()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+    // In a transaction it is named with what else happens there, or not at all.
+    let error = session.transaction(|tx| tx.write_file(&Control::default()).map(|_| ())).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    let content = written(20);
+    let taken_back: stationdb::Result<()> = session.transaction(|tx| {
+        tx.commit_file(content, UploadFileRequest::new())?;
+        Err(Error::conflict("taken back"))
+    });
+    assert_eq!(taken_back.unwrap_err().kind(), ErrorKind::Conflict);
+    store.maintain(&Control::default()).unwrap();
+    assert_eq!((on_disk(), count()), (1, 3));
+    let content = written(20);
+    session.transaction(|tx| tx.commit_file(content, UploadFileRequest::new()).map(|_| ())).unwrap();
+    assert_eq!((on_disk(), count()), (2, 4));
+    let error = other.commit_file(written(20), UploadFileRequest::new()).unwrap_err();
+    assert_eq!((error.kind(), on_disk()), (ErrorKind::InvalidArgument, 2), "{error}");
 }

@@ -150,10 +150,15 @@ pub(crate) fn extension(name: &str) -> &str {
     }
 }
 
+/// The relative URI of a file.
+pub(crate) fn self_uri(id: &FileId) -> String {
+    format!("{BASE}/files/{id}")
+}
+
 impl From<&FileRecord> for FileMetadata {
     fn from(file: &FileRecord) -> Self {
         let (size, size64) = sizes(file.content.size());
-        let own = format!("{BASE}/files/{}", file.id);
+        let own = self_uri(&file.id);
         Self {
             links: links([
                 ("data", format!("{own}/data")),

@@ -55,7 +55,7 @@ record! {
     }
 
     /// A request for a list of files.
-    wire pub struct GetFilesRequest new() {
+    wire pub struct GetFilesRequest new() also("id" = "ids") {
         /// Number of files to skip.
         pub skip: Option<i64>,
         /// Maximum number of files on the page; 0 or absent means 1,000.

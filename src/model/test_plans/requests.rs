@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use crate::error::ApiError;
 use crate::model::test_plans::test_plan::{
-    CreateTestPlanRequest, ScheduleTestPlanRequest, TestPlan, TestPlanField, TestPlanOrderBy, UpdateTestPlanRequest,
+    CreateTestPlanRequest, ScheduleTestPlanRequest, TestPlan, TestPlanField, TestPlanId, TestPlanOrderBy,
+    UpdateTestPlanRequest,
 };
 use crate::value::wire::{fold, record};
 
@@ -36,7 +37,7 @@ record! {
     /// The body of a delete call on the wire.
     wire pub struct DeleteTestPlansRequest {
         /// The test plans to delete.
-        pub ids: Vec<String>,
+        pub ids: Vec<TestPlanId>,
     }
 
     /// The response to a create call.

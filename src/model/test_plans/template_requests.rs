@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::error::ApiError;
 use crate::model::test_plans::template::{
-    CreateTestPlanTemplateRequest, TestPlanTemplate, TestPlanTemplateField, TestPlanTemplateOrderBy,
+    CreateTestPlanTemplateRequest, TestPlanTemplate, TestPlanTemplateField, TestPlanTemplateId, TestPlanTemplateOrderBy,
 };
 use crate::value::wire::record;
 
@@ -18,7 +18,7 @@ record! {
     /// The body of a delete call on the wire.
     wire pub struct DeleteTestPlanTemplatesRequest {
         /// The templates to delete.
-        pub ids: Vec<String>,
+        pub ids: Vec<TestPlanTemplateId>,
     }
 
     /// The response to a create call.

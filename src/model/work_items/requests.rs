@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use crate::error::ApiError;
 use crate::model::work_items::work_item::{
-    CreateWorkItemRequest, ScheduleWorkItemRequest, UpdateWorkItemRequest, WorkItem, WorkItemField, WorkItemOrderBy,
+    CreateWorkItemRequest, ScheduleWorkItemRequest, UpdateWorkItemRequest, WorkItem, WorkItemField, WorkItemId,
+    WorkItemOrderBy,
 };
 use crate::value::wire::record;
 
@@ -35,7 +36,7 @@ record! {
     /// The body of a delete call on the wire.
     wire pub struct DeleteWorkItemsRequest {
         /// The work items to delete.
-        pub ids: Vec<String>,
+        pub ids: Vec<WorkItemId>,
     }
 
     /// The response to a create call.

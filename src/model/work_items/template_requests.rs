@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::error::ApiError;
 use crate::model::work_items::template::{
     CreateWorkItemTemplateRequest, UpdateWorkItemTemplateRequest, WorkItemTemplate, WorkItemTemplateField,
-    WorkItemTemplateOrderBy,
+    WorkItemTemplateId, WorkItemTemplateOrderBy,
 };
 use crate::value::wire::record;
 
@@ -29,7 +29,7 @@ record! {
     /// The body of a delete call on the wire.
     wire pub struct DeleteWorkItemTemplatesRequest requires(ids) {
         /// The templates to delete.
-        pub ids: Vec<String>,
+        pub ids: Vec<WorkItemTemplateId>,
     }
 
     /// The response to a create call.

@@ -8,19 +8,22 @@
 //!   unreferenced blobs are found by their numbers alone: by [`sweep`] at open, by
 //!   [`remove_abandoned`] in between.
 
+mod writer;
+
 use std::collections::HashSet;
 use std::io::{self, Read};
 use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::blobs::{BlobEntry, BlobInfo, BlobStore, ContentReader};
+use crate::blobs::{BlobEntry, BlobInfo, BlobStore, BlobWriter, ContentReader, check_limit};
 use crate::disk::DiskFile;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{ContentPart, FileRecord, PackageRecord, StoredContent, UploadChunk};
 use crate::records::{Cursor, Snapshot, Source, Space, envelope};
 use crate::session::{Access, Draft, Engine, Identity, Session, View};
 use crate::value::{Control, limits, stored};
+pub use writer::ContentWriter;
 
 /// Name of the durable counter of blob numbers.
 const COUNTER: &str = "blob";
@@ -111,15 +114,10 @@ pub(in crate::services) fn store<A: Access>(
     let mut head = Vec::new();
     control.check()?;
     let read = (&mut source).take(threshold as u64 + 1).read_to_end(&mut head);
-    read.map_err(|error| own_error("reading the content from its source", error))?;
+    read.map_err(|error| Error::io("reading the content from its source", error))?;
     if head.len() <= threshold {
         let len = head.len() as u64;
-        if limit.is_some_and(|limit| len > limit) {
-            return Err(Error::limit(format!(
-                "the content is longer than the {} bytes that the store's options allow",
-                limit.unwrap_or_default()
-            )));
-        }
+        check_limit(len, limit)?;
         control.check()?;
         control.report(len, Some(len), "bytes");
         let part = ContentPart::new(new_id(access)?, len, xxh3_128(&head));
@@ -157,22 +155,20 @@ fn one_blob(info: BlobInfo) -> StoredContent {
 
 fn put_blob<A: Access>(access: &A, source: &mut dyn Read, control: &Control) -> Result<BlobInfo> {
     let engine = &access.context().engine;
-    let mut writer = None;
+    engine.blobs.fill(blob_writer(access)?, source, engine.settings.file_bytes_max, control)
+}
+
+/// A blob with a number of its own, still empty.
+fn blob_writer<A: Access>(access: &A) -> Result<BlobWriter> {
     for _ in 0..ID_ATTEMPTS {
-        match engine.blobs.writer(new_id(access)?) {
+        match access.context().engine.blobs.writer(new_id(access)?) {
             // The file was left by a process that ended before the number was durably reserved. The
             // sweep at the next open removes it.
             Err(error) if is_taken(&error) => {}
-            other => {
-                writer = Some(other?);
-                break;
-            }
+            other => return other,
         }
     }
-    match writer {
-        Some(writer) => engine.blobs.fill(writer, source, engine.settings.file_bytes_max, control),
-        None => Err(Error::conflict("no free number for the content was found; reopen the store")),
-    }
+    Err(Error::conflict("no free number for the content was found; reopen the store"))
 }
 
 fn is_taken(error: &Error) -> bool {
@@ -416,14 +412,6 @@ pub(crate) fn verify(
         Ok(())
     })?;
     Ok((files, bytes))
-}
-
-/// The [`Error`] of this crate that a reader wrapped, or the I/O error itself.
-pub(in crate::services) fn own_error(attempt: &str, error: io::Error) -> Error {
-    match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
-        Some(own) => own.clone(),
-        None => Error::io(attempt, error),
-    }
 }
 
 /// Content bytes after which an upload checks the free disk space again.

@@ -15,7 +15,7 @@ use crate::model::{
     QueryFeedsResponse, QueryPackagesResponse, Resource, UpdateFeedRequest,
 };
 use crate::services::batch::{Umbrella, distinct, is_item_error};
-use crate::services::content;
+use crate::services::content::{self, ContentWriter};
 use crate::services::declare::service;
 use crate::services::feeds::lookup::{feed, feed_not_found, package_not_found, packages, touch};
 use crate::session::{Access, Draft, Handle, What};
@@ -146,6 +146,44 @@ pub trait FeedService {
         &self,
         feed_id: &FeedId,
         content: &mut dyn Read,
+        name: Option<&str>,
+        overwrite: bool,
+        control: &Control,
+    ) -> Result<Package>;
+
+    /// Opens content that [`FeedService::commit_package`] makes a package of, as
+    /// [`FileService::write_file`](crate::files::FileService::write_file) does for files.
+    ///
+    /// # Errors
+    /// `PermissionDenied` when the caller may create packages nowhere; `Unsupported` inside a
+    /// transaction.
+    ///
+    /// ```no_run
+    #[doc = include_str!("example.txt")]
+    /// let mut content = session.write_package(&Control::default())?;
+    /// std::io::copy(&mut std::fs::File::open("setup.nipkg")?, &mut content)?;
+    /// session.commit_package(&feed.id, content, None, false, &Control::default())?;
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn write_package(&self, control: &Control) -> Result<ContentWriter>;
+
+    /// Makes a package of content that was written; on an error nothing is left.
+    ///
+    /// # Errors
+    /// As [`FeedService::upload_package_content`]; the error that ended the writing, if one did;
+    /// `InvalidArgument` for content of another store.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let content = session.write_package(&Control::default())?;
+    /// // Nothing is no package.
+    /// assert!(session.commit_package(&feed.id, content, None, false, &Control::default()).is_err());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn commit_package(
+        &self,
+        feed_id: &FeedId,
+        content: ContentWriter,
         name: Option<&str>,
         overwrite: bool,
         control: &Control,
@@ -451,6 +489,21 @@ impl FeedService for Handle<'_, '_> {
         control: &Control,
     ) -> Result<Package> {
         upload::from_reader(self, feed_id, content, name, overwrite, control)
+    }
+
+    fn write_package(&self, control: &Control) -> Result<ContentWriter> {
+        ContentWriter::new(self, PackageRecord::KIND.service, control)
+    }
+
+    fn commit_package(
+        &self,
+        feed_id: &FeedId,
+        content: ContentWriter,
+        name: Option<&str>,
+        overwrite: bool,
+        control: &Control,
+    ) -> Result<Package> {
+        upload::from_writer(self, feed_id, content, name, overwrite, control)
     }
 
     fn query_packages(&self, feed_id: &FeedId) -> Result<QueryPackagesResponse> {

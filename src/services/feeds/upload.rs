@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::model::files::file::extension;
 use crate::model::{Feed, Package, PackageId, PackageMetadata, PackageRecord, Platform, Resource, StoredContent};
 use crate::packages::{Container, Inspected, inspect};
-use crate::services::content::{self, DiskReader};
+use crate::services::content::{self, ContentWriter, DiskReader, NewContent};
 use crate::services::feeds::lookup::{feed, feed_not_found, touch};
 use crate::session::{Access, Draft, What};
 use crate::value::{Control, RecordKey, limits};
@@ -106,9 +106,34 @@ pub(in crate::services) fn from_reader<A: Access>(
     control: &Control,
 ) -> Result<Package> {
     let control = &access.context().control(control);
-    let (feed, name) = check(access, feed_id, name)?;
-    let prefix = access.context().settings().vendor_prefix.clone();
+    let target = check(access, feed_id, name)?;
     let new = content::store(access, source, control)?;
+    write(access, target, new, overwrite, control)
+}
+
+pub(in crate::services) fn from_writer<A: Access>(
+    access: &A,
+    feed_id: &str,
+    source: ContentWriter,
+    name: Option<&str>,
+    overwrite: bool,
+    control: &Control,
+) -> Result<Package> {
+    let control = &access.context().control(control);
+    let target = check(access, feed_id, name)?;
+    let new = source.finish(access)?;
+    write(access, target, new, overwrite, control)
+}
+
+/// Makes a package of content, in the feed and under the name that were checked.
+fn write<A: Access>(
+    access: &A,
+    (feed, name): (Feed, Option<String>),
+    new: NewContent,
+    overwrite: bool,
+    control: &Control,
+) -> Result<Package> {
+    let prefix = access.context().settings().vendor_prefix.clone();
     let inspected = inspect(&mut Controlled { content: new.reader()?, control })?;
     let windows = feed.platform == Platform::windows();
     if windows && inspected.container == Container::GzippedTar {

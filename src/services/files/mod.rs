@@ -18,7 +18,7 @@ use crate::model::{
     UpdateMetadataRequest, UploadFileRequest, UploadSession, UploadSessionId, UploadSessionState,
 };
 use crate::services::batch::{Umbrella, distinct, is_item_error};
-use crate::services::content;
+use crate::services::content::{self, ContentWriter};
 use crate::services::declare::service;
 use crate::services::files::create::{NewFile, check_properties, create, id_taken};
 use crate::services::files::query::{Structured, linq_order, linq_response, page, scan, search};
@@ -146,6 +146,43 @@ pub trait FileService {
     /// # Ok::<(), stationdb::Error>(())
     /// ```
     fn upload_file(&self, content: &mut dyn Read, request: UploadFileRequest, control: &Control) -> Result<FileId>;
+
+    /// Opens content that [`FileService::commit_file`] makes a file of: for callers that have the
+    /// bytes before they know what names them, and for bytes that come in pieces.
+    ///
+    /// # Errors
+    /// `PermissionDenied` when the caller may create files nowhere; `Unsupported` inside a
+    /// transaction. Writing fails with what `control` says, with `LimitExceeded` above the size
+    /// that the store allows, and as the disk does; such an error is inside the `std::io::Error`.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// use std::io::Write;
+    ///
+    /// let mut content = session.write_file(&Control::default())?;
+    /// content.write_all(b"pas")?;
+    /// content.write_all(b"sed")?;
+    /// let file = session.commit_file(content, UploadFileRequest::new().name("log.txt"))?;
+    /// assert_eq!(session.open_file(&file)?.len(), 6);
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn write_file(&self, control: &Control) -> Result<ContentWriter>;
+
+    /// Makes a file of content that was written. It is durable when this returns; on an error
+    /// nothing is left. A transaction may commit what was written before it began.
+    ///
+    /// # Errors
+    /// As [`FileService::upload_file`]; the error that ended the writing, if one did;
+    /// `InvalidArgument` for content of another store.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let content = session.write_file(&Control::default())?;
+    /// let file = session.transaction(|tx| tx.commit_file(content, UploadFileRequest::new().name("empty")))?;
+    /// assert!(session.open_file(&file)?.is_empty());
+    /// # Ok::<(), stationdb::Error>(())
+    /// ```
+    fn commit_file(&self, content: ContentWriter, request: UploadFileRequest) -> Result<FileId>;
 
     /// Writes the verified content of a file to `target`. Returns its length.
     ///
@@ -306,6 +343,50 @@ pub trait FileService {
 
 fn not_found(id: &str) -> Error {
     Error::not_found(FileRecord::KIND.name, id).with_name("FileIngestion.IdNotFound", Some(-251_608))
+}
+
+/// An upload whose request was checked, beside its content.
+struct Upload {
+    id: Option<FileId>,
+    properties: BTreeMap<String, String>,
+    name: Option<String>,
+    workspace: String,
+}
+
+impl Upload {
+    /// Refuses what can be refused before the bytes are read. The write turn checks all of it again,
+    /// because the policy and the records may have changed.
+    fn check<A: Access>(access: &A, request: UploadFileRequest) -> Result<Self> {
+        let context = access.context();
+        let id = request.id.as_deref().map(FileId::parse).transpose();
+        let id = id.map_err(|error| error.with_name("Files.InvalidId", None).at_member("id"))?;
+        check_properties(&request.metadata, "metadata")?;
+        let workspace = request.workspace.unwrap_or_else(|| context.default_workspace().to_owned());
+        context.require(FileRecord::KIND.service, Action::Create, &workspace)?;
+        access.read(|view| view.require_workspace(&workspace))?;
+        if let Some(id) = &id {
+            let taken = access.read(|view| match crate::value::RecordKey::parse(FileRecord::KIND.id, id) {
+                Some(key) => view.any_by_key::<FileRecord>(key),
+                None => Ok(None),
+            })?;
+            if taken.is_some() {
+                return Err(id_taken(id));
+            }
+        }
+        Ok(Self { id, properties: request.metadata, name: request.name, workspace })
+    }
+
+    fn write<A: Access>(self, access: &A, new: content::NewContent) -> Result<FileId> {
+        let draft_content = new.draft();
+        let Self { id, properties, name, workspace } = self;
+        let file = NewFile { id, properties, name, workspace, content: new.content.clone() };
+        let written = access.write(move |draft| {
+            let id = create(draft, file)?;
+            draft_content(draft);
+            Ok(id)
+        });
+        new.settle(written)
+    }
 }
 
 fn update(draft: &mut Draft<'_>, id: &str, request: UpdateMetadataRequest) -> Result<()> {
@@ -470,35 +551,19 @@ impl FileService for Handle<'_, '_> {
     }
 
     fn upload_file(&self, content: &mut dyn Read, request: UploadFileRequest, control: &Control) -> Result<FileId> {
-        let context = self.context();
-        let control = &context.control(control);
-        let id = request.id.as_deref().map(FileId::parse).transpose();
-        let id = id.map_err(|error| error.with_name("Files.InvalidId", None).at_member("id"))?;
-        check_properties(&request.metadata, "metadata")?;
-        let workspace = request.workspace.unwrap_or_else(|| context.default_workspace().to_owned());
-        // Checked before the bytes are read, and again in the write turn, where the policy may have
-        // changed.
-        context.require(FileRecord::KIND.service, Action::Create, &workspace)?;
-        self.read(|view| view.require_workspace(&workspace))?;
-        if let Some(id) = &id {
-            let taken = self.read(|view| match crate::value::RecordKey::parse(FileRecord::KIND.id, id) {
-                Some(key) => view.any_by_key::<FileRecord>(key),
-                None => Ok(None),
-            })?;
-            if taken.is_some() {
-                return Err(id_taken(id));
-            }
-        }
-        let new = content::store(self, content, control)?;
-        let draft_content = new.draft();
-        let file =
-            NewFile { id, properties: request.metadata, name: request.name, workspace, content: new.content.clone() };
-        let written = self.write(move |draft| {
-            let id = create(draft, file)?;
-            draft_content(draft);
-            Ok(id)
-        });
-        new.settle(written)
+        let upload = Upload::check(self, request)?;
+        let new = content::store(self, content, &self.context().control(control))?;
+        upload.write(self, new)
+    }
+
+    fn write_file(&self, control: &Control) -> Result<ContentWriter> {
+        ContentWriter::new(self, FileRecord::KIND.service, control)
+    }
+
+    fn commit_file(&self, content: ContentWriter, request: UploadFileRequest) -> Result<FileId> {
+        let upload = Upload::check(self, request)?;
+        let new = content.finish(self)?;
+        upload.write(self, new)
     }
 
     fn download_file(&self, id: &FileId, target: &mut dyn Write, control: &Control) -> Result<u64> {

@@ -1,0 +1,9 @@
+//! The server over HTTP, by a plain client.
+
+mod client;
+mod members;
+mod package;
+mod reference;
+mod requests;
+mod streams;
+mod wire;

@@ -1,0 +1,179 @@
+//! The members that each record may have, read from the pages in `docs/reference`.
+//!
+//! Records stand in four forms there: a heading `### Record` over a table of members, a table `|
+//! Record | Members |`, a table `| Type | Members |` under a heading, and sentences such as
+//! "PagedTables has tables (list of TableMetadata, always) and …". What an operation answers stands
+//! in the tables of operations.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Member to what the page says of its type.
+pub type Members = BTreeMap<String, String>;
+
+#[derive(Debug, Default)]
+pub struct Pages {
+    /// Record to members, of all pages.
+    pub records: BTreeMap<String, Members>,
+    /// Operation to its output.
+    pub operations: BTreeMap<String, String>,
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
+}
+
+/// A name such as `PagedTables`.
+fn is_record(word: &str) -> bool {
+    word.len() > 3 && word.starts_with(char::is_uppercase) && word.contains(char::is_lowercase)
+}
+
+fn is_member(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_lowercase() || c == '_') && words(word).count() == 1
+}
+
+/// Splits at commas and `and` outside of brackets.
+fn parts(text: &str) -> Vec<String> {
+    let (mut parts, mut depth) = (vec![String::new()], 0);
+    for word in
+        text.replace(',', " , ").replace(" and ", " , ").replace('(', " ( ").replace(')', " ) ").split_whitespace()
+    {
+        match word {
+            "(" => depth += 1,
+            ")" => depth -= 1,
+            "," if depth == 0 => {
+                parts.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(part) = parts.last_mut() {
+            part.push_str(word);
+            part.push(' ');
+        }
+    }
+    parts
+}
+
+/// Members with their types: `` `name` (string, required), ids ``. What follows a semicolon or a
+/// colon tells about them.
+pub fn members(text: &str, default_type: &str) -> Members {
+    let text = text.replace('`', "");
+    let mut depth = 0;
+    let list: String = text
+        .chars()
+        .take_while(|c| {
+            depth += i32::from(*c == '(') - i32::from(*c == ')');
+            depth > 0 || !matches!(c, ';' | ':' | '.')
+        })
+        .collect();
+    let mut members = Members::new();
+    let mut waiting: Vec<String> = Vec::new();
+    for part in parts(&list) {
+        let (name, kind) = part.split_once('(').unwrap_or((&part, ""));
+        // "a, b (lists of string)" says the type of both.
+        let name = name.trim().trim_start_matches("and ").trim();
+        let Some(name) = name.split_whitespace().next().filter(|name| is_member(name)) else { continue };
+        waiting.push(name.to_owned());
+        if !kind.is_empty() {
+            members.extend(waiting.drain(..).map(|name| (name, kind.trim().to_owned())));
+        }
+    }
+    members.extend(waiting.into_iter().map(|name| (name, default_type.to_owned())));
+    members
+}
+
+fn cells(line: &str) -> Option<Vec<String>> {
+    let inner = line.trim().strip_prefix('|')?.strip_suffix('|')?;
+    Some(inner.split('|').map(|cell| cell.trim().to_owned()).collect())
+}
+
+impl Pages {
+    pub fn read(folder: &Path) -> Self {
+        let mut pages = Self::default();
+        let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        for path in paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == "md")) {
+            // Two pages have a section with this name.
+            let templates = match path.file_stem().and_then(|stem| stem.to_str()) {
+                Some("work-items") => "WorkItemTemplate",
+                _ => "TestPlanTemplate",
+            };
+            pages.page(&std::fs::read_to_string(path).unwrap(), templates);
+        }
+        pages
+    }
+
+    fn add(&mut self, record: &str, members: Members) {
+        self.records.entry(record.to_owned()).or_default().extend(members);
+    }
+
+    fn page(&mut self, text: &str, templates: &str) {
+        let mut heading = String::new();
+        let mut head: Vec<String> = Vec::new();
+        for line in text.lines() {
+            if let Some(title) = line.strip_prefix('#') {
+                heading = title.trim_start_matches('#').trim().to_owned();
+                if heading == "Templates" {
+                    templates.clone_into(&mut heading);
+                }
+                head.clear();
+            }
+            let Some(row) = cells(line) else {
+                head.clear();
+                continue;
+            };
+            if head.is_empty() {
+                head = row;
+                continue;
+            }
+            if row.iter().all(|cell| cell.chars().all(|c| matches!(c, '-' | ':'))) {
+                continue;
+            }
+            let second = row.get(1).map_or("", String::as_str);
+            match head[0].as_str() {
+                "Operation" => {
+                    let output = row.get(head.iter().position(|cell| cell == "Output").unwrap_or(1));
+                    self.operations.insert(
+                        row[0].split(' ').next().unwrap_or_default().to_owned(),
+                        output.cloned().unwrap_or_default(),
+                    );
+                }
+                "Record" => {
+                    for record in row[0].split(',').map(str::trim) {
+                        self.add(record, members(second, ""));
+                    }
+                }
+                "Member" | "Type" => {
+                    let record =
+                        if heading.starts_with("Error record") || heading == "Errors" { "ApiError" } else { &heading };
+                    let named = if head[0] == "Type" { members(second, &row[0]) } else { members(&row[0], second) };
+                    self.add(&record.to_owned(), named);
+                }
+                record if is_record(record) => {
+                    let record = record.to_owned();
+                    self.add(&record, members(&row[0], second));
+                }
+                _ => {}
+            }
+        }
+        // Sentences run over lines.
+        let prose: Vec<&str> = text.lines().filter(|line| !line.starts_with(['|', '#'])).collect();
+        let prose = prose.join(" ");
+        for (at, _) in prose.match_indices(" has ") {
+            let record = words(&prose[..at]).last().unwrap_or_default();
+            if is_record(record) && prose[..at].ends_with(record) {
+                let sentence = prose[at + " has ".len()..].split(". ").next().unwrap_or_default();
+                self.add(record, members(sentence, ""));
+            }
+        }
+    }
+
+    /// The record that a text of a page names.
+    pub fn record_in(&self, text: &str) -> Option<&str> {
+        let known = |word: &str| self.records.get_key_value(word).map(|(name, _)| name.as_str());
+        let records = words(text).filter(|word| is_record(word));
+        let singular = |word: &str| known(word).or_else(|| known(word.strip_suffix('s')?));
+        records.filter_map(singular).next()
+    }
+}

@@ -1,0 +1,275 @@
+//! Bodies that are cut, clients that are slow, many clients, and the status of each kind of error.
+
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use stationdb::lab::{FreshIdRunner, JobRequest, JobRunner, NotebookRequest, QueueFailure};
+use stationdb::{AccessPolicy, Action, Error, ErrorKind, Identity, Service, Store, Visibility};
+
+use crate::client::{Server, form, reply};
+use crate::package::package;
+
+const FILES: &str = "/nifile/v1/service-groups/Default";
+const ARROW: &str = "application/vnd.apache.arrow.stream";
+
+fn table(server: &Server) -> String {
+    let columns =
+        json!([{"name": "t", "dataType": "INT64", "columnType": "INDEX"}, {"name": "v", "dataType": "FLOAT64"}]);
+    let made = server.post("/nidataframe/v1/tables", &json!({"columns": columns, "name": "Loop"}));
+    assert_eq!(made.status, 201);
+    made.json()["id"].as_str().unwrap().to_owned()
+}
+
+fn rows(from: usize, count: usize) -> Value {
+    let rows: Vec<Value> = (from..from + count).map(|t| json!([t.to_string(), "0.5"])).collect();
+    json!({"frame": {"data": rows}})
+}
+
+/// Waits until `is` holds: work that nobody waits for ends by itself.
+fn wait(what: &str, is: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is() {
+        assert!(began.elapsed() < Duration::from_secs(30), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_body_that_is_cut_leaves_nothing() {
+    let server = Server::new();
+    let feed = server.post("/nifeed/v1/feeds", &json!({"name": "f", "platform": "NI_LINUX_RT"})).json();
+    let feed = feed["id"].as_str().unwrap();
+    let session = server.post(&format!("{FILES}/upload-sessions/start"), &json!({})).json();
+    let session = session["id"].as_str().unwrap();
+    let table = table(&server);
+    assert_eq!(server.post(&format!("/nidataframe/v1/tables/{table}/data"), &rows(0, 3)).status, 204);
+    let export = json!({"responseFormat": "ARROW_STREAM"});
+    let arrow = server.post(&format!("/nidataframe/v1/tables/{table}/export-data"), &export).body;
+    let (form_type, file) = form(&[("file", Some("a.bin"), &[7; 300_000]), ("metadata", None, b"{\"k\": \"v\"}")]);
+    let (_, archive) = form(&[("package", Some("a.deb"), &[package("a"), vec![0; 300_000]].concat())]);
+    let csv: String = (0..50_000).map(|t| format!("{t},0.5\n")).collect();
+    for (path, kind, body) in [
+        (format!("{FILES}/upload-files"), form_type.as_str(), file),
+        (
+            format!("{FILES}/upload-sessions/{session}/chunks/1?close=true"),
+            "application/octet-stream",
+            vec![7; 300_000],
+        ),
+        (format!("/nifeed/v1/feeds/{feed}/packages"), form_type.as_str(), archive),
+        (format!("/nidataframe/v1/tables/{table}/data"), ARROW, arrow),
+        (format!("/nidataframe/v1/tables/{table}/data"), "application/json", rows(9, 1000).to_string().into_bytes()),
+        ("/stationdb/v1/import-csv?indexColumn=t".to_owned(), "text/csv", format!("t,v\n{csv}").into_bytes()),
+    ] {
+        for part in [body.len() / 2, body.len() - 1] {
+            let mut stream = server.head("POST", &path, &[("content-type", kind)], body.len());
+            stream.write_all(&body[..part]).unwrap();
+            if part == body.len() / 2 && body.len() == 300_000 {
+                wait("the content is not written while it arrives", || server.contents() == 1);
+            }
+            stream.shutdown(Shutdown::Write).unwrap();
+            // The server may or may not answer a client that is gone; it has dropped the request
+            // when it closes.
+            let _ = stream.read_to_end(&mut Vec::new());
+        }
+    }
+    wait("contents are left", || server.contents() == 0);
+    let count = |path: &str| server.get(path).json();
+    assert_eq!(count(&format!("{FILES}/files"))["totalCount"], 0);
+    assert_eq!(count(&format!("{FILES}/upload-sessions"))[0]["chunks"], json!([]));
+    assert_eq!(count(&format!("/nifeed/v1/feeds/{feed}/packages"))["packages"], json!([]));
+    assert_eq!(count("/nidataframe/v1/tables")["tables"].as_array().unwrap().len(), 1);
+    assert_eq!(count(&format!("/nidataframe/v1/tables/{table}"))["rowCount"], 3);
+    // The same bodies are taken when they are whole.
+    let (kind, file) = form(&[("file", Some("a.bin"), &[7; 300_000]), ("metadata", None, b"{\"k\": \"v\"}")]);
+    assert_eq!(server.send("POST", &format!("{FILES}/upload-files"), &[("content-type", &kind)], &file).status, 201);
+    assert_eq!((server.contents(), count(&format!("{FILES}/files"))["totalCount"].clone()), (1, json!(1)));
+}
+
+#[test]
+fn a_file_whose_metadata_is_refused_leaves_nothing() {
+    let server = Server::new();
+    let path = format!("{FILES}/upload-files");
+    let refused = |parts: &[(&str, Option<&str>, &[u8])], member: &str| {
+        let (kind, body) = form(parts);
+        let reply = server.send("POST", &path, &[("content-type", &kind)], &body);
+        assert_eq!(reply.status, 400, "{member}");
+        assert!(reply.json()["error"]["message"].as_str().unwrap().contains(member), "{member}: {:?}", reply.json());
+    };
+    let content = [7; 300_000];
+    refused(&[("file", Some("a"), &content), ("metadata", None, b"{\"k\": 7}")], "k");
+    refused(&[("file", Some("a"), &content), ("metadata", None, b"{\"\": \"v\"}")], "metadata");
+    refused(&[("file", Some("a"), &content), ("id", None, b"short")], "id");
+    refused(&[("metadata", None, b"{}")], "file");
+    wait("contents are left", || server.contents() == 0);
+}
+
+#[test]
+fn writers_go_on_while_a_reader_is_slow() {
+    let server = Server::new();
+    let content: Vec<u8> = (0..30_000_000_u32).map(|at| (at >> 8) as u8).collect();
+    let (kind, body) = form(&[("file", Some("long.bin"), &content)]);
+    let made = server.send("POST", &format!("{FILES}/upload-files"), &[("content-type", &kind)], &body);
+    let uri = made.json()["uri"].as_str().unwrap().to_owned();
+    let table = table(&server);
+    assert_eq!(server.post(&format!("/nidataframe/v1/tables/{table}/data"), &rows(0, 20_000)).status, 204);
+    let mut slow = server.head("GET", &format!("{uri}/data"), &[], 0);
+    let mut first = [0; 1000];
+    slow.read_exact(&mut first).unwrap();
+    let export = json!({"responseFormat": "CSV"}).to_string();
+    let mut slow_rows = server.head("POST", &format!("/nidataframe/v1/tables/{table}/export-data"), &[], export.len());
+    slow_rows.write_all(export.as_bytes()).unwrap();
+    // Everything else is answered meanwhile: writes of the same table, and the deletion of what is
+    // read.
+    for at in 0..20 {
+        assert_eq!(server.post(&format!("/nidataframe/v1/tables/{table}/data"), &rows(20_000 + at, 1)).status, 204);
+        let product = json!({"products": [{"partNumber": format!("P{at}")}]});
+        assert_eq!(server.post("/nitestmonitor/v2/products", &product).status, 201);
+    }
+    assert_eq!(server.send("DELETE", &uri, &[], b"").status, 204);
+    // The reader gets what was there when it began.
+    let mut rest = first.to_vec();
+    slow.read_to_end(&mut rest).unwrap();
+    let at = rest.windows(4).position(|end| end == b"\r\n\r\n").unwrap();
+    assert!(rest.len() - at > content.len() && rest.ends_with(b"\r\n0\r\n\r\n"), "{} bytes", rest.len());
+    let csv = reply(&mut slow_rows);
+    assert!(csv.is_whole);
+    assert_eq!(String::from_utf8(csv.body).unwrap().lines().count() / 20_000, 1);
+    // A reader that goes away ends its work, and nothing waits for it.
+    let mut gone = server.head("POST", &format!("/nidataframe/v1/tables/{table}/export-data"), &[], export.len());
+    gone.write_all(export.as_bytes()).unwrap();
+    drop(gone);
+    assert_eq!(server.get(&format!("/nidataframe/v1/tables/{table}")).json()["rowCount"], 20_020);
+}
+
+#[test]
+fn sixty_four_clients_at_once_each_find_their_own() {
+    let server = Arc::new(Server::new());
+    let table = table(&server);
+    let clients: Vec<_> = (0..64)
+        .map(|client| {
+            let (server, table) = (server.clone(), table.clone());
+            std::thread::spawn(move || {
+                let number = format!("P-{client}");
+                let made = server.post("/nitestmonitor/v2/products", &json!({"products": [{"partNumber": number}]}));
+                assert_eq!(made.status, 201);
+                let id = made.json()["products"][0]["id"].as_str().unwrap().to_owned();
+                let found = server.get(&format!("/nitestmonitor/v2/products/{id}")).json();
+                assert_eq!(found["partNumber"], json!(number));
+                let appended = server.post(&format!("/nidataframe/v1/tables/{table}/data"), &rows(client * 10, 10));
+                assert_eq!(appended.status, 204);
+                let content = vec![client as u8; 20_000];
+                let (kind, body) = form(&[("file", Some("c.bin"), &content)]);
+                let made = server.send("POST", &format!("{FILES}/upload-files"), &[("content-type", &kind)], &body);
+                let uri = made.json()["uri"].as_str().unwrap().to_owned();
+                assert_eq!(server.get(&format!("{uri}/data")).body, content);
+            })
+        })
+        .collect();
+    for client in clients {
+        client.join().unwrap();
+    }
+    assert_eq!(server.get("/nitestmonitor/v2/products?returnCount=True&take=1").json()["totalCount"], 64);
+    assert_eq!(server.get(&format!("/nidataframe/v1/tables/{table}")).json()["rowCount"], 640);
+    assert_eq!(server.get(&format!("{FILES}/files?take=100")).json()["totalCount"], 64);
+}
+
+#[derive(Debug)]
+struct NobodyWrites;
+
+impl AccessPolicy for NobodyWrites {
+    fn visible(&self, who: &Identity, _: Service, action: Action) -> Visibility {
+        if who.user_id() == "guest" && action != Action::Read { Visibility::None } else { Visibility::All }
+    }
+}
+
+/// Jobs run, notebooks do not.
+#[derive(Debug)]
+struct NoNotebooks(FreshIdRunner);
+
+impl JobRunner for NoNotebooks {
+    fn queue(&self, request: &JobRequest<'_>) -> Result<Vec<String>, QueueFailure> {
+        self.0.queue(request)
+    }
+
+    fn cancel(&self, job_ids: &[String]) -> stationdb::Result<()> {
+        self.0.cancel(job_ids)
+    }
+
+    fn run_notebook(&self, _: &NotebookRequest<'_>) -> stationdb::Result<String> {
+        Err(Error::new(ErrorKind::Io, "the notebooks are out of order"))
+    }
+}
+
+/// A Parquet file with a column of lists, which tables do not have.
+fn nested() -> Vec<u8> {
+    use stationdb::arrow::array::{ArrayRef, Int64Array, ListArray, RecordBatch};
+    use stationdb::arrow::datatypes::Int64Type;
+    let index: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+    let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>([Some([Some(1)])]));
+    let batch = RecordBatch::try_from_iter([("t", index), ("v", lists)]).unwrap();
+    let mut bytes = Vec::new();
+    let mut writer = parquet::arrow::ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    bytes
+}
+
+#[test]
+fn each_kind_of_outcome_has_its_status() {
+    let options = Store::options().access_policy(NobodyWrites).job_runner(NoNotebooks(FreshIdRunner));
+    let server = Server::start(options, Duration::from_secs(60));
+    let products = "/nitestmonitor/v2/products";
+    let one = json!({"products": [{"partNumber": "P"}]});
+    // Success, partial success, nothing that succeeded, nothing to answer.
+    assert_eq!(server.post(products, &one).status, 201);
+    assert_eq!(server.post(products, &json!({"products": [{"partNumber": "P"}, {"partNumber": "Q"}]})).status, 200);
+    let failed = server.post(products, &one);
+    assert_eq!((failed.status, failed.json()["products"].clone()), (200, json!([])));
+    assert_eq!(server.send("DELETE", &format!("{products}/x"), &[], b"").status, 204);
+    assert_eq!(
+        server.post(&format!("{FILES}/delete-files"), &json!({"ids": ["0123456789abcdef01234567"]})).status,
+        200
+    );
+    // Refusals of each kind.
+    let refused = |reply: crate::client::Reply, status: u16, name: &str| {
+        assert_eq!(reply.status, status, "{reply:?}");
+        assert_eq!(reply.json()["error"]["name"], json!(name));
+    };
+    refused(server.post(products, &json!({"products": [{"name": 1}]})), 400, "StationDb.InvalidArgument");
+    let guest = server.send("POST", &format!("{FILES}/upload-sessions/start"), &[("x-user", "guest")], b"{}");
+    refused(guest, 403, "Skyline.InsufficientPrivileges");
+    refused(server.get(&format!("{products}/x")), 404, "TestMonitor.InvalidId");
+    refused(server.get("/nowhere"), 404, "StationDb.NotFound");
+    let table = table(&server);
+    let data = format!("/nidataframe/v1/tables/{table}/data");
+    assert_eq!(server.post(&data, &json!({"endOfData": true})).status, 204);
+    refused(server.post(&data, &rows(0, 1)), 409, "DataFrame.TableClosed");
+    refused(server.get("/nidataframe/v1/tables/short"), 400, "DataFrame.InvalidTableId");
+    // Executions: finished, triggered, refused, failed.
+    let actions = json!([{"type": "MANUAL", "action": "A"}, {"type": "NOTEBOOK", "action": "N", "notebookId": "n"},
+        {"type": "JOB", "action": "J", "jobs": [{"functions": ["f"], "arguments": [[]]}]}]);
+    let item = json!({"workItems": [{"name": "n", "executionActions": actions, "resources": {"systems": {"selections": [{"id": "s"}]}}}]});
+    let made = server.post("/niworkorder/v1/workitems", &item).json();
+    let id = made["createdWorkItems"][0]["id"].as_str().unwrap().to_owned();
+    let execute =
+        |action: &str| server.post(&format!("/niworkorder/v1/workitems/{id}/execute"), &json!({"action": action}));
+    let both =
+        |reply: &crate::client::Reply| (reply.json().get("error").is_some(), reply.json().get("result").is_some());
+    for (action, status) in [("A", 200), ("J", 202), ("N", 500), ("none of these", 404)] {
+        let reply = execute(action);
+        assert!(both(&reply) == (true, true), "{action}: {reply:?}");
+        assert_eq!(reply.status, status, "{action}: {reply:?}");
+    }
+    let unknown = server.post("/niworkorder/v1/workitems/7/execute", &json!({"action": "A"}));
+    assert_eq!((unknown.status, unknown.json()["result"].clone()), (404, Value::Null));
+    // The store and the server have limits of their own.
+    let full = Server::start(Store::options().reserve_bytes(u64::MAX / 2), Duration::from_secs(60));
+    refused(full.post(products, &one), 503, "StationDb.NoSpace");
+    let late = Server::start(Store::options(), Duration::ZERO);
+    refused(late.post(products, &one), 504, "StationDb.DeadlineExceeded");
+    refused(late.get(&format!("{products}?take=1")), 504, "StationDb.DeadlineExceeded");
+    refused(server.send("POST", "/stationdb/v1/import-parquet", &[], &nested()), 501, "StationDb.Unsupported");
+}

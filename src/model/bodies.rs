@@ -1,0 +1,207 @@
+//! Wire bodies and query strings that hold the arguments of a call, and the bodies of creations.
+
+use std::collections::BTreeMap;
+
+use crate::error::{ApiError, Error};
+use crate::model::assets::{AssetId, CreateAssetRequest, SystemConnection, UpdateAssetRequest};
+use crate::model::feeds::{PackageId, QueryFeedsRequest};
+use crate::model::files::{FileId, GetFilesRequest, QueryFilesRequest, UploadFileRequest};
+use crate::model::products::{CreateProductRequest, ProductId, UpdateProductRequest};
+use crate::model::specifications::SpecificationId;
+use crate::model::tables::data::GetTableDataRequest;
+use crate::model::tables::import::ImportTableRequest;
+use crate::model::tables::table::{ListTablesRequest, TableId};
+use crate::value::query::{FromQuery, Shape};
+use crate::value::wire::record;
+
+record! {
+    /// The body of `create_products`.
+    wire pub struct CreateProductsRequest requires(products) {
+        /// The products to create; required.
+        pub products: Vec<CreateProductRequest>,
+    }
+
+    /// The body of `update_products`.
+    wire pub struct UpdateProductsRequest requires(products) {
+        /// The changes, applied in order; required.
+        pub products: Vec<UpdateProductRequest>,
+        /// Whether lists and maps are replaced (`true`) or added to (absent, `false`).
+        pub replace: bool,
+    }
+
+    /// The body of `delete_products`.
+    wire pub struct DeleteProductsRequest requires(ids) {
+        /// The products to delete; required.
+        pub ids: Vec<ProductId>,
+    }
+
+    /// The query string of `get_products`.
+    wire pub struct GetProductsRequest {
+        /// The token of the previous page.
+        pub continuation_token: Option<String>,
+        /// Page size; 1000 when absent or negative.
+        pub take: Option<i64>,
+        /// Whether to count all products.
+        pub return_count: bool,
+    }
+
+    /// The body of `delete_specs`.
+    wire pub struct DeleteSpecificationsRequest requires(ids) {
+        /// The specifications to delete; required.
+        pub ids: Vec<SpecificationId>,
+    }
+
+    /// The body of `create_assets`.
+    wire pub struct CreateAssetsRequest requires(assets) {
+        /// The assets to create; required.
+        pub assets: Vec<CreateAssetRequest>,
+    }
+
+    /// The body of `update_assets`.
+    wire pub struct UpdateAssetsRequest requires(assets) {
+        /// The changes, applied in order; required.
+        pub assets: Vec<UpdateAssetRequest>,
+    }
+
+    /// The body of `delete_assets`.
+    wire pub struct DeleteAssetsRequest requires(ids) {
+        /// The assets to delete; required.
+        pub ids: Vec<AssetId>,
+    }
+
+    /// The body of `link_files`.
+    wire pub struct LinkFilesRequest requires(file_ids) {
+        /// The files to link; required.
+        pub file_ids: Vec<FileId>,
+    }
+
+    /// The body of `set_system_connection`.
+    wire pub struct SetSystemConnectionRequest requires(minion_id) {
+        /// The system; required.
+        pub minion_id: String,
+        /// Its connection; unknown when absent.
+        pub connection: Option<SystemConnection>,
+    }
+
+    /// The body that answers `set_system_connection`.
+    wire pub struct SetSystemConnectionResponse {
+        /// Number of assets that changed.
+        pub changed: u64,
+    }
+
+    /// The body of `delete_tables`.
+    wire pub struct DeleteTablesRequest requires(ids) {
+        /// The tables to delete; required.
+        pub ids: Vec<TableId>,
+    }
+
+    /// The query string of an append of Arrow batches.
+    wire pub struct AppendArrowQuery {
+        /// Whether no further appends are accepted.
+        pub end_of_data: Option<bool>,
+    }
+
+    /// The body that answers `create_table`.
+    wire pub struct CreateTableResponse {
+        /// The id of the table.
+        pub id: TableId,
+    }
+
+    /// The body that answers `upload_file` and `finish_upload_session`.
+    wire pub struct UploadFileResponse {
+        /// The relative URI of the file; its last segment is the id.
+        pub uri: String,
+    }
+
+    /// The body of `delete_files`.
+    wire pub struct DeleteFilesRequest requires(ids) {
+        /// The files to delete; required.
+        pub ids: Vec<FileId>,
+    }
+
+    /// The body of `start_upload_session`.
+    wire pub struct StartUploadSessionRequest {
+        /// Workspace of the file; that of the session when absent.
+        pub workspace: Option<String>,
+    }
+
+    /// The query string of `append_to_upload_session`.
+    wire pub struct AppendToUploadSessionQuery {
+        /// Whether the chunk is the last one.
+        pub close: bool,
+    }
+
+    /// The body of `finish_upload_session`.
+    wire pub struct FinishUploadSessionRequest {
+        /// Name of the file; it wins over `Name` among the properties.
+        pub name: String,
+        /// Properties of the file.
+        pub properties: BTreeMap<String, String>,
+    }
+
+    /// The query string of an upload of a package.
+    wire pub struct UploadPackageQuery also("shouldOverwrite" = "overwrite") {
+        /// Whether a package that the feed has is replaced.
+        pub overwrite: bool,
+    }
+
+    /// The body of `delete_packages`.
+    wire pub struct DeletePackagesRequest requires(package_ids) {
+        /// The packages to delete; required.
+        pub package_ids: Vec<PackageId>,
+    }
+
+    /// The body of a failed call.
+    wire pub struct ErrorResponse {
+        /// What went wrong.
+        pub error: ApiError,
+    }
+}
+
+impl From<TableId> for CreateTableResponse {
+    fn from(id: TableId) -> Self {
+        Self { id }
+    }
+}
+
+impl From<FileId> for UploadFileResponse {
+    fn from(id: FileId) -> Self {
+        Self { uri: crate::model::files::file::self_uri(&id) }
+    }
+}
+
+impl From<&Error> for ErrorResponse {
+    fn from(error: &Error) -> Self {
+        Self { error: error.api_error() }
+    }
+}
+
+/// The members of each query string.
+macro_rules! from_query {
+    ($($request:ty { $($member:literal: $shape:ident),* })*) => {
+        $(impl FromQuery for $request {
+            const MEMBERS: &'static [(&'static str, Shape)] = &[$(($member, Shape::$shape)),*];
+        })*
+    };
+}
+
+from_query! {
+    ListTablesRequest {
+        "take": Integer, "id": Ids, "orderBy": Text, "orderByDescending": Boolean, "continuationToken": Text,
+        "workspace": Ids
+    }
+    GetTableDataRequest {
+        "columns": Names, "orderBy": Names, "orderByDescending": Boolean, "take": Integer, "continuationToken": Text
+    }
+    ImportTableRequest { "id": Text, "indexColumn": Text, "separator": Text, "endOfData": Boolean }
+    AppendArrowQuery { "endOfData": Boolean }
+    GetFilesRequest {
+        "skip": Integer, "take": Integer, "orderBy": Text, "orderByDescending": Boolean, "id": Ids, "ids": Ids
+    }
+    QueryFilesRequest { "skip": Integer, "take": Integer, "workspace": Text }
+    UploadFileRequest { "workspace": Text }
+    AppendToUploadSessionQuery { "close": Boolean }
+    GetProductsRequest { "continuationToken": Text, "take": Integer, "returnCount": Boolean }
+    QueryFeedsRequest { "platform": Text, "workspace": Text }
+    UploadPackageQuery { "overwrite": Boolean, "shouldOverwrite": Boolean }
+}
