@@ -12,18 +12,41 @@ use crate::sources::{rust_files, scrub, words};
 /// The reason for the names of `stationdb::bodies`.
 const BODY: &str = "the body of a request on the wire, read by `from_json`";
 
+const QUERY: &str = "the query string of a request, read by `from_query`";
+
 /// Names that no call uses, and their reasons.
 const REASONS: &[(&str, &str)] = &[
+    ("Answer", "the status of an answer, for servers"),
+    ("AppendArrowQuery", QUERY),
+    ("AppendToUploadSessionQuery", QUERY),
+    ("CreateAssetsRequest", BODY),
+    ("CreateProductsRequest", BODY),
     ("CreateTestPlanTemplatesRequest", BODY),
     ("CreateTestPlansRequest", BODY),
     ("CreateWorkItemTemplatesRequest", BODY),
     ("CreateWorkItemsRequest", BODY),
+    ("DeleteAssetsRequest", BODY),
+    ("DeleteFilesRequest", BODY),
+    ("DeletePackagesRequest", BODY),
+    ("DeleteProductsRequest", BODY),
+    ("DeleteSpecificationsRequest", BODY),
+    ("DeleteTablesRequest", BODY),
     ("DeleteTestPlanTemplatesRequest", BODY),
     ("DeleteTestPlansRequest", BODY),
     ("DeleteWorkItemTemplatesRequest", BODY),
     ("DeleteWorkItemsRequest", BODY),
+    ("Download", "the headers of an export, for servers"),
     ("ExecuteWorkItemRequest", BODY),
+    ("FinishUploadSessionRequest", BODY),
+    ("GetProductsRequest", QUERY),
+    ("LinkFilesRequest", BODY),
+    ("SetSystemConnectionRequest", BODY),
+    ("SetSystemConnectionResponse", "the body of a response whose call returns a number"),
+    ("StartUploadSessionRequest", BODY),
+    ("UpdateAssetsRequest", BODY),
+    ("UpdateProductsRequest", BODY),
     ("UpdateUtilizationRequest", BODY),
+    ("UploadPackageQuery", QUERY),
     ("VendorPrefix", "renames members in the JSON of a server whose store has another vendor prefix"),
     ("arrow", "the crate whose batches of rows calls take and return"),
     ("chrono", "the crate whose times records and requests hold"),

@@ -9,11 +9,7 @@ use stationdb::assets::{
     AssetIdentification, CreateAssetRequest, ExternalCalibration, QueryAssetUtilizationHistoryRequest,
     QueryAssetsRequest, StartUtilizationRequest, TemperatureSensor, UpdateAssetRequest,
 };
-use stationdb::bodies::{
-    CreateTestPlanTemplatesRequest, CreateTestPlansRequest, CreateWorkItemTemplatesRequest, CreateWorkItemsRequest,
-    DeleteTestPlanTemplatesRequest, DeleteTestPlansRequest, DeleteWorkItemTemplatesRequest, DeleteWorkItemsRequest,
-    ExecuteWorkItemRequest, UpdateUtilizationRequest,
-};
+use stationdb::bodies::*;
 use stationdb::feeds::{CreateFeedRequest, QueryFeedsRequest, UpdateFeedRequest};
 use stationdb::files::{
     CreatedQuery, FileLinqQueryRequest, GetFilesRequest, IdsQuery, PropertyQuery, QueryFilesRequest,
@@ -105,6 +101,21 @@ fn requests() -> Vec<(&'static str, String, Read)> {
         CreateWorkItemTemplateRequest,
         CreateWorkItemTemplatesRequest,
         CreateWorkItemsRequest,
+        CreateAssetsRequest,
+        CreateProductsRequest,
+        DeleteAssetsRequest,
+        DeleteFilesRequest,
+        DeletePackagesRequest,
+        DeleteProductsRequest,
+        DeleteSpecificationsRequest,
+        DeleteTablesRequest,
+        FinishUploadSessionRequest,
+        GetProductsRequest,
+        LinkFilesRequest,
+        SetSystemConnectionRequest,
+        StartUploadSessionRequest,
+        UpdateAssetsRequest,
+        UpdateProductsRequest,
         DeleteTestPlanTemplatesRequest,
         DeleteTestPlansRequest,
         DeleteWorkItemTemplatesRequest,
