@@ -33,6 +33,9 @@
 //! metadata, `faults` for a simulated disk that injects failures and loses what a power cut can
 //! lose.
 // docs.rs builds with a nightly compiler, and shows which feature an item needs.
+// What `pub` says is true: an item that nothing re-exports is `pub(crate)`. Some items are public
+// with a feature alone, so only a build with all features can tell.
+#![cfg_attr(all(feature = "faults", feature = "packages", feature = "search"), warn(unreachable_pub))]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![recursion_limit = "512"]
 #![deny(missing_docs)]

@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::value::Control;
 
 /// A blob that is one part of a content.
-pub type Part = BlobInfo;
+pub(crate) type Part = BlobInfo;
 
 /// Verified content as a `Read + Seek` handle.
 ///

@@ -59,7 +59,7 @@ pub(super) fn file_len(len: u64) -> u64 {
 }
 
 /// Positions of the checksums in a blob's file of this length.
-pub fn check_ranges(file_len: u64) -> impl Iterator<Item = Range<u64>> {
+pub(crate) fn check_ranges(file_len: u64) -> impl Iterator<Item = Range<u64>> {
     let stride = (BLOCK_BYTES + CHECK_BYTES) as u64;
     let blocks = file_len.saturating_sub(HEADER_BYTES as u64).div_ceil(stride);
     (1..=blocks).map(move |block| {
@@ -74,7 +74,7 @@ pub(super) fn directory(id: u64) -> String {
 }
 
 /// Path of a blob on the disk of its store.
-pub fn path(id: u64) -> String {
+pub(crate) fn path(id: u64) -> String {
     format!("{}/{id:016x}", directory(id))
 }
 

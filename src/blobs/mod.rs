@@ -18,9 +18,9 @@ mod sync_ahead;
 mod write;
 
 pub use content::ContentReader;
-pub use format::{check_ranges, path};
-pub use store::{BlobEntry, BlobStore, check_limit};
-pub use write::{BlobInfo, BlobWriter};
+pub(crate) use format::{check_ranges, path};
+pub(crate) use store::{BlobEntry, BlobStore, check_limit};
+pub(crate) use write::{BlobInfo, BlobWriter};
 
 #[cfg(test)]
 mod tests;

@@ -301,7 +301,7 @@ impl BlobStore {
 }
 
 /// Returns `LimitExceeded` for content beyond the limit of the store.
-pub fn check_limit(len: u64, size_limit: Option<u64>) -> Result<()> {
+pub(crate) fn check_limit(len: u64, size_limit: Option<u64>) -> Result<()> {
     match size_limit {
         Some(limit) if len > limit => {
             Err(Error::limit(format!("the content is longer than the {limit} bytes that the store's options allow")))

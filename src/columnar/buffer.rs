@@ -28,7 +28,7 @@ const HEADER: usize = 20;
 /// Bytes in memory of the rows of a batch. A slice shares the buffers of the whole batch, so only
 /// the part of its rows counts.
 #[must_use]
-pub fn batch_bytes(batch: &RecordBatch) -> usize {
+pub(crate) fn batch_bytes(batch: &RecordBatch) -> usize {
     let bytes = |array: &ArrayRef| array.to_data().get_slice_memory_size().unwrap_or_default();
     batch.columns().iter().map(bytes).sum()
 }
@@ -37,7 +37,7 @@ pub fn batch_bytes(batch: &RecordBatch) -> usize {
 ///
 /// # Errors
 /// `LimitExceeded` when the encoding is larger than one append may be.
-pub fn encode_batch(schema: &TableSchema, batch: &RecordBatch) -> Result<Vec<u8>> {
+pub(crate) fn encode_batch(schema: &TableSchema, batch: &RecordBatch) -> Result<Vec<u8>> {
     let rows = u32::try_from(batch.num_rows())
         .map_err(|_| Error::limit("an append has too many rows for one batch; split it"))?;
     let mut out = Vec::with_capacity(HEADER + batch_bytes(batch));
@@ -143,7 +143,7 @@ fn damaged() -> Error {
 ///
 /// # Errors
 /// `Corrupt` when they are not what was written.
-pub fn check_batch(bytes: &[u8]) -> Result<()> {
+pub(crate) fn check_batch(bytes: &[u8]) -> Result<()> {
     let stored = bytes.get(16..HEADER).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
     if bytes.starts_with(MAGIC) && stored == Some(checksum(bytes)) { Ok(()) } else { Err(damaged()) }
 }
@@ -151,7 +151,7 @@ pub fn check_batch(bytes: &[u8]) -> Result<()> {
 /// The row count in the header of an encoded batch, which is not checked here; 0 for bytes that are
 /// not a batch.
 #[must_use]
-pub fn batch_row_count(bytes: &[u8]) -> u64 {
+pub(crate) fn batch_row_count(bytes: &[u8]) -> u64 {
     bytes.get(8..12).and_then(|bytes| bytes.try_into().ok()).map_or(0, |rows| u64::from(u32::from_le_bytes(rows)))
 }
 
@@ -159,7 +159,7 @@ pub fn batch_row_count(bytes: &[u8]) -> u64 {
 ///
 /// # Errors
 /// `Corrupt` when the bytes are not what was written; `NewerFormat` for another version.
-pub fn decode_batch(schema: &TableSchema, bytes: &[u8]) -> Result<RecordBatch> {
+pub(crate) fn decode_batch(schema: &TableSchema, bytes: &[u8]) -> Result<RecordBatch> {
     let mut input = Input(bytes);
     let header = input.take(HEADER)?;
     let word = |at: usize| {

@@ -27,7 +27,7 @@ const DAY_MS: i64 = 86_400_000;
 /// # Errors
 /// `InvalidArgument` for an unknown, repeated or missing column, an Arrow type that does not fit, a
 /// value that does not fit, and a null in a column that is not NULLABLE; row and column are named.
-pub fn coerce_batch(schema: &TableSchema, batch: &RecordBatch, first_row: u64) -> Result<RecordBatch> {
+pub(crate) fn coerce_batch(schema: &TableSchema, batch: &RecordBatch, first_row: u64) -> Result<RecordBatch> {
     if Arc::ptr_eq(schema.arrow(), batch.schema_ref()) {
         return Ok(batch.clone());
     }

@@ -69,7 +69,7 @@ pub(super) fn in_parallel<I: Sync, T: Send>(
 ///
 /// # Errors
 /// `Corrupt`, `Io`; `DeadlineExceeded` and `Cancelled` from the control.
-pub fn count_rows(view: &TableView, predicates: &Predicates, control: &Control) -> Result<u64> {
+pub(crate) fn count_rows(view: &TableView, predicates: &Predicates, control: &Control) -> Result<u64> {
     if predicates.is_empty() {
         return Ok(view.row_count());
     }

@@ -37,7 +37,7 @@ pub struct Touched {
 ///
 /// # Errors
 /// `Corrupt`, `Io`; `DeadlineExceeded` and `Cancelled` from the control.
-pub fn touched(view: &TableView, predicates: &Predicates, control: &Control) -> Result<Touched> {
+pub(crate) fn touched(view: &TableView, predicates: &Predicates, control: &Control) -> Result<Touched> {
     let mut out = Touched::default();
     for run in view.runs() {
         let is_sealed = matches!(run, Run::Segment(_));

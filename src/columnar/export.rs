@@ -37,7 +37,7 @@ fn push_field(text: &str, out: &mut String) {
 
 /// The header line of a CSV export.
 #[must_use]
-pub fn csv_header(schema: &SchemaRef) -> String {
+pub(crate) fn csv_header(schema: &SchemaRef) -> String {
     let mut line = String::new();
     for (at, field) in schema.fields().iter().enumerate() {
         if at > 0 {
@@ -53,7 +53,7 @@ pub fn csv_header(schema: &SchemaRef) -> String {
 ///
 /// Null is an empty field, the empty string is `""`. In a table of one column a null is an empty
 /// line, which readers that skip blank lines lose.
-pub fn csv_rows(batch: &RecordBatch, out: &mut String) {
+pub(crate) fn csv_rows(batch: &RecordBatch, out: &mut String) {
     let mut cell = String::new();
     for row in 0..batch.num_rows() {
         for (at, array) in batch.columns().iter().enumerate() {
@@ -73,7 +73,7 @@ pub fn csv_rows(batch: &RecordBatch, out: &mut String) {
 ///
 /// # Errors
 /// `Io` and `NoSpace` of the writer, and the errors of the rows.
-pub fn export_csv(
+pub(crate) fn export_csv(
     schema: &SchemaRef,
     rows: impl Iterator<Item = Result<RecordBatch>>,
     out: &mut dyn Write,
@@ -104,7 +104,7 @@ pub fn export_csv(
 ///
 /// # Errors
 /// As [`export_csv`].
-pub fn export_parquet(
+pub(crate) fn export_parquet(
     schema: &SchemaRef,
     rows: impl Iterator<Item = Result<RecordBatch>>,
     out: &mut (dyn Write + Send),
@@ -143,7 +143,7 @@ pub(super) fn export_parquet_in(
 ///
 /// # Errors
 /// As [`export_csv`].
-pub fn export_ipc(
+pub(crate) fn export_ipc(
     schema: &SchemaRef,
     rows: impl Iterator<Item = Result<RecordBatch>>,
     out: &mut dyn Write,

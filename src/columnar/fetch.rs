@@ -11,7 +11,7 @@ use super::view::TableView;
 use crate::error::{Error, Result};
 use crate::value::Control;
 
-pub use super::view::Locator;
+pub(crate) use super::view::Locator;
 
 /// Rows that one thread reads at a time.
 const PIECE_ROWS: usize = 1024;
@@ -32,7 +32,12 @@ pub(super) fn to_ranges(rows: impl Iterator<Item = usize>) -> Vec<Range<usize>> 
 ///
 /// # Errors
 /// `Corrupt`, `Io`; `DeadlineExceeded` and `Cancelled` from the control.
-pub fn fetch_rows(view: &TableView, locators: &[Locator], columns: &[usize], control: &Control) -> Result<RecordBatch> {
+pub(crate) fn fetch_rows(
+    view: &TableView,
+    locators: &[Locator],
+    columns: &[usize],
+    control: &Control,
+) -> Result<RecordBatch> {
     let misfit = |error| Error::corrupt("rows of one table have different columns").with_source(error);
     let schema = view.schema.project(columns);
     let mut sorted: Vec<(Locator, u32)> = locators.iter().copied().zip(0..).collect();

@@ -19,7 +19,7 @@ use crate::model::tables::data::{Column, ColumnType, DataFrame, DataType};
 /// `InvalidArgument` for an unknown or repeated column, an absent column that is not NULLABLE, a
 /// row whose length differs from the number of columns, or a cell that is not a value of its
 /// column; row and column are named.
-pub fn frame_to_batch(schema: &TableSchema, frame: &DataFrame) -> Result<RecordBatch> {
+pub(crate) fn frame_to_batch(schema: &TableSchema, frame: &DataFrame) -> Result<RecordBatch> {
     let positions = match frame.columns.as_deref() {
         None => (0..schema.len()).collect(),
         Some([]) if !frame.data.is_empty() || schema.len() == 0 => Vec::new(),
@@ -131,7 +131,7 @@ fn shortened(text: &str) -> String {
 /// Appends the canonical text of one cell; returns whether there is a value.
 ///
 /// Values of types that no table column has count as null; batches of `columnar` have none.
-pub fn write_cells(array: &dyn Array, row: usize, out: &mut String) -> bool {
+pub(crate) fn write_cells(array: &dyn Array, row: usize, out: &mut String) -> bool {
     use arrow::datatypes::{DataType as Arrow, TimeUnit};
     if row >= array.len() || array.is_null(row) {
         return false;
@@ -153,7 +153,7 @@ pub fn write_cells(array: &dyn Array, row: usize, out: &mut String) -> bool {
 
 /// The rows of a batch as cells.
 #[must_use]
-pub fn batch_rows(batch: &RecordBatch) -> Vec<Vec<Option<String>>> {
+pub(crate) fn batch_rows(batch: &RecordBatch) -> Vec<Vec<Option<String>>> {
     (0..batch.num_rows())
         .map(|row| {
             batch

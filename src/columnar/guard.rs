@@ -31,7 +31,7 @@ thread_local! {
 
 /// Runs `f` without catching panics on this thread, as in a host with `panic = "abort"`.
 #[cfg(any(test, fuzzing))]
-pub fn unguarded<T>(f: impl FnOnce() -> T) -> T {
+pub(crate) fn unguarded<T>(f: impl FnOnce() -> T) -> T {
     /// Catches panics again at the end, also after a panic.
     struct Guard;
     impl Drop for Guard {
@@ -47,6 +47,6 @@ pub fn unguarded<T>(f: impl FnOnce() -> T) -> T {
 /// Whether a panic on this thread would be caught here. The panic hook of a fuzzer needs to know,
 /// because it runs before the catch.
 #[cfg(any(test, fuzzing))]
-pub fn is_guarded() -> bool {
+pub(crate) fn is_guarded() -> bool {
     DEPTH.with(Cell::get) > 0 && !IS_OFF.with(Cell::get)
 }

@@ -32,7 +32,7 @@ const READ_STEP: usize = 1024 * 1024;
 /// `InvalidArgument` for bytes that are not an Arrow IPC stream or end too early, `LimitExceeded`
 /// for a message, metadata or batch beyond the import limits, and the errors of `each` and of the
 /// reader.
-pub fn read_stream(input: &mut dyn Read, mut each: impl FnMut(RecordBatch) -> Result<()>) -> Result<usize> {
+pub(crate) fn read_stream(input: &mut dyn Read, mut each: impl FnMut(RecordBatch) -> Result<()>) -> Result<usize> {
     let mut stream: Option<Stream> = None;
     let mut batch_count = 0;
     while let Some(metadata) = read_metadata(input, stream.is_none())? {

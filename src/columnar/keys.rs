@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 ///
 /// # Errors
 /// `Corrupt` when the array has a type that no index column has.
-pub fn index_values(array: &dyn Array) -> Result<Cow<'_, [i64]>> {
+pub(crate) fn index_values(array: &dyn Array) -> Result<Cow<'_, [i64]>> {
     Ok(match array.data_type() {
         DataType::Int32 => {
             Cow::Owned(array.as_primitive::<Int32Type>().values().iter().copied().map(i64::from).collect())

@@ -45,26 +45,29 @@ mod memory_tests;
 #[cfg(test)]
 mod tests;
 
-pub use buffer::{batch_bytes, batch_row_count, check_batch, decode_batch, encode_batch};
-pub use coerce::coerce_batch;
-pub use count::count_rows;
-pub use decimate::{Decimation, decimate};
-pub use explain::{Touched, touched};
-pub use export::{export_csv, export_ipc, export_parquet};
-pub use frame::{batch_rows, frame_to_batch};
+pub(crate) use buffer::{batch_bytes, batch_row_count, check_batch, decode_batch, encode_batch};
+pub(crate) use coerce::coerce_batch;
+pub(crate) use count::count_rows;
+pub(crate) use decimate::{Decimation, decimate};
+pub use explain::Touched;
+pub(crate) use explain::touched;
+pub(crate) use export::{export_csv, export_ipc, export_parquet};
+pub(crate) use frame::{batch_rows, frame_to_batch};
 #[cfg(any(test, fuzzing))]
-pub use guard::{is_guarded, unguarded};
-pub use import::{CsvImport, ParquetImport, ReadSeek};
-pub use ipc::read_stream;
-pub use keys::index_values;
-pub use memory_run::MemoryRun;
-pub use order::OrderColumn;
-pub use predicate::Predicates;
-pub use row_query::{RowQuery, SpillPlace};
-pub use rows::{RowStream, read_page};
-pub use scan::MergedScan;
-pub use schema::TableSchema;
-pub use segment::{
+pub(crate) use guard::{is_guarded, unguarded};
+pub use import::ReadSeek;
+pub(crate) use import::{CsvImport, ParquetImport};
+pub(crate) use ipc::read_stream;
+pub(crate) use keys::index_values;
+pub(crate) use memory_run::MemoryRun;
+pub(crate) use order::OrderColumn;
+pub(crate) use predicate::Predicates;
+pub(crate) use row_query::{RowQuery, SpillPlace};
+pub use rows::RowStream;
+pub(crate) use rows::read_page;
+pub(crate) use scan::MergedScan;
+pub(crate) use schema::TableSchema;
+pub(crate) use segment::{
     DATA_SUFFIX, Patch, SUMMARY_SUFFIX, Segment, SegmentMeta, SegmentWriter, data_name, summary_name, wrong_bits,
 };
-pub use view::{Run, TableView};
+pub(crate) use view::{Run, TableView};

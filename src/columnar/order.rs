@@ -42,7 +42,7 @@ pub struct OrderColumn {
 
 /// A selected row: its order key, its append ordinal, and its position.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Selected {
+pub(crate) struct Selected {
     key: Box<[u8]>,
     /// Append ordinal; breaks ties of the key.
     pub ordinal: u64,
@@ -210,7 +210,7 @@ impl Heap {
 }
 
 /// Selected rows, in order.
-pub struct Selection {
+pub(crate) struct Selection {
     /// The rows.
     pub rows: Vec<Selected>,
     /// Whether no row follows.
@@ -223,7 +223,7 @@ pub struct Selection {
 ///
 /// # Errors
 /// `Corrupt`, `Io`; `DeadlineExceeded` and `Cancelled` from the control.
-pub fn select_rows(
+pub(crate) fn select_rows(
     view: &TableView,
     predicates: &Predicates,
     order: &[OrderColumn],

@@ -27,7 +27,7 @@ const LEAST_TOGETHER: usize = 64;
 
 /// A page of rows.
 #[derive(Debug)]
-pub struct RowPage {
+pub(crate) struct RowPage {
     /// The rows.
     pub batch: RecordBatch,
     /// Append ordinal of the last row, if more rows follow.
@@ -39,7 +39,12 @@ pub struct RowPage {
 /// # Errors
 /// `InvalidArgument` when no row has that ordinal; `Corrupt`, `Io`; `DeadlineExceeded` and
 /// `Cancelled`.
-pub fn read_page(view: &Arc<TableView>, query: &RowQuery, after: Option<u64>, control: &Control) -> Result<RowPage> {
+pub(crate) fn read_page(
+    view: &Arc<TableView>,
+    query: &RowQuery,
+    after: Option<u64>,
+    control: &Control,
+) -> Result<RowPage> {
     let schema = view.schema.project(&query.columns);
     let take = usize::try_from(query.take.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
     if take == 0 {

@@ -33,7 +33,7 @@ const LEAST_PART: usize = 64;
 
 /// A batch of the stream.
 #[derive(Debug)]
-pub struct ScanChunk {
+pub(crate) struct ScanChunk {
     /// The rows.
     pub batch: RecordBatch,
     /// Their positions.
@@ -66,7 +66,7 @@ struct Cursor {
 
 /// The rows of a view that satisfy the predicates, in index order; rows with equal index values are
 /// in append order.
-pub struct MergedScan {
+pub(crate) struct MergedScan {
     view: Arc<TableView>,
     predicates: Arc<Predicates>,
     columns: Vec<usize>,
@@ -82,7 +82,7 @@ impl MergedScan {
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
-    pub fn new(
+    pub(crate) fn new(
         view: Arc<TableView>,
         predicates: Arc<Predicates>,
         columns: Vec<usize>,
@@ -135,14 +135,14 @@ impl MergedScan {
 
     /// Adds the positions of the rows to each chunk.
     #[must_use]
-    pub fn with_locators(mut self) -> Self {
+    pub(crate) fn with_locators(mut self) -> Self {
         self.with_locators = true;
         self
     }
 
     /// Sizes the first read of each run for a caller that wants about this many rows.
     #[must_use]
-    pub fn expecting(mut self, row_count: usize) -> Self {
+    pub(crate) fn expecting(mut self, row_count: usize) -> Self {
         for cursor in &mut self.cursors {
             cursor.step = row_count.max(1024);
         }
@@ -153,7 +153,7 @@ impl MergedScan {
     ///
     /// # Errors
     /// `Corrupt`, `Io`; `DeadlineExceeded` and `Cancelled` from the control.
-    pub fn next_chunk(&mut self) -> Result<Option<ScanChunk>> {
+    pub(crate) fn next_chunk(&mut self) -> Result<Option<ScanChunk>> {
         self.control.check()?;
         let chunk = if self.in_sequence { self.next_in_sequence()? } else { self.next_merged()? };
         if let Some(chunk) = &chunk {

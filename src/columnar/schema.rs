@@ -167,7 +167,7 @@ fn arrow_field(column: &Column) -> Field {
 
 /// The Arrow type that values of `data_type` have in memory.
 #[must_use]
-pub fn arrow_type(data_type: DataType) -> ArrowType {
+pub(crate) fn arrow_type(data_type: DataType) -> ArrowType {
     match data_type {
         DataType::Bool => ArrowType::Boolean,
         DataType::Float32 => ArrowType::Float32,

@@ -8,7 +8,7 @@ use super::{DirEntry, Disk, DiskFile, FileId, MemoryDisk, Mode};
 
 /// A disk that counts bytes read, files open, and the most files that were open at a time.
 #[derive(Clone, Debug)]
-pub struct CountingDisk {
+pub(crate) struct CountingDisk {
     /// The disk with the files.
     pub disk: Arc<MemoryDisk>,
     /// Number of bytes read.

@@ -16,7 +16,7 @@ mod owner;
 mod path;
 mod real;
 #[cfg(any(test, feature = "faults"))]
-pub mod sim;
+pub(crate) mod sim;
 
 use std::fmt::Debug;
 use std::io;
@@ -25,10 +25,10 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 
 #[cfg(test)]
-pub use counting::CountingDisk;
+pub(crate) use counting::CountingDisk;
 #[cfg(any(test, feature = "faults"))]
 pub use memory::MemoryDisk;
-pub use owner::Owner;
+pub(crate) use owner::Owner;
 pub use real::RealDisk;
 
 /// A handle to a disk, shared by all modules of one store.
@@ -191,7 +191,7 @@ const COPY_BYTES: usize = 1024 * 1024;
 ///
 /// # Errors
 /// Those of the disks; the error of `progress`, unchanged.
-pub fn copy_file(
+pub(crate) fn copy_file(
     from: &dyn Disk,
     to: &dyn Disk,
     path: &str,

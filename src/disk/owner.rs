@@ -5,7 +5,7 @@ use std::io;
 /// The process that opened a file or a disk. A forked process gets a copy of every handle, and must
 /// not use it: two processes that write one file from what each has in memory destroy it.
 #[derive(Clone, Copy, Debug)]
-pub struct Owner {
+pub(crate) struct Owner {
     process_id: u32,
 }
 
@@ -18,18 +18,18 @@ impl Default for Owner {
 impl Owner {
     /// The current process.
     #[must_use]
-    pub fn current() -> Self {
+    pub(crate) fn current() -> Self {
         Self { process_id: std::process::id() }
     }
 
     /// Whether the current process is the owner.
     #[must_use]
-    pub fn is_current(self) -> bool {
+    pub(crate) fn is_current(self) -> bool {
         std::process::id() == self.process_id
     }
 
     /// Returns `ResourceBusy` in every process but the owner.
-    pub fn check(self) -> io::Result<()> {
+    pub(crate) fn check(self) -> io::Result<()> {
         if self.is_current() {
             return Ok(());
         }

@@ -17,7 +17,7 @@ use crate::value::{FieldType, Val, time};
 
 /// One condition; fields are positions in [`Schema::fields`].
 #[derive(Clone, Debug, PartialEq)]
-pub enum Condition {
+pub(crate) enum Condition {
     /// The field equals a value that is not null.
     Eq {
         /// Position of the field.
@@ -123,7 +123,7 @@ pub enum Condition {
 
 /// How the letter case of a text is folded before it is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fold {
+pub(crate) enum Fold {
     /// It stays.
     None,
     /// All lower case.
@@ -135,7 +135,7 @@ pub enum Fold {
 impl Condition {
     /// Whether the condition is equivalent to the part of the filter that it was derived from.
     #[must_use]
-    pub fn is_exact(&self) -> bool {
+    pub(crate) fn is_exact(&self) -> bool {
         match self {
             Self::Other => false,
             Self::AnyOf(groups) => groups.iter().flatten().all(Self::is_exact),

@@ -11,7 +11,7 @@ use crate::value::{Val, time};
 /// A scalar that a filter compares with, in the representation of its field: the key bytes of
 /// [`Constant::val`] are those of an equal field value.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Constant {
+pub(crate) enum Constant {
     /// No value.
     Null,
     /// A Boolean.
@@ -33,7 +33,7 @@ pub enum Constant {
 impl Constant {
     /// The same value in the representation of records.
     #[must_use]
-    pub fn val(&self) -> Val<'_> {
+    pub(crate) fn val(&self) -> Val<'_> {
         match self {
             Self::Null => Val::Null,
             Self::Bool(value) => Val::Bool(*value),
@@ -199,20 +199,20 @@ fn only(mut mapped: impl Iterator<Item = char>) -> Option<char> {
 
 /// The reference of relative times, in the time zone in which days, weeks, months and years begin.
 #[derive(Clone, Copy, Debug)]
-pub struct Times {
+pub(crate) struct Times {
     reference: DateTime<FixedOffset>,
 }
 
 impl Times {
     /// The request's reference time, or now in UTC.
     #[must_use]
-    pub fn new(now: DateTime<Utc>, reference: Option<DateTime<FixedOffset>>) -> Self {
+    pub(crate) fn new(now: DateTime<Utc>, reference: Option<DateTime<FixedOffset>>) -> Self {
         Self { reference: reference.unwrap_or_else(|| now.fixed_offset()) }
     }
 
     /// The reference in milliseconds since 1970 UTC.
     #[must_use]
-    pub fn reference_ms(&self) -> i64 {
+    pub(crate) fn reference_ms(&self) -> i64 {
         self.reference.timestamp_millis()
     }
 

@@ -39,9 +39,9 @@ use std::fmt;
 use crate::error::Result;
 use crate::value::{Row, Val, Work, limits};
 
-pub use condition::{Condition, Fold};
-pub use constant::{Constant, Times};
-pub use schema::{Schema, TextSearch};
+pub(crate) use condition::{Condition, Fold};
+pub(crate) use constant::{Constant, Times};
+pub(crate) use schema::{Schema, TextSearch};
 
 use check::Checker;
 use eval::{Element, Scopes};
@@ -49,7 +49,7 @@ use fault::{Checked, Fault, FaultKind, Span};
 
 /// A checked filter.
 #[derive(Clone, Debug)]
-pub struct Filter {
+pub(crate) struct Filter {
     test: tree::Test,
     syntax: Box<syntax::Ast>,
     substitutions: BTreeMap<usize, Constant>,
@@ -63,7 +63,7 @@ pub struct Filter {
 /// # Errors
 /// `InvalidArgument`, with the name `StationDb.Filter.<Kind>`, the offset in characters, and the
 /// kind and the offending text as arguments; at `substitutions` when there are too many of them.
-pub fn compile(
+pub(crate) fn compile(
     text: Option<&str>,
     substitutions: &[serde_json::Value],
     schema: &Schema<'_>,
@@ -80,7 +80,7 @@ pub fn compile(
 ///
 /// # Errors
 /// `InvalidArgument` at `substitutions`.
-pub fn check_substitutions(values: &[serde_json::Value]) -> Result<()> {
+pub(crate) fn check_substitutions(values: &[serde_json::Value]) -> Result<()> {
     if values.len() <= limits::FILTER_SUBSTITUTIONS {
         return Ok(());
     }
@@ -111,7 +111,7 @@ impl Filter {
     /// in [`Filter::searches`] matches the row. The result is valid only when `work` finishes
     /// without an error.
     #[must_use]
-    pub fn matches_with(&self, row: &dyn Row, search: &dyn Fn(usize) -> bool, work: &Work<'_>) -> bool {
+    pub(crate) fn matches_with(&self, row: &dyn Row, search: &dyn Fn(usize) -> bool, work: &Work<'_>) -> bool {
         let record = Element::Row(row);
         self.test.holds(&Scopes { number: tree::RECORD, element: record, around: None, search, work })
     }
@@ -120,7 +120,7 @@ impl Filter {
     /// deadline, and no match when the work exceeds its bound.
     #[cfg(any(test, fuzzing))]
     #[must_use]
-    pub fn matches(&self, row: &dyn Row) -> bool {
+    pub(crate) fn matches(&self, row: &dyn Row) -> bool {
         let work = Work::new(&|| Ok(()));
         let is_match = self.matches_with(row, &|_| false, &work);
         work.finish().is_ok() && is_match
@@ -128,19 +128,19 @@ impl Filter {
 
     /// The conditions that are joined by `and`; every match satisfies all of them.
     #[must_use]
-    pub fn conjuncts(&self) -> &[Condition] {
+    pub(crate) fn conjuncts(&self) -> &[Condition] {
         &self.conjuncts
     }
 
     /// The positions of the fields that the filter reads from a row.
     #[must_use]
-    pub fn fields(&self) -> &[usize] {
+    pub(crate) fn fields(&self) -> &[usize] {
         &self.fields
     }
 
     /// The text searches; [`Filter::matches_with`] refers to them by index.
     #[must_use]
-    pub fn searches(&self) -> &[TextSearch] {
+    pub(crate) fn searches(&self) -> &[TextSearch] {
         &self.searches
     }
 }

@@ -4,7 +4,7 @@ use crate::value::FieldDecl;
 
 /// The fields and constructs that the filters of a resource may use.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Schema<'s> {
+pub(crate) struct Schema<'s> {
     /// The fields; rows return values by position in this list.
     pub fields: &'s [FieldDecl],
     /// Alternative names of fields, known at run time: name and path.
@@ -21,7 +21,7 @@ pub struct Schema<'s> {
 
 /// A `search("...")` condition of a filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TextSearch {
+pub(crate) struct TextSearch {
     /// The text query.
     pub text: String,
     /// Offset of its literal in the filter, in characters.

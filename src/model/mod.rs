@@ -1,35 +1,35 @@
 //! Plain data types, one folder for each service. Each resource declares its fields once.
 
-pub mod answer;
-pub mod assets;
-pub mod bodies;
-pub mod download;
-pub mod feeds;
-pub mod files;
-pub mod lab;
+pub(crate) mod answer;
+pub(crate) mod assets;
+pub(crate) mod bodies;
+pub(crate) mod download;
+pub(crate) mod feeds;
+pub(crate) mod files;
+pub(crate) mod lab;
 mod operation;
-pub mod products;
-pub mod resource;
-pub mod specifications;
-pub mod tables;
-pub mod test_plans;
-pub mod work_items;
-pub mod workspaces;
+pub(crate) mod products;
+pub(crate) mod resource;
+pub(crate) mod specifications;
+pub(crate) mod tables;
+pub(crate) mod test_plans;
+pub(crate) mod work_items;
+pub(crate) mod workspaces;
 
-pub use assets::*;
-pub use feeds::*;
-pub use files::*;
+pub(crate) use assets::*;
+pub(crate) use feeds::*;
+pub(crate) use files::*;
 pub use operation::Operation;
-pub use products::*;
+pub(crate) use products::*;
 pub(crate) use resource::declare::fill;
-pub use resource::entries::{
+pub(crate) use resource::entries::{
     EntryBuffer, entries, entries_between, entry_value_into, has_same_entries, has_same_value, include_positions,
     index_positions, split_entry_value,
 };
-pub use resource::members::{members_beside_state, members_of};
-pub use resource::registry::Registered;
-pub use resource::{Index, Resource, Stamped, text_of};
-pub use specifications::*;
+pub(crate) use resource::members::{members_beside_state, members_of};
+pub(crate) use resource::registry::Registered;
+pub(crate) use resource::{Index, Resource, Stamped, text_of};
+pub(crate) use specifications::*;
 
 // One line for each resource.
 resource::registry::registry! {

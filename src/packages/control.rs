@@ -7,7 +7,7 @@ use super::{invalid, too_large};
 
 /// One field of a control file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ControlField {
+pub(crate) struct ControlField {
     /// Name as spelled in the file.
     pub name: String,
     /// Its text: folded fields joined with spaces, multi-line fields with line feeds.
@@ -16,7 +16,7 @@ pub struct ControlField {
 
 /// The fields of a control file, in order of their first appearance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ControlFile {
+pub(crate) struct ControlFile {
     /// The fields; no two names differ only in case.
     pub fields: Vec<ControlField>,
 }
@@ -51,7 +51,7 @@ const FOLDED: &[&str] = &[
 impl ControlFile {
     /// The text of a field; ignores the case of `name`.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)).map(|field| field.text.as_str())
     }
 
@@ -60,7 +60,7 @@ impl ControlFile {
     /// # Errors
     /// `InvalidArgument` for a line that belongs to no field; `LimitExceeded` for a name, field or
     /// file beyond its bound.
-    pub fn parse(bytes: &[u8]) -> Result<Self> {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self> {
         if bytes.len() > limits::PACKAGE_CONTROL_TEXT_BYTES {
             return Err(too_large(format_args!(
                 "its control file is longer than {} bytes",

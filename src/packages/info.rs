@@ -7,7 +7,7 @@ use crate::error::Result;
 
 /// The fields of a control file that have a defined meaning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PackageInfo {
+pub(crate) struct PackageInfo {
     /// `Package`; never empty.
     pub package_name: String,
     /// `Version`, with its epoch; never empty.
@@ -59,7 +59,7 @@ impl PackageInfo {
     ///
     /// # Errors
     /// `InvalidArgument` naming the field when the package has no name, version or architecture.
-    pub fn from_control(control: &ControlFile) -> Result<Self> {
+    pub(crate) fn from_control(control: &ControlFile) -> Result<Self> {
         let required = |name: &str| match control.get(name) {
             // An index writes control characters as blanks. A package manager rejects the whole
             // index if one of these fields consists only of blanks.

@@ -21,26 +21,26 @@ mod enabled;
 mod info;
 mod relations;
 
-pub use control::ControlFile;
+pub(crate) use control::ControlFile;
 #[cfg(not(feature = "packages"))]
 pub use disabled::{gzip, inspect};
 #[cfg(feature = "packages")]
-pub use enabled::{gzip, inspect};
-pub use info::PackageInfo;
-pub use relations::{RELATION_FIELDS, index_relations, is_relation_field};
+pub(crate) use enabled::{gzip, inspect};
+pub(crate) use info::PackageInfo;
+pub(crate) use relations::{RELATION_FIELDS, index_relations, is_relation_field};
 
 use std::collections::BTreeMap;
 
 use crate::error::Error;
 
 #[cfg(any(test, fuzzing))]
-pub mod fuzz;
+pub(crate) mod fuzz;
 #[cfg(test)]
 mod tests;
 
 /// How the members of a package are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Container {
+pub(crate) enum Container {
     /// An `ar` archive: .deb, the vendor's packages, most .ipk.
     Ar,
     /// A gzipped tar: some .ipk.
@@ -49,7 +49,7 @@ pub enum Container {
 
 /// The result of one pass over a package.
 #[derive(Clone, Debug)]
-pub struct Inspected {
+pub(crate) struct Inspected {
     /// How the members are stored.
     pub container: Container,
     /// Every field of the control file, in order.
@@ -68,7 +68,7 @@ impl Inspected {
     /// The file name for a package that has none: `<package>_<version without
     /// epoch>_<architecture>.<extension>`.
     #[must_use]
-    pub fn canonical_name(&self, extension: &str) -> String {
+    pub(crate) fn canonical_name(&self, extension: &str) -> String {
         let version = &self.info.version;
         let version = match version.split_once(':') {
             Some((epoch, rest)) if !epoch.is_empty() && epoch.bytes().all(|byte| byte.is_ascii_digit()) => rest,
@@ -80,7 +80,7 @@ impl Inspected {
     /// Every control field under its name in the file. Fields with an `X…-` prefix are also listed
     /// under the name without it. Measured values are added if the file does not have them.
     #[must_use]
-    pub fn attributes(&self, file_name: &str) -> BTreeMap<String, String> {
+    pub(crate) fn attributes(&self, file_name: &str) -> BTreeMap<String, String> {
         let mut out: BTreeMap<String, String> =
             self.control.fields.iter().map(|field| (field.name.clone(), field.text.clone())).collect();
         for field in &self.control.fields {

@@ -1,19 +1,19 @@
 //! Relationship lists: the packages that a package depends on, breaks or provides.
 
 /// Control fields with a relationship list.
-pub const RELATION_FIELDS: [&str; 9] =
+pub(crate) const RELATION_FIELDS: [&str; 9] =
     ["Depends", "Pre-Depends", "Recommends", "Suggests", "Enhances", "Breaks", "Conflicts", "Replaces", "Provides"];
 
 /// Whether the control field of this name has a relationship list.
 #[must_use]
-pub fn is_relation_field(name: &str) -> bool {
+pub(crate) fn is_relation_field(name: &str) -> bool {
     RELATION_FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name))
 }
 
 /// Splits a relationship list at commas outside parentheses. Blanks inside an element collapse to
 /// one.
 #[must_use]
-pub fn relations(text: &str) -> Vec<String> {
+pub(crate) fn relations(text: &str) -> Vec<String> {
     let mut depth = 0usize;
     text.split(|c: char| {
         match c {
@@ -32,7 +32,7 @@ pub fn relations(text: &str) -> Vec<String> {
 /// parse makes them reject the whole index, so this is `None` for such a list. The package itself
 /// cannot be installed then either.
 #[must_use]
-pub fn index_relations(text: &str) -> Option<String> {
+pub(crate) fn index_relations(text: &str) -> Option<String> {
     let list = relations(text);
     let is_sound = |element: &String| element.split('|').all(is_alternative);
     list.iter().all(is_sound).then(|| list.join(", "))

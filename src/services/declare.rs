@@ -11,6 +11,8 @@ macro_rules! service {
         $($(#[$doc:meta])* fn $method:ident(&self $(, $arg:ident: $ty:ty)* $(,)?) -> $out:ty;)*
     }) => {
         $(#[$meta])*
+        // The recipe declares one inside the crate.
+        #[allow(unreachable_pub)]
         pub trait $service {
             $($(#[$doc])* fn $method(&self $(, $arg: $ty)*) -> $out;)*
         }

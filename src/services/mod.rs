@@ -15,8 +15,8 @@ pub(crate) mod products;
 mod search;
 mod specifications;
 mod tables;
-pub mod test_plans;
-pub mod work_items;
+pub(crate) mod test_plans;
+pub(crate) mod work_items;
 mod workspaces;
 
 pub use assets::AssetService;

@@ -12,7 +12,7 @@ use crate::value::{Action, Control, Service};
 
 /// The engine, the caller, and the caller's defaults.
 #[derive(Clone, Debug)]
-pub struct Context {
+pub(crate) struct Context {
     pub(crate) engine: Arc<Engine>,
     pub(crate) identity: Identity,
     pub(crate) default_workspace: Option<String>,
@@ -23,36 +23,36 @@ pub struct Context {
 impl Context {
     /// Settings of the open store.
     #[must_use]
-    pub fn settings(&self) -> &Settings {
+    pub(crate) fn settings(&self) -> &Settings {
         &self.engine.settings
     }
 
     /// The caller's identity.
     #[must_use]
-    pub fn identity(&self) -> &Identity {
+    pub(crate) fn identity(&self) -> &Identity {
         &self.identity
     }
 
     /// The user id of the caller.
     #[must_use]
-    pub fn user(&self) -> &str {
+    pub(crate) fn user(&self) -> &str {
         self.identity.user_id()
     }
 
     /// The workspace of a resource that is created without one.
     #[must_use]
-    pub fn default_workspace(&self) -> &str {
+    pub(crate) fn default_workspace(&self) -> &str {
         self.default_workspace.as_deref().unwrap_or(&self.engine.settings.default_workspace)
     }
 
     /// The workspaces in which the caller may do `action`.
     #[must_use]
-    pub fn visibility(&self, service: Service, action: Action) -> Visibility {
+    pub(crate) fn visibility(&self, service: Service, action: Action) -> Visibility {
         self.engine.settings.policy.visible(&self.identity, service, action)
     }
 
     /// Returns `PermissionDenied` if the caller may not do `action` in `workspace`.
-    pub fn require(&self, service: Service, action: Action, workspace: &str) -> Result<()> {
+    pub(crate) fn require(&self, service: Service, action: Action, workspace: &str) -> Result<()> {
         if self.visibility(service, action).allows(workspace) {
             return Ok(());
         }
@@ -63,7 +63,7 @@ impl Context {
     }
 
     /// Refuses with `PermissionDenied` when the caller may not do `action` in any workspace.
-    pub fn require_anywhere(&self, service: Service, action: Action) -> Result<()> {
+    pub(crate) fn require_anywhere(&self, service: Service, action: Action) -> Result<()> {
         if self.visibility(service, action) != Visibility::None {
             return Ok(());
         }
@@ -75,7 +75,7 @@ impl Context {
 
     /// `control`, limited by the deadline and the cancel flag of the session.
     #[must_use]
-    pub fn control(&self, control: &Control) -> Control {
+    pub(crate) fn control(&self, control: &Control) -> Control {
         self.control.as_ref().map_or_else(|| control.clone(), |outer| control.within(outer))
     }
 
@@ -85,7 +85,7 @@ impl Context {
     }
 
     /// Returns an error if the session's deadline has passed or its calls were cancelled.
-    pub fn check_deadline(&self) -> Result<()> {
+    pub(crate) fn check_deadline(&self) -> Result<()> {
         self.control.as_ref().map_or(Ok(()), Control::check)
     }
 }

@@ -30,7 +30,7 @@ use crate::value::stored::Members;
 use crate::value::{Action, limits, stored};
 
 /// The changes of one plan, over the view that it was planned for.
-pub struct Draft<'v> {
+pub(crate) struct Draft<'v> {
     view: View<'v>,
     overlay: BTreeMap<Space, BTreeMap<Vec<u8>, Option<Vec<u8>>>>,
     /// Changed index entries.
@@ -123,25 +123,25 @@ impl<'v> Draft<'v> {
 
     /// The view before this draft.
     #[must_use]
-    pub fn view(&self) -> &View<'v> {
+    pub(crate) fn view(&self) -> &View<'v> {
         &self.view
     }
 
     /// The caller's identity, settings and limits.
     #[must_use]
-    pub fn context(&self) -> &Context {
+    pub(crate) fn context(&self) -> &Context {
         self.view.context()
     }
 
     /// The store's time; one value for the whole call.
     #[must_use]
-    pub fn now(&self) -> DateTime<Utc> {
+    pub(crate) fn now(&self) -> DateTime<Utc> {
         self.view.now()
     }
 
     /// The user id of the caller.
     #[must_use]
-    pub fn user(&self) -> &str {
+    pub(crate) fn user(&self) -> &str {
         self.view.context().user()
     }
 
@@ -230,7 +230,7 @@ impl<'v> Draft<'v> {
     }
 
     /// A key for a new record; ids are never reused.
-    pub fn new_key<R: Resource>(&mut self) -> Result<RecordKey> {
+    pub(crate) fn new_key<R: Resource>(&mut self) -> Result<RecordKey> {
         let seed = self.context().engine.seed;
         loop {
             let number = self.counter(&format!("kind {}", R::KIND.code), 1000)?;
@@ -252,7 +252,7 @@ impl<'v> Draft<'v> {
 
     /// The record with this id, with this draft's changes, if the caller may see it. A malformed id
     /// finds nothing.
-    pub fn get<R: Resource>(&self, id: &str) -> Result<Option<R>> {
+    pub(crate) fn get<R: Resource>(&self, id: &str) -> Result<Option<R>> {
         match RecordKey::parse(R::KIND.id, id) {
             Some(key) => self.by_key(key),
             None => Ok(None),
@@ -260,7 +260,7 @@ impl<'v> Draft<'v> {
     }
 
     /// The record with this key, with this draft's changes, if the caller may see it.
-    pub fn by_key<R: Resource>(&self, key: RecordKey) -> Result<Option<R>> {
+    pub(crate) fn by_key<R: Resource>(&self, key: RecordKey) -> Result<Option<R>> {
         let record = self.any_by_key::<R>(key)?;
         Ok(record.filter(|record| self.view.visibility(R::KIND).allows(record.workspace())))
     }
@@ -297,7 +297,7 @@ impl<'v> Draft<'v> {
     }
 
     /// The first record that has this entry in an index, with this draft's changes.
-    pub fn find<R: Resource>(&self, index: u8, entry: &[u8]) -> Result<Option<RecordKey>> {
+    pub(crate) fn find<R: Resource>(&self, index: u8, entry: &[u8]) -> Result<Option<RecordKey>> {
         let prefix = index_prefix(R::KIND, index, entry);
         let exact = |bytes: &[u8]| {
             split_index_key(R::KIND, bytes).filter(|(found, _)| *found == entry).map(|(_, record)| record)
@@ -315,7 +315,7 @@ impl<'v> Draft<'v> {
 
     /// The keys of all records that have an entry with this prefix in an index, with this draft's
     /// changes.
-    pub fn find_all<R: Resource>(&self, index: u8, prefix: &[u8]) -> Result<Vec<RecordKey>> {
+    pub(crate) fn find_all<R: Resource>(&self, index: u8, prefix: &[u8]) -> Result<Vec<RecordKey>> {
         let prefix = index_prefix(R::KIND, index, prefix);
         let entries = self.entries_prefix(&prefix)?;
         Ok(entries.iter().filter_map(|key| split_index_key(R::KIND, key)).map(|(_, record)| record).collect())
@@ -333,12 +333,12 @@ impl<'v> Draft<'v> {
     /// # Errors
     /// `PermissionDenied` when the policy refuses, at either end of a move; `Conflict` when an
     /// entry of a unique index belongs to another record.
-    pub fn put<R: Resource>(&mut self, record: &R, what: What) -> Result<()> {
+    pub(crate) fn put<R: Resource>(&mut self, record: &R, what: What) -> Result<()> {
         self.put_with(record, what, None)
     }
 
     /// [`Draft::put`] with details of the event.
-    pub fn put_with<R: Resource>(&mut self, record: &R, what: What, detail: Option<Value>) -> Result<()> {
+    pub(crate) fn put_with<R: Resource>(&mut self, record: &R, what: What, detail: Option<Value>) -> Result<()> {
         self.put_checked(Known::Unknown, record, what, detail, true)
     }
 
@@ -541,7 +541,7 @@ impl<'v> Draft<'v> {
     ///
     /// # Errors
     /// `PermissionDenied` when the policy refuses.
-    pub fn delete<R: Resource>(&mut self, id: &str) -> Result<Option<R>> {
+    pub(crate) fn delete<R: Resource>(&mut self, id: &str) -> Result<Option<R>> {
         let Some(record) = self.get::<R>(id)? else {
             return Ok(None);
         };
@@ -571,7 +571,13 @@ impl<'v> Draft<'v> {
     }
 
     /// Logs an event besides those of [`Draft::put`] and [`Draft::delete`].
-    pub fn log<R: Resource>(&mut self, record: &R, what: What, moved_from: Option<String>, detail: Option<Value>) {
+    pub(crate) fn log<R: Resource>(
+        &mut self,
+        record: &R,
+        what: What,
+        moved_from: Option<String>,
+        detail: Option<Value>,
+    ) {
         self.events.push(Event {
             kind_code: R::KIND.code,
             id: record.id().to_owned(),

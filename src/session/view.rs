@@ -20,7 +20,7 @@ use crate::value::{Action, Env, key, stored};
 pub(super) const RECORDS_BETWEEN_CHECKS: u64 = 32;
 
 /// One consistent state of the store, as the caller may see it.
-pub struct View<'a> {
+pub(crate) struct View<'a> {
     source: Source<'a>,
     context: &'a Arc<Context>,
     now: DateTime<Utc>,
@@ -36,19 +36,19 @@ impl<'a> View<'a> {
 
     /// The session's identity, settings and limits.
     #[must_use]
-    pub fn context(&self) -> &'a Arc<Context> {
+    pub(crate) fn context(&self) -> &'a Arc<Context> {
         self.context
     }
 
     /// The store's time; one value for the whole call.
     #[must_use]
-    pub fn now(&self) -> DateTime<Utc> {
+    pub(crate) fn now(&self) -> DateTime<Utc> {
         self.now
     }
 
     /// The inputs of fields that are computed at read time.
     #[must_use]
-    pub fn env(&self) -> Env {
+    pub(crate) fn env(&self) -> Env {
         Env {
             now_ms: self.now.timestamp_millis(),
             calibration_warning_days: self.context.settings().calibration_warning_days,
@@ -66,19 +66,19 @@ impl<'a> View<'a> {
 
     /// Number of records read from disk so far.
     #[must_use]
-    pub fn records_touched(&self) -> u64 {
+    pub(crate) fn records_touched(&self) -> u64 {
         self.touched.get()
     }
 
     /// The workspaces in which the caller may read resources of a kind.
     #[must_use]
-    pub fn visibility(&self, kind: Kind) -> Visibility {
+    pub(crate) fn visibility(&self, kind: Kind) -> Visibility {
         self.context.visibility(kind.service, Action::Read)
     }
 
     /// The record with this id, if it exists and the caller may see it. A malformed id finds
     /// nothing.
-    pub fn get<R: Resource>(&self, id: &str) -> Result<Option<R>> {
+    pub(crate) fn get<R: Resource>(&self, id: &str) -> Result<Option<R>> {
         match RecordKey::parse(R::KIND.id, id) {
             Some(key) => self.by_key(key),
             None => Ok(None),
@@ -86,7 +86,7 @@ impl<'a> View<'a> {
     }
 
     /// The record with this key, if it exists and the caller may see it.
-    pub fn by_key<R: Resource>(&self, key: RecordKey) -> Result<Option<R>> {
+    pub(crate) fn by_key<R: Resource>(&self, key: RecordKey) -> Result<Option<R>> {
         let record = self.any_by_key::<R>(key)?;
         Ok(record.filter(|record| self.visibility(R::KIND).allows(record.workspace())))
     }
@@ -127,7 +127,7 @@ impl<'a> View<'a> {
 
     /// The keys of the records whose entries in an index start with `prefix`, in the order of the
     /// entries.
-    pub fn index_keys<R: Resource>(&self, index: u8, prefix: &[u8]) -> Result<Vec<RecordKey>> {
+    pub(crate) fn index_keys<R: Resource>(&self, index: u8, prefix: &[u8]) -> Result<Vec<RecordKey>> {
         let mut keys = Vec::new();
         self.index_scan(R::KIND, index, prefix, |_, key, _| {
             keys.push(key);
@@ -178,7 +178,7 @@ impl<'a> View<'a> {
 
     /// Calls `f` with every record of a kind that the caller may see, in key order, until it
     /// returns false.
-    pub fn for_each<R: Resource>(&self, mut f: impl FnMut(R) -> Result<bool>) -> Result<()> {
+    pub(crate) fn for_each<R: Resource>(&self, mut f: impl FnMut(R) -> Result<bool>) -> Result<()> {
         let visibility = self.visibility(R::KIND);
         self.for_each_of_anyone::<R>(|record| Ok(!visibility.allows(record.workspace()) || f(record)?))
     }

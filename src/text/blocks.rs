@@ -11,27 +11,27 @@ type Place = (u64, usize);
 
 /// See the module documentation.
 #[derive(Debug)]
-pub struct Blocks(Cache<Place, OwnedBytes>);
+pub(crate) struct Blocks(Cache<Place, OwnedBytes>);
 
 impl Blocks {
     /// Keeps at most `bytes_max`, in blocks of usually `block_bytes`.
-    pub fn new(bytes_max: usize, block_bytes: usize) -> Self {
+    pub(crate) fn new(bytes_max: usize, block_bytes: usize) -> Self {
         Self(bounded(bytes_max / block_bytes.max(1), bytes_max, |_, bytes| bytes.len()))
     }
 
     /// Drops all blocks, so that a test reads the disk again.
     #[cfg(test)]
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.0.clear();
     }
 
     /// A cached block.
-    pub fn get(&self, file: u64, number: usize) -> Option<OwnedBytes> {
+    pub(crate) fn get(&self, file: u64, number: usize) -> Option<OwnedBytes> {
         self.0.get(&(file, number))
     }
 
     /// Caches a block that matches its checksum.
-    pub fn keep(&self, file: u64, number: usize, bytes: OwnedBytes) {
+    pub(crate) fn keep(&self, file: u64, number: usize, bytes: OwnedBytes) {
         self.0.insert((file, number), bytes);
     }
 }

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 
 /// A file of the index.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileEntry {
+pub(crate) struct FileEntry {
     /// Name in the index directory.
     pub name: String,
     /// Length in bytes.
@@ -21,7 +21,7 @@ pub struct FileEntry {
 /// It is valid once the record file contains it. The index directory alone never shows which state
 /// is the last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Checkpoint {
+pub(crate) struct Checkpoint {
     /// Number of the checkpoint; also in the name of its meta file.
     pub generation: u64,
     /// The change-log sequence up to which the index is complete.
@@ -38,14 +38,14 @@ pub struct Checkpoint {
 
 impl Checkpoint {
     /// The stored form.
-    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+    pub(crate) fn to_bytes(&self) -> Result<Vec<u8>> {
         serde_json::to_vec(self).map_err(|error| {
             Error::corrupt("internal error: the checkpoint of the text index cannot be encoded").with_source(error)
         })
     }
 
     /// Decodes the stored form; `None` if it is damaged, and the index must be built again.
-    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok()
     }
 }

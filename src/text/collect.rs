@@ -44,7 +44,7 @@ impl PartialOrd for Candidate {
 
 /// Adds the first hits of the page to `hits`, one more than it takes and in no order, and the
 /// counts.
-pub fn collect(
+pub(crate) fn collect(
     searcher: &Searcher,
     query: &dyn Query,
     request: &Request,
@@ -91,7 +91,7 @@ pub fn collect(
 }
 
 /// The keys of all hits, in no order.
-pub fn collect_keys(
+pub(crate) fn collect_keys(
     searcher: &Searcher,
     query: &dyn Query,
     shape: &Shape,
@@ -111,7 +111,7 @@ pub fn collect_keys(
 }
 
 /// Appends the keys of documents of one segment.
-pub fn push_keys(keys: &Keys, documents: &[u32], shape: &Shape, found: &mut Vec<DocKey>) -> tantivy::Result<()> {
+pub(crate) fn push_keys(keys: &Keys, documents: &[u32], shape: &Shape, found: &mut Vec<DocKey>) -> tantivy::Result<()> {
     for &document in documents {
         found.push(keys.key(document, shape)?);
     }

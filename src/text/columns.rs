@@ -13,7 +13,7 @@ use super::schema::{Fields, KIND, WORKSPACE, column_name};
 
 /// The number of documents of a segment that satisfy every `Ask` and are in one of the scopes,
 /// without `hidden` ones.
-pub fn count(
+pub(crate) fn count(
     reader: &SegmentReader,
     fields: &Fields,
     asks: &[Ask],

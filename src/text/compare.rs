@@ -31,7 +31,7 @@ impl View {
     ///
     /// # Errors
     /// The errors of `comparison`; `Corrupt` or `Io` when the index cannot be read.
-    pub fn compare(&self, comparison: &mut dyn Comparison) -> Result<()> {
+    pub(crate) fn compare(&self, comparison: &mut dyn Comparison) -> Result<()> {
         for reader in self.searcher.segment_readers() {
             guarded("comparing", || self.compare_segment(reader, comparison))?;
         }
@@ -72,7 +72,7 @@ impl View {
     ///
     /// # Errors
     /// `Corrupt` or `Io` when the index cannot be read.
-    pub fn copies(&self, key: DocKey) -> Result<u64> {
+    pub(crate) fn copies(&self, key: DocKey) -> Result<u64> {
         let term = Term::from_field_bytes(self.fields.key, &key.to_bytes());
         guarded("looking up a key", || {
             let mut count = 0;

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::value::limits::TEXT_QUERY_EXPANSION;
 
 /// The index that a query is compiled for.
-pub struct Compiler<'c> {
+pub(crate) struct Compiler<'c> {
     /// The searched state of the index.
     pub searcher: &'c Searcher,
     /// Its fields.
@@ -42,7 +42,7 @@ fn everything() -> Box<dyn Query> {
 
 impl Compiler<'_> {
     /// The query for the documents that a request finds in the index, without those in `hidden`.
-    pub fn request(&self, request: &Request, hidden: &BTreeSet<DocKey>) -> Result<Box<dyn Query>> {
+    pub(crate) fn request(&self, request: &Request, hidden: &BTreeSet<DocKey>) -> Result<Box<dyn Query>> {
         let query = self.node(&request.query, request.fields.as_deref())?;
         let mut parts = Vec::new();
         if let Some(scopes) = &request.scopes {

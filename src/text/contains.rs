@@ -19,7 +19,7 @@ use super::words::{is_long, is_word_char, words};
 
 /// The requirement on one word of the document.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Part {
+pub(crate) enum Part {
     /// It equals this word.
     Is(String),
     /// It starts with this.
@@ -32,7 +32,7 @@ pub enum Part {
 
 /// The parts of a piece of text. `None` if the piece has no letter or digit, or a word so long that
 /// the tokeniser may split it elsewhere in a document.
-pub fn parts(piece: &str) -> Option<Vec<Part>> {
+pub(crate) fn parts(piece: &str) -> Option<Vec<Part>> {
     let is_open_before = piece.chars().next().is_some_and(is_word_char);
     let is_open_after = piece.chars().next_back().is_some_and(is_word_char);
     let words: Vec<String> = words(piece).map(|word| word.text).collect();
@@ -62,7 +62,7 @@ impl Part {
 
 /// The documents of one segment that have a word for each part in the field, ascending. `None` if
 /// there would be more than `most`, or if a long word makes the answer uncertain.
-pub fn candidates(
+pub(crate) fn candidates(
     reader: &SegmentReader,
     field: Field,
     parts: &[Part],

@@ -34,7 +34,7 @@ use crate::disk::{DiskFile, Mode, SharedDisk};
 use crate::value::limits::{SEARCH_BLOCKS_BYTES, SEARCH_RESIDENT_BYTES};
 
 /// The name of the engine's list of segments.
-pub const META: &str = "meta.json";
+pub(crate) const META: &str = "meta.json";
 const WRITE_BYTES: usize = 256 * 1024;
 /// Block size of the checksums for reads of a part of a file.
 const SUM_BYTES: usize = 16 * 1024;
@@ -43,7 +43,7 @@ const LOCK_WAIT: Duration = Duration::from_secs(30);
 
 /// See the module documentation. Clones share everything.
 #[derive(Clone)]
-pub struct StoreDirectory(Arc<Shared>);
+pub(crate) struct StoreDirectory(Arc<Shared>);
 
 struct Shared {
     disk: SharedDisk,
@@ -99,7 +99,7 @@ impl fmt::Debug for StoreDirectory {
 impl StoreDirectory {
     /// An index directory at `path` of `disk` with `files`, all of them recorded, and `meta` if
     /// there is one.
-    pub fn new(disk: SharedDisk, path: &str, files: Vec<FileEntry>, meta: Option<Vec<u8>>) -> Self {
+    pub(crate) fn new(disk: SharedDisk, path: &str, files: Vec<FileEntry>, meta: Option<Vec<u8>>) -> Self {
         let mut names = Names { recorded: files.iter().map(|file| file.name.clone()).collect(), ..Names::default() };
         if let Some(meta) = meta {
             let mut managed: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
@@ -121,7 +121,7 @@ impl StoreDirectory {
     }
 
     /// Makes every later write of the engine fail, or ends that.
-    pub fn refuse_writes(&self, is_refused: bool) {
+    pub(crate) fn refuse_writes(&self, is_refused: bool) {
         self.0.refuses_writes.store(is_refused, Ordering::SeqCst);
     }
 
@@ -140,7 +140,7 @@ impl StoreDirectory {
 
     /// Drops the verified blocks, so that a test reads the disk again.
     #[cfg(test)]
-    pub fn forget_blocks(&self) {
+    pub(crate) fn forget_blocks(&self) {
         self.0.blocks.clear();
     }
 
@@ -154,7 +154,7 @@ impl StoreDirectory {
 
     /// The current list of segments, and the files that it names. They are kept until
     /// [`StoreDirectory::unpin`].
-    pub fn pin(&self) -> io::Result<(Vec<u8>, Vec<FileEntry>)> {
+    pub(crate) fn pin(&self) -> io::Result<(Vec<u8>, Vec<FileEntry>)> {
         let mut names = self.names();
         let meta = names.in_memory.get(META).cloned().unwrap_or_default();
         let ids = segment_ids(&meta)?;
@@ -174,7 +174,7 @@ impl StoreDirectory {
 
     /// Syncs the files that no recorded checkpoint names, then writes `meta` durably as `name`. The
     /// order matters: the list of segments must not become durable before the files that it names.
-    pub fn sync(&self, files: &[FileEntry], name: &str, meta: &[u8]) -> io::Result<()> {
+    pub(crate) fn sync(&self, files: &[FileEntry], name: &str, meta: &[u8]) -> io::Result<()> {
         for file in files {
             if !self.names().recorded.contains(&file.name) {
                 self.0.disk.open(&self.on_disk(&file.name), Mode::ReadWrite)?.sync_all()?;
@@ -187,13 +187,13 @@ impl StoreDirectory {
     }
 
     /// Abandons the checkpoint in progress.
-    pub fn unpin(&self) {
+    pub(crate) fn unpin(&self) {
         self.names().pinned.clear();
         self.sweep();
     }
 
     /// Records that the last recorded checkpoint now names these files.
-    pub fn recorded(&self, files: &[FileEntry]) {
+    pub(crate) fn recorded(&self, files: &[FileEntry]) {
         {
             let mut names = self.names();
             names.recorded = files.iter().map(|file| file.name.clone()).collect();

@@ -9,7 +9,7 @@ use crate::value::id::hex;
 
 /// The identity of a document: its kind and the key of its record. Orders by kind, then key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DocKey {
+pub(crate) struct DocKey {
     /// Code of the kind.
     pub kind: u8,
     /// Key of the record.
@@ -18,7 +18,7 @@ pub struct DocKey {
 
 impl DocKey {
     /// Kind byte and key bytes, as the index stores them.
-    pub fn to_bytes(self) -> Vec<u8> {
+    pub(crate) fn to_bytes(self) -> Vec<u8> {
         let mut bytes = vec![self.kind];
         bytes.extend_from_slice(self.key.as_bytes());
         bytes
@@ -26,7 +26,7 @@ impl DocKey {
 
     /// The first eight bytes of the key and the remaining ones, as numbers. Pairs of them order as
     /// the keys do.
-    pub fn halves(self) -> (u64, u64) {
+    pub(crate) fn halves(self) -> (u64, u64) {
         let mut bytes = [0; 16];
         for (to, from) in bytes.iter_mut().zip(self.key.as_bytes()) {
             *to = *from;
@@ -36,14 +36,14 @@ impl DocKey {
     }
 
     /// The reverse of [`DocKey::halves`]; `None` for a kind that `shape` does not have.
-    pub fn from_halves(shape: &Shape, kind: u8, high: u64, low: u64) -> Option<Self> {
+    pub(crate) fn from_halves(shape: &Shape, kind: u8, high: u64, low: u64) -> Option<Self> {
         let form = shape.kinds.iter().find(|known| known.code == kind)?.id;
         let bytes = (u128::from(high) << 64 | u128::from(low)).to_be_bytes();
         Some(Self { kind, key: RecordKey::from_bytes(form, bytes.get(..form.key_len())?)? })
     }
 
     /// The reverse of [`DocKey::to_bytes`]; `None` for a kind that `shape` does not have.
-    pub fn from_bytes(shape: &Shape, bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn from_bytes(shape: &Shape, bytes: &[u8]) -> Option<Self> {
         let (&kind, key) = bytes.split_first()?;
         let form = shape.kinds.iter().find(|known| known.code == kind)?.id;
         Some(Self { kind, key: RecordKey::from_bytes(form, key)? })
@@ -58,7 +58,7 @@ impl fmt::Debug for DocKey {
 
 /// A text field of the index.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FieldName {
+pub(crate) struct FieldName {
     /// Name in queries and snippets.
     pub name: String,
     /// Factor of the score of a match in it.
@@ -67,7 +67,7 @@ pub struct FieldName {
 
 /// A column of the index: the numbers of one field of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ColumnName {
+pub(crate) struct ColumnName {
     /// Code of the kind.
     pub kind: u8,
     /// Path of the field.
@@ -84,7 +84,7 @@ const CONTENT_VERSION: u32 = 3;
 
 /// The fields, kinds and columns of the index; derived from the declarations of the resources.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Shape {
+pub(crate) struct Shape {
     /// Text fields; documents refer to them by their position in this list.
     pub fields: Vec<FieldName>,
     /// Kinds that have documents.
@@ -96,7 +96,7 @@ pub struct Shape {
 impl Shape {
     /// Adds a field. If there is one with this name, it gets the greater of both weights. Returns
     /// its position.
-    pub fn add_field(&mut self, name: &str, weight: f32) -> usize {
+    pub(crate) fn add_field(&mut self, name: &str, weight: f32) -> usize {
         if let Some(at) = self.field(name) {
             if let Some(field) = self.fields.get_mut(at) {
                 field.weight = field.weight.max(weight);
@@ -108,12 +108,12 @@ impl Shape {
     }
 
     /// The position of the field with this name; ignores case.
-    pub fn field(&self, name: &str) -> Option<usize> {
+    pub(crate) fn field(&self, name: &str) -> Option<usize> {
         self.fields.iter().position(|field| field.name.eq_ignore_ascii_case(name))
     }
 
     /// The code of the kind with this name; ignores case, `_`, `-`, spaces and a plural `s`.
-    pub fn kind(&self, name: &str) -> Option<u8> {
+    pub(crate) fn kind(&self, name: &str) -> Option<u8> {
         let wanted = folded(name);
         let wanted_one = wanted.strip_suffix('s').unwrap_or(&wanted);
         self.kinds
@@ -126,12 +126,12 @@ impl Shape {
     }
 
     /// The name of a kind without spaces, as queries print it.
-    pub fn kind_name(&self, code: u8) -> String {
+    pub(crate) fn kind_name(&self, code: u8) -> String {
         self.kinds.iter().find(|kind| kind.code == code).map_or_else(|| code.to_string(), |kind| folded(kind.name))
     }
 
     /// A number that differs for every shape whose index cannot be read with this one.
-    pub fn fingerprint(&self) -> u64 {
+    pub(crate) fn fingerprint(&self) -> u64 {
         let mut text = format!("{CONTENT_VERSION} {}", super::words::WORD_CHARS);
         for field in &self.fields {
             text.push_str(&format!("\nfield {}", field.name));
@@ -146,7 +146,7 @@ impl Shape {
     }
 
     /// The position of the column of a field.
-    pub fn column(&self, kind: u8, path: &str) -> Option<usize> {
+    pub(crate) fn column(&self, kind: u8, path: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.kind == kind && column.path == path)
     }
 }
@@ -157,7 +157,7 @@ fn folded(name: &str) -> String {
 
 /// The value of one column.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Cell {
+pub(crate) enum Cell {
     /// An integer, or a time in milliseconds.
     Int(i64),
     /// A double.
@@ -166,7 +166,7 @@ pub enum Cell {
 
 /// A condition on one column: the cell is in one of these ranges.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Ask {
+pub(crate) enum Ask {
     /// A column of integers, by position.
     Int(usize, Vec<RangeInclusive<i64>>),
     /// A column of doubles, by position.
@@ -175,7 +175,7 @@ pub enum Ask {
 
 /// One document: the searchable form of a record.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Document {
+pub(crate) struct Document {
     /// Its identity.
     pub key: DocKey,
     /// Id of its workspace.
@@ -188,7 +188,7 @@ pub struct Document {
 
 /// The contents that the index must have for a key.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Expected {
+pub(crate) enum Expected {
     /// Exactly one document, equal to this.
     Document(Document),
     /// No document.
@@ -198,7 +198,7 @@ pub enum Expected {
 }
 
 /// The caller's side of a comparison of the index with the records.
-pub trait Comparison {
+pub(crate) trait Comparison {
     /// The contents that the index must have for a key.
     fn expected(&mut self, key: DocKey) -> Result<Expected>;
     /// Checks the deadline; an error ends the comparison.
@@ -209,7 +209,7 @@ pub trait Comparison {
 
 /// A change of a document.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Change {
+pub(crate) struct Change {
     /// The document.
     pub key: DocKey,
     /// Its new form; `None` if it was deleted.

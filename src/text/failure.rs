@@ -36,11 +36,11 @@ impl SearchError {
 }
 
 /// Converts an error of tantivy into the public error.
-pub fn failed(error: TantivyError) -> Error {
+pub(crate) fn failed(error: TantivyError) -> Error {
     SearchError::Engine(error).into_error()
 }
 
 /// Runs tantivy on files that may be damaged: a panic becomes a `Corrupt` error.
-pub fn guarded<T>(what: &str, run: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(crate) fn guarded<T>(what: &str, run: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(SearchError::Panicked(what.to_owned()).into_error()))
 }

@@ -22,7 +22,7 @@ use crate::value::limits::{TEXT_QUERY_BYTES, TEXT_QUERY_DEPTH, TEXT_QUERY_TERMS}
 ///
 /// # Errors
 /// `InvalidArgument` with the character offset for a syntax error; `LimitExceeded` above a bound.
-pub fn parse(text: &str, shape: &Shape) -> Result<Node> {
+pub(crate) fn parse(text: &str, shape: &Shape) -> Result<Node> {
     if text.len() > TEXT_QUERY_BYTES {
         return Err(Error::limit(format!(
             "the text query has {} bytes; TEXT_QUERY_BYTES allows {TEXT_QUERY_BYTES}",

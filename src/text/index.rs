@@ -27,7 +27,7 @@ use crate::value::limits::SEARCH_OVERLAY_CHANGES;
 
 /// How an index was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Opened {
+pub(crate) enum Opened {
     /// From the checkpoint.
     Resumed,
     /// Empty, since there was no checkpoint or the files do not match it; the text is the reason.
@@ -35,7 +35,7 @@ pub enum Opened {
 }
 
 /// The text index of one store.
-pub struct Index {
+pub(crate) struct Index {
     place: Place,
     shape: Arc<Shape>,
     state: Mutex<State>,
@@ -63,7 +63,7 @@ impl Index {
     ///
     /// # Errors
     /// Only if an empty index cannot be created either.
-    pub fn open(
+    pub(crate) fn open(
         disk: &SharedDisk,
         path: &str,
         shape: Arc<Shape>,
@@ -100,12 +100,12 @@ impl Index {
 
     /// See [`super::directory::StoreDirectory::forget_blocks`].
     #[cfg(test)]
-    pub fn forget_blocks(&self) {
+    pub(crate) fn forget_blocks(&self) {
         self.state().directory.forget_blocks();
     }
 
     /// Keeps a view for the next pages of a walk; returns the number of the walk.
-    pub fn begin_walk(&self, view: &View) -> u64 {
+    pub(crate) fn begin_walk(&self, view: &View) -> u64 {
         let mut walks = self.walks.lock().unwrap_or_else(PoisonError::into_inner);
         walks.next = walks.next.wrapping_add(1);
         let number = walks.next;
@@ -117,7 +117,7 @@ impl Index {
     }
 
     /// The view of a walk, while it is kept.
-    pub fn walk(&self, number: u64) -> Option<View> {
+    pub(crate) fn walk(&self, number: u64) -> Option<View> {
         let walks = self.walks.lock().unwrap_or_else(PoisonError::into_inner);
         walks.views.iter().find(|(known, _)| *known == number).map(|(_, view)| view.clone())
     }
@@ -131,23 +131,23 @@ impl Index {
     }
 
     /// The published view, which searches use.
-    pub fn view(&self) -> View {
+    pub(crate) fn view(&self) -> View {
         self.published.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The shape of the documents.
-    pub fn shape(&self) -> &Arc<Shape> {
+    pub(crate) fn shape(&self) -> &Arc<Shape> {
         &self.shape
     }
 
     /// The sequence up to which changes were applied.
-    pub fn sequence(&self) -> u64 {
+    pub(crate) fn sequence(&self) -> u64 {
         self.state().applied
     }
 
     /// Number of changes that are lost, and must be applied again, if the store is reopened without
     /// another checkpoint.
-    pub fn unsaved_changes(&self) -> u64 {
+    pub(crate) fn unsaved_changes(&self) -> u64 {
         let state = self.state();
         state.unsaved_changes + state.uncommitted_changes
     }
@@ -157,7 +157,7 @@ impl Index {
     ///
     /// # Errors
     /// If the writer fails: the index is then at its last commit, see [`Index::sequence`].
-    pub fn apply(&self, changes: &[Change], sequence: u64) -> Result<()> {
+    pub(crate) fn apply(&self, changes: &[Change], sequence: u64) -> Result<()> {
         self.feed(changes, sequence, changes.len() <= SEARCH_OVERLAY_CHANGES)
     }
 
@@ -165,7 +165,7 @@ impl Index {
     ///
     /// # Errors
     /// As [`Index::apply`].
-    pub fn load(&self, changes: &[Change], sequence: u64) -> Result<()> {
+    pub(crate) fn load(&self, changes: &[Change], sequence: u64) -> Result<()> {
         let mut state = self.state();
         state.is_loading = true;
         let outcome = guarded("writing", || state.write(changes, sequence));
@@ -197,7 +197,7 @@ impl Index {
     ///
     /// # Errors
     /// As [`Index::apply`].
-    pub fn commit(&self) -> Result<()> {
+    pub(crate) fn commit(&self) -> Result<()> {
         let mut state = self.state();
         if state.uncommitted_changes > 0 {
             let outcome = guarded("committing", || state.commit(|applied| self.place.payload(applied)));
@@ -247,7 +247,7 @@ impl Index {
     ///
     /// # Errors
     /// If the disk fails; the index continues without the checkpoint.
-    pub fn checkpoint(&self, is_forced: bool) -> Result<Option<Checkpoint>> {
+    pub(crate) fn checkpoint(&self, is_forced: bool) -> Result<Option<Checkpoint>> {
         self.commit()?;
         let mut state = self.state();
         if is_forced && state.committed != state.applied {
@@ -283,7 +283,7 @@ impl Index {
 
     /// Confirms that `checkpoint` is recorded durably: files that only earlier checkpoints name may
     /// be removed.
-    pub fn recorded(&self, checkpoint: &Checkpoint) {
+    pub(crate) fn recorded(&self, checkpoint: &Checkpoint) {
         let mut state = self.state();
         state.directory.recorded(&checkpoint.files);
         state.unsaved_changes = state.unsaved_changes.saturating_sub(std::mem::take(&mut state.saving_changes));
@@ -299,7 +299,7 @@ impl Index {
     ///
     /// # Errors
     /// If an empty index cannot be created.
-    pub fn start_anew(&self) -> Result<()> {
+    pub(crate) fn start_anew(&self) -> Result<()> {
         let mut state = self.state();
         state.disown();
         self.publish(&state);
@@ -312,7 +312,7 @@ impl Index {
 
     /// Number of times that the index was discarded and started again since it was opened. A caller
     /// that meets damage compares it to see whether another caller has already repaired the index.
-    pub fn beginnings(&self) -> u64 {
+    pub(crate) fn beginnings(&self) -> u64 {
         self.beginnings.load(Ordering::Relaxed)
     }
 
@@ -322,7 +322,7 @@ impl Index {
     ///
     /// # Errors
     /// If the merge fails; the index is unchanged.
-    pub fn settle(&self) -> Result<()> {
+    pub(crate) fn settle(&self) -> Result<()> {
         let merging = {
             let mut state = self.state();
             let segments = state.engine.searchable_segment_metas().map_err(failed)?;

@@ -14,11 +14,11 @@ use super::schema::Keys;
 
 /// The columns that are open.
 #[derive(Default)]
-pub struct KeyColumns(Mutex<HashMap<SegmentId, Arc<Keys>>>);
+pub(crate) struct KeyColumns(Mutex<HashMap<SegmentId, Arc<Keys>>>);
 
 impl KeyColumns {
     /// The columns of a segment of a searcher.
-    pub fn of(&self, searcher: &Searcher, reader: &SegmentReader) -> tantivy::Result<Arc<Keys>> {
+    pub(crate) fn of(&self, searcher: &Searcher, reader: &SegmentReader) -> tantivy::Result<Arc<Keys>> {
         let opened = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(keys) = opened().get(&reader.segment_id()) {
             return Ok(Arc::clone(keys));

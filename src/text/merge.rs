@@ -17,7 +17,7 @@ use super::schema::{KeyNumbers, Keys};
 /// Merges four segments of similar size at a time. Above [`MOST_SEGMENTS`] it merges the smallest
 /// ones, whatever their size.
 #[derive(Debug)]
-pub struct Bounded {
+pub(crate) struct Bounded {
     /// The index that is merged.
     pub index: Index,
     /// Disconnected when the policy is dropped, which is when the last thread of the writer ends.
@@ -92,7 +92,7 @@ fn bounded<'s, 'm>(segments: &'s [&'m SegmentMeta]) -> &'s [&'m SegmentMeta] {
 /// The segments to merge into one during times without writes; `None` if no merge is worthwhile. A
 /// segment that is more than eight times as large as all smaller ones together is left alone;
 /// deleted documents do not count.
-pub fn worth_settling(index: &Index, segments: &[SegmentMeta]) -> Option<Vec<SegmentId>> {
+pub(crate) fn worth_settling(index: &Index, segments: &[SegmentMeta]) -> Option<Vec<SegmentId>> {
     const LARGER: u64 = 8;
     let mut segments: Vec<&SegmentMeta> =
         segments.iter().filter(|segment| segment.max_doc() <= MOST_DOCUMENTS).collect();

@@ -79,13 +79,13 @@ mod order_tests;
 #[cfg(all(test, feature = "search"))]
 mod tests;
 
-pub use checkpoint::Checkpoint;
-pub use document::{Ask, Cell, Change, ColumnName, Comparison, DocKey, Document, Expected, Shape};
-pub use grammar::parse;
+pub(crate) use checkpoint::Checkpoint;
+pub(crate) use document::{Ask, Cell, Change, ColumnName, Comparison, DocKey, Document, Expected, Shape};
+pub(crate) use grammar::parse;
 #[cfg(not(feature = "search"))]
 pub use index::View;
-pub use index::{Index, Opened};
-pub use request::{After, Hits, Request, Scope};
-pub use snippet::{Snippet, highlight};
+pub(crate) use index::{Index, Opened};
+pub(crate) use request::{After, Hits, Request, Scope};
+pub(crate) use snippet::{Snippet, highlight};
 #[cfg(feature = "search")]
-pub use view::View;
+pub(crate) use view::View;

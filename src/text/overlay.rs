@@ -12,7 +12,7 @@ use super::tree::{Leaf, Node};
 use super::words::words;
 
 /// Statistics over the whole index, which scores depend on.
-pub trait Statistics {
+pub(crate) trait Statistics {
     /// Number of documents.
     fn document_count(&self) -> u64;
     /// Number of documents with this word in this field.
@@ -23,7 +23,7 @@ pub trait Statistics {
 
 /// A document split into words.
 #[derive(Debug)]
-pub struct Held {
+pub(crate) struct Held {
     kind: u8,
     workspace: String,
     texts: Vec<(usize, Vec<String>)>,
@@ -37,7 +37,13 @@ impl Held {
     }
 
     /// The score of the document; `None` if the query does not match it.
-    pub fn score(&self, node: &Node, fields: Option<&[usize]>, shape: &Shape, about: &dyn Statistics) -> Option<f32> {
+    pub(crate) fn score(
+        &self,
+        node: &Node,
+        fields: Option<&[usize]>,
+        shape: &Shape,
+        about: &dyn Statistics,
+    ) -> Option<f32> {
         match node {
             Node::All => Some(0.0),
             Node::Not(inner) => match self.score(inner, fields, shape, about) {
@@ -115,13 +121,13 @@ struct Entry {
 /// The last state of some documents. An entry's `is_new` is that of the first change of the
 /// document: if the index had no form of it then, it still has none.
 #[derive(Clone, Debug, Default)]
-pub struct Chunk {
+pub(crate) struct Chunk {
     entries: BTreeMap<DocKey, Entry>,
 }
 
 impl Chunk {
     /// The state of the documents after these changes, in order.
-    pub fn new<'c>(changes: impl IntoIterator<Item = &'c Change>) -> Self {
+    pub(crate) fn new<'c>(changes: impl IntoIterator<Item = &'c Change>) -> Self {
         let mut chunk = Self::default();
         for change in changes {
             let held = change.document.as_ref().map(|document| Arc::new(Held::new(document)));
@@ -132,7 +138,7 @@ impl Chunk {
     }
 
     /// The number of documents.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
@@ -150,13 +156,13 @@ impl Chunk {
 /// Chunks, oldest first. Each is at least twice as long as the next, so their number is
 /// logarithmic, and adding many chunks copies each entry only a logarithmic number of times.
 #[derive(Clone, Debug, Default)]
-pub struct Overlay {
+pub(crate) struct Overlay {
     chunks: Vec<Arc<Chunk>>,
 }
 
 impl Overlay {
     /// Adds the newest chunk, and merges chunks until each is at least twice as long as the next.
-    pub fn push(&mut self, chunk: Chunk) {
+    pub(crate) fn push(&mut self, chunk: Chunk) {
         let mut top = Arc::new(chunk);
         while let Some(below) = self.chunks.pop() {
             if below.len() >= top.len() * 2 {
@@ -169,18 +175,18 @@ impl Overlay {
     }
 
     /// The number of documents; a document in several chunks is counted several times.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.chunks.iter().map(|chunk| chunk.len()).sum()
     }
 
     /// The documents of which the index may contain an earlier form, which searches must hide.
-    pub fn hidden(&self) -> BTreeSet<DocKey> {
+    pub(crate) fn hidden(&self) -> BTreeSet<DocKey> {
         let entries = self.chunks.iter().flat_map(|chunk| &chunk.entries);
         entries.filter(|(_, entry)| !entry.is_new).map(|(key, _)| *key).collect()
     }
 
     /// The documents that exist, after all chunks.
-    pub fn keys(&self) -> BTreeSet<DocKey> {
+    pub(crate) fn keys(&self) -> BTreeSet<DocKey> {
         let mut keys = BTreeSet::new();
         for (key, entry) in self.chunks.iter().flat_map(|chunk| &chunk.entries) {
             match &entry.held {
@@ -192,7 +198,7 @@ impl Overlay {
     }
 
     /// Adds the hits among these documents to `hits`, neither ordered nor cut to the page.
-    pub fn search(&self, request: &Request, shape: &Shape, about: &dyn Statistics, hits: &mut Hits) {
+    pub(crate) fn search(&self, request: &Request, shape: &Shape, about: &dyn Statistics, hits: &mut Hits) {
         let mut seen = BTreeSet::new();
         for chunk in self.chunks.iter().rev() {
             for (key, entry) in &chunk.entries {

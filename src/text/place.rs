@@ -14,7 +14,7 @@ use crate::disk::{Mode, SharedDisk};
 use crate::error::{Error, Result};
 
 /// Directory and identity of an index.
-pub struct Place {
+pub(crate) struct Place {
     pub disk: SharedDisk,
     pub path: String,
     pub store_id: String,
@@ -26,7 +26,7 @@ impl Place {
     ///
     /// # Errors
     /// If anything does not match the checkpoint.
-    pub fn resume(&self, checkpoint: &Checkpoint, with_contents: bool, shape: &Shape) -> Result<State> {
+    pub(crate) fn resume(&self, checkpoint: &Checkpoint, with_contents: bool, shape: &Shape) -> Result<State> {
         if checkpoint.store_id != self.store_id || checkpoint.fingerprint != self.fingerprint {
             return Err(Error::corrupt("the index belongs to another store, or to another version of this crate"));
         }
@@ -67,7 +67,7 @@ impl Place {
     ///
     /// # Errors
     /// If the directory cannot be created.
-    pub fn anew(&self, shape: &Shape) -> Result<State> {
+    pub(crate) fn anew(&self, shape: &Shape) -> Result<State> {
         let attempt = |error| Error::io(format!("creating an empty text index in {}", self.path), error);
         let listed = self.disk.list(&self.path).unwrap_or_default();
         let generation = listed.iter().filter_map(|entry| generation_of(&entry.name)).max().unwrap_or(0);
@@ -96,7 +96,7 @@ impl Place {
     }
 
     /// The payload of a commit up to `sequence`.
-    pub fn payload(&self, sequence: u64) -> String {
+    pub(crate) fn payload(&self, sequence: u64) -> String {
         format!("{} {:016x} {sequence}", self.store_id, self.fingerprint)
     }
 

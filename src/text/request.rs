@@ -9,7 +9,7 @@ use super::tree::Node;
 /// A combination of kinds and workspaces: a document passes if it has one of the kinds and is in
 /// one of the workspaces.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Scope {
+pub(crate) struct Scope {
     /// Codes of the kinds.
     pub kinds: Vec<u8>,
     /// Ids of the workspaces; `None` for all.
@@ -18,7 +18,7 @@ pub struct Scope {
 
 /// The start of a page: after the document with this score and key.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct After {
+pub(crate) struct After {
     /// Score of the last document of the previous page.
     pub score: f32,
     /// Its key.
@@ -27,7 +27,7 @@ pub struct After {
 
 /// One search.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub(crate) struct Request {
     /// The text query.
     pub query: Node,
     /// Documents must pass one of these; `None` if all documents do.
@@ -50,7 +50,7 @@ pub struct Request {
 
 impl Request {
     /// The first page, of `take` hits, of a query over all documents.
-    pub fn new(query: Node, take: usize) -> Self {
+    pub(crate) fn new(query: Node, take: usize) -> Self {
         Self {
             query,
             scopes: None,
@@ -64,7 +64,7 @@ impl Request {
     }
 
     /// Whether the scopes allow a document.
-    pub fn admits(&self, kind: u8, workspace: &str) -> bool {
+    pub(crate) fn admits(&self, kind: u8, workspace: &str) -> bool {
         self.scopes.as_ref().is_none_or(|scopes| {
             scopes.iter().any(|scope| {
                 scope.kinds.contains(&kind)
@@ -76,7 +76,7 @@ impl Request {
 
 /// One hit.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Hit {
+pub(crate) struct Hit {
     /// The document.
     pub key: DocKey,
     /// The score; greater is better.
@@ -94,7 +94,7 @@ const SLACK: u32 = 64;
 
 /// Rounds a score for the order of hits. Sums of the same scores become equal, except for about one
 /// in a thousand that lies at the border between two rounded values.
-pub fn counted(score: f32) -> f32 {
+pub(crate) fn counted(score: f32) -> f32 {
     if score > 0.0 {
         return f32::from_bits(score.to_bits().saturating_add(HALF) & !(2 * HALF - 1));
     }
@@ -102,31 +102,31 @@ pub fn counted(score: f32) -> f32 {
 }
 
 /// A lower bound of all sums that round to `counted`: each of them is greater.
-pub fn below(counted: f32) -> f32 {
+pub(crate) fn below(counted: f32) -> f32 {
     counted.to_bits().checked_sub(HALF + SLACK).map_or(f32::NEG_INFINITY, f32::from_bits)
 }
 
 /// A score below all sums that round to more than `counted`, but not below most sums that round to
 /// `counted`.
-pub fn among(counted: f32) -> f32 {
+pub(crate) fn among(counted: f32) -> f32 {
     f32::from_bits(counted.to_bits().saturating_add(HALF - SLACK))
 }
 
 impl Hit {
     /// Best first; equal scores by key.
-    pub fn order(&self, other: &Self) -> std::cmp::Ordering {
+    pub(crate) fn order(&self, other: &Self) -> std::cmp::Ordering {
         other.score.total_cmp(&self.score).then_with(|| self.key.cmp(&other.key))
     }
 
     /// Whether it comes after `after`.
-    pub fn is_behind(&self, after: &After) -> bool {
+    pub(crate) fn is_behind(&self, after: &After) -> bool {
         self.score < after.score || (self.score == after.score && self.key > after.key)
     }
 }
 
 /// Numbers of hits by kind and by workspace.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Facets {
+pub(crate) struct Facets {
     /// Number of hits by kind code.
     pub kinds: BTreeMap<u8, u64>,
     /// Number of hits by workspace id.
@@ -135,7 +135,7 @@ pub struct Facets {
 
 /// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Hits {
+pub(crate) struct Hits {
     /// The page, best first.
     pub hits: Vec<Hit>,
     /// Whether there are further pages.

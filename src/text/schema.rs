@@ -11,16 +11,16 @@ use tantivy::{SegmentReader, TantivyDocument};
 use super::document::{Cell, DocKey, Document, Shape};
 
 /// Column of kind codes.
-pub const KIND: &str = "kind";
+pub(crate) const KIND: &str = "kind";
 /// Column of workspace ids.
-pub const WORKSPACE: &str = "workspace";
+pub(crate) const WORKSPACE: &str = "workspace";
 /// Columns of the first eight and the remaining bytes of record keys.
 const HIGH: &str = "high";
 const LOW: &str = "low";
 
 /// The fields in the engine's schema.
 #[derive(Clone, Debug)]
-pub struct Fields {
+pub(crate) struct Fields {
     /// Kind byte and key bytes; deletes find documents by it.
     pub key: Field,
     /// Code of the kind.
@@ -35,12 +35,12 @@ pub struct Fields {
 }
 
 /// The name of the engine's column for a column of the shape.
-pub fn column_name(at: usize) -> String {
+pub(crate) fn column_name(at: usize) -> String {
     format!("c{at}")
 }
 
 /// The engine's schema for documents of a shape.
-pub fn schema(shape: &Shape) -> (Schema, Fields) {
+pub(crate) fn schema(shape: &Shape) -> (Schema, Fields) {
     let mut builder = Schema::builder();
     let key = builder.add_bytes_field("key", BytesOptions::default() | INDEXED);
     let kind = builder.add_u64_field(KIND, INDEXED | FAST);
@@ -61,7 +61,7 @@ pub fn schema(shape: &Shape) -> (Schema, Fields) {
 }
 
 /// Converts a document to the engine's form.
-pub fn engine_document(fields: &Fields, document: &Document) -> TantivyDocument {
+pub(crate) fn engine_document(fields: &Fields, document: &Document) -> TantivyDocument {
     let (high, low) = document.key.halves();
     let mut built = TantivyDocument::default();
     built.add_bytes(fields.key, &document.key.to_bytes());
@@ -85,7 +85,7 @@ pub fn engine_document(fields: &Fields, document: &Document) -> TantivyDocument 
 }
 
 /// The keys of the documents of a segment.
-pub struct Keys {
+pub(crate) struct Keys {
     kind: Column<u64>,
     high: Column<u64>,
     low: Column<u64>,
@@ -95,7 +95,7 @@ pub struct Keys {
 }
 
 /// Kind and key of a document as numbers, which order as [`DocKey`] does.
-pub type KeyNumbers = (u64, u64, u64);
+pub(crate) type KeyNumbers = (u64, u64, u64);
 
 /// Number of documents that share an entry of [`Keys::least_from`]; a block of postings has as
 /// many.
@@ -103,30 +103,30 @@ const BLOCK: usize = 128;
 
 impl Keys {
     /// The key columns of a segment.
-    pub fn of(reader: &SegmentReader) -> tantivy::Result<Self> {
+    pub(crate) fn of(reader: &SegmentReader) -> tantivy::Result<Self> {
         let columns = reader.fast_fields();
         Ok(Self { kind: columns.u64(KIND)?, high: columns.u64(HIGH)?, low: columns.u64(LOW)?, least: OnceLock::new() })
     }
 
     /// The key of a document, as numbers.
-    pub fn numbers(&self, document: u32) -> Option<KeyNumbers> {
+    pub(crate) fn numbers(&self, document: u32) -> Option<KeyNumbers> {
         Some((self.kind.first(document)?, self.high.first(document)?, self.low.first(document)?))
     }
 
     /// The key of a document.
-    pub fn key(&self, document: u32, shape: &Shape) -> tantivy::Result<DocKey> {
+    pub(crate) fn key(&self, document: u32, shape: &Shape) -> tantivy::Result<DocKey> {
         let (kind, high, low) = self.numbers(document).ok_or_else(unreadable)?;
         key_of((kind, high, low), shape)
     }
 
     /// A lower bound of all keys of the segment.
-    pub fn least(&self) -> KeyNumbers {
+    pub(crate) fn least(&self) -> KeyNumbers {
         (self.kind.min_value(), self.high.min_value(), self.low.min_value())
     }
 
     /// A lower bound of the keys of all documents from `document` on; `None` if there is no such
     /// document.
-    pub fn least_from(&self, document: u32) -> Option<KeyNumbers> {
+    pub(crate) fn least_from(&self, document: u32) -> Option<KeyNumbers> {
         let block = usize::try_from(document).ok()? / BLOCK;
         self.least.get_or_init(|| self.least_of_blocks()).get(block).copied()
     }
@@ -172,7 +172,7 @@ fn constant(column: &Column<u64>) -> Option<u64> {
 }
 
 /// The key that is encoded by these numbers.
-pub fn key_of((kind, high, low): KeyNumbers, shape: &Shape) -> tantivy::Result<DocKey> {
+pub(crate) fn key_of((kind, high, low): KeyNumbers, shape: &Shape) -> tantivy::Result<DocKey> {
     u8::try_from(kind).ok().and_then(|kind| DocKey::from_halves(shape, kind, high, low)).ok_or_else(unreadable)
 }
 

@@ -10,7 +10,7 @@ use tantivy::query::{EnableScoring, Explanation, Query, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader, Term};
 
 /// See the module documentation.
-pub struct Settled(pub Box<dyn Query>);
+pub(crate) struct Settled(pub Box<dyn Query>);
 
 struct SettledWeight(Box<dyn Weight>);
 

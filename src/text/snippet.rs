@@ -7,7 +7,7 @@ use super::words::{Word, words};
 
 /// A part of a text, with the matched words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Snippet {
+pub(crate) struct Snippet {
     /// The part.
     pub text: String,
     /// Byte ranges of the matched words in `text`; ascending and disjoint.
@@ -25,7 +25,7 @@ const SNIPPET_SOURCE_BYTES: usize = 256 * 1024;
 
 /// The best snippet of `text`, a text of `field`; `None` if it has no word that adds to the score.
 /// `fields` are those that words without a field search, `None` for all.
-pub fn highlight(query: &Node, fields: Option<&[usize]>, field: usize, text: &str) -> Option<Snippet> {
+pub(crate) fn highlight(query: &Node, fields: Option<&[usize]>, field: usize, text: &str) -> Option<Snippet> {
     let text = cut(text, SNIPPET_SOURCE_BYTES).trim_end();
     let all: Vec<Word> = words(text).collect();
     let mut found = vec![false; all.len()];

@@ -18,7 +18,7 @@ use super::writer::Writer;
 use crate::error::{Error, Result};
 
 /// See the module documentation.
-pub struct State {
+pub(crate) struct State {
     pub directory: StoreDirectory,
     pub engine: tantivy::Index,
     fields: Arc<Fields>,
@@ -48,7 +48,7 @@ pub struct State {
 
 impl State {
     /// A state over an open engine.
-    pub fn new(directory: StoreDirectory, engine: tantivy::Index, shape: &Shape, sequence: u64) -> Result<Self> {
+    pub(crate) fn new(directory: StoreDirectory, engine: tantivy::Index, shape: &Shape, sequence: u64) -> Result<Self> {
         engine.tokenizers().register("words", WordTokenizer);
         let (_, fields) = schema(shape);
         let reader = engine
@@ -80,7 +80,7 @@ impl State {
     /// Marks the contents of the index as invalid, because changes that were given to it are lost.
     /// Sequence 0 prevents a checkpoint; the unsaved change makes the next feeder discard the
     /// contents first.
-    pub fn disown(&mut self) {
+    pub(crate) fn disown(&mut self) {
         self.writer = None;
         self.overlay = Overlay::default();
         self.committed = 0;
@@ -91,7 +91,7 @@ impl State {
     }
 
     /// The view for searches from now on.
-    pub fn view(&self, shape: &Arc<Shape>) -> View {
+    pub(crate) fn view(&self, shape: &Arc<Shape>) -> View {
         View {
             searcher: self.reader.searcher(),
             fields: Arc::clone(&self.fields),
@@ -104,7 +104,7 @@ impl State {
     }
 
     /// The writer; created at first use.
-    pub fn writer(&mut self) -> Result<&mut IndexWriter> {
+    pub(crate) fn writer(&mut self) -> Result<&mut IndexWriter> {
         if self.writer.is_none() {
             self.writer = Some(Writer::new(&self.engine, &self.directory, self.fields.key)?);
         }
@@ -113,7 +113,7 @@ impl State {
     }
 
     /// Passes changes to the writer.
-    pub fn write(&mut self, changes: &[Change], sequence: u64) -> Result<()> {
+    pub(crate) fn write(&mut self, changes: &[Change], sequence: u64) -> Result<()> {
         let fields = Arc::clone(&self.fields);
         if !changes.is_empty() {
             let writer = self.writer()?;
@@ -132,7 +132,7 @@ impl State {
     }
 
     /// Commits the changes of the writer, and makes them visible to new views.
-    pub fn commit(&mut self, payload: impl Fn(u64) -> String) -> Result<()> {
+    pub(crate) fn commit(&mut self, payload: impl Fn(u64) -> String) -> Result<()> {
         let payload = payload(self.applied);
         let writer = self.writer()?;
         let mut prepared = writer.prepare_commit().map_err(failed)?;

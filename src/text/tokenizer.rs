@@ -6,10 +6,10 @@ use super::words::{Word, Words, words};
 
 /// Splits text into words.
 #[derive(Clone)]
-pub struct WordTokenizer;
+pub(crate) struct WordTokenizer;
 
 /// The words of one text.
-pub struct WordStream<'t> {
+pub(crate) struct WordStream<'t> {
     words: Words<'t>,
     word: Word,
     token: Token,

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A text query: it selects documents, and its words determine the score.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Node {
+pub(crate) enum Node {
     /// Every document.
     All,
     /// One condition.
@@ -19,7 +19,7 @@ pub enum Node {
 
 /// One condition of a text query.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Leaf {
+pub(crate) enum Leaf {
     /// These words, side by side in one field.
     Text {
         /// The field to search: name and position in the shape; `None` for any.
@@ -60,7 +60,7 @@ impl Node {
     }
 
     /// Calls `visit` for every condition that adds to the score: those that are not under a `Not`.
-    pub fn each_positive<'n>(&'n self, visit: &mut impl FnMut(&'n Leaf)) {
+    pub(crate) fn each_positive<'n>(&'n self, visit: &mut impl FnMut(&'n Leaf)) {
         match self {
             Self::All | Self::Not(_) => {}
             Self::Leaf(leaf) => visit(leaf),

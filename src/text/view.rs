@@ -21,7 +21,7 @@ use crate::error::Result;
 
 /// An immutable state of the index: a commit, and the changes after it.
 #[derive(Clone)]
-pub struct View {
+pub(crate) struct View {
     pub(super) searcher: Searcher,
     pub(super) fields: Arc<Fields>,
     pub(super) shape: Arc<Shape>,
@@ -33,13 +33,13 @@ pub struct View {
 
 impl View {
     /// The change-log sequence up to which its answers are complete.
-    pub fn sequence(&self) -> u64 {
+    pub(crate) fn sequence(&self) -> u64 {
         self.sequence
     }
 
     /// Adds changes that only this view shows, such as those of a transaction.
     #[must_use]
-    pub fn with(mut self, changes: &[Change]) -> Self {
+    pub(crate) fn with(mut self, changes: &[Change]) -> Self {
         if !changes.is_empty() {
             self.overlay.push(Chunk::new(changes));
         }
@@ -51,7 +51,7 @@ impl View {
     /// # Errors
     /// `LimitExceeded` for a phrase whose last word is a prefix of too many words; `Corrupt` or
     /// `Io` when the index is damaged and must be built again.
-    pub fn search(&self, request: &Request) -> Result<Hits> {
+    pub(crate) fn search(&self, request: &Request) -> Result<Hits> {
         let mut hits = Hits {
             hits: Vec::new(),
             has_more: false,
@@ -75,7 +75,7 @@ impl View {
     ///
     /// # Errors
     /// As [`View::search`].
-    pub fn matching(&self, request: &Request) -> Result<Vec<DocKey>> {
+    pub(crate) fn matching(&self, request: &Request) -> Result<Vec<DocKey>> {
         let mut keys = guarded("searching", || {
             let compiler = Compiler { searcher: &self.searcher, fields: &self.fields, shape: &self.shape, failed };
             let query = compiler.request(request, &self.overlay.hidden())?;
@@ -93,7 +93,7 @@ impl View {
     ///
     /// # Errors
     /// `Corrupt` or `Io` when the index is damaged.
-    pub fn containing(&self, kind: u8, field: &str, piece: &str) -> Result<Option<Vec<DocKey>>> {
+    pub(crate) fn containing(&self, kind: u8, field: &str, piece: &str) -> Result<Option<Vec<DocKey>>> {
         let field = self.shape.field(field).and_then(|at| self.fields.texts.get(at));
         let (Some(&field), Some(parts)) = (field, parts(piece)) else { return Ok(None) };
         let found = guarded("looking up words", || {
@@ -122,7 +122,7 @@ impl View {
     ///
     /// # Errors
     /// `Corrupt` or `Io` when the index is damaged.
-    pub fn count_cells(&self, asks: &[Ask], scopes: Option<&[Scope]>) -> Result<u64> {
+    pub(crate) fn count_cells(&self, asks: &[Ask], scopes: Option<&[Scope]>) -> Result<u64> {
         guarded("counting", || {
             let hidden = self.overlay.hidden();
             let mut total = 0;
@@ -134,7 +134,7 @@ impl View {
     }
 
     /// The documents that exist, but whose present form is only in the overlay.
-    pub fn unsettled(&self) -> Vec<DocKey> {
+    pub(crate) fn unsettled(&self) -> Vec<DocKey> {
         self.overlay.keys().into_iter().collect()
     }
 }

@@ -23,7 +23,7 @@ const LISTS_BYTES: usize = 24 * 1024 * 1024;
 
 /// The words of one field of one segment.
 #[derive(Debug)]
-pub struct WordList {
+pub(crate) struct WordList {
     text: Vec<u8>,
     /// Whether some word may be a part of a longer run.
     has_long: bool,
@@ -31,7 +31,7 @@ pub struct WordList {
 
 /// The lists built so far.
 #[derive(Debug, Default)]
-pub struct WordLists(Mutex<HashMap<(SegmentId, Field), Arc<WordList>>>);
+pub(crate) struct WordLists(Mutex<HashMap<(SegmentId, Field), Arc<WordList>>>);
 
 impl WordList {
     fn read(reader: &SegmentReader, field: Field, most: usize) -> tantivy::Result<Option<Self>> {
@@ -50,12 +50,12 @@ impl WordList {
     }
 
     /// Whether some word may be a part of a longer run, the rest of which is in other words.
-    pub fn has_long(&self) -> bool {
+    pub(crate) fn has_long(&self) -> bool {
         self.has_long
     }
 
     /// The words that contain `part` (with `at_end`, at their end), each once and in order.
-    pub fn with_part(&self, part: &str, at_end: bool) -> Vec<&[u8]> {
+    pub(crate) fn with_part(&self, part: &str, at_end: bool) -> Vec<&[u8]> {
         let mut found = Vec::new();
         let mut pattern = part.as_bytes().to_vec();
         if at_end {
@@ -76,7 +76,7 @@ impl WordList {
 
 impl WordLists {
     /// The list of a field of a segment; `None` if it would be too large.
-    pub fn of(&self, reader: &SegmentReader, field: Field) -> tantivy::Result<Option<Arc<WordList>>> {
+    pub(crate) fn of(&self, reader: &SegmentReader, field: Field) -> tantivy::Result<Option<Arc<WordList>>> {
         let place = (reader.segment_id(), field);
         let held: usize = {
             let lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -93,7 +93,7 @@ impl WordLists {
     }
 
     /// Drops the lists of segments that are not in `searcher`.
-    pub fn keep_only(&self, searcher: &Searcher) {
+    pub(crate) fn keep_only(&self, searcher: &Searcher) {
         let known: Vec<SegmentId> = searcher.segment_readers().iter().map(SegmentReader::segment_id).collect();
         let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lists.retain(|(segment, _), _| known.contains(segment));

@@ -6,11 +6,11 @@
 //! no text is lost and the length of a word is bounded.
 
 /// Most characters of one word.
-pub const WORD_CHARS: usize = 64;
+pub(crate) const WORD_CHARS: usize = 64;
 
 /// A word and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Word {
+pub(crate) struct Word {
     /// The word in lower case.
     pub text: String,
     /// Position of its first byte in the text.
@@ -21,23 +21,23 @@ pub struct Word {
 
 /// The words of a text, in order.
 #[derive(Clone, Debug)]
-pub struct Words<'t> {
+pub(crate) struct Words<'t> {
     text: &'t str,
     at: usize,
 }
 
 /// Splits `text` into words.
-pub fn words(text: &str) -> Words<'_> {
+pub(crate) fn words(text: &str) -> Words<'_> {
     Words { text, at: 0 }
 }
 
 /// Whether a character belongs to a word.
-pub fn is_word_char(c: char) -> bool {
+pub(crate) fn is_word_char(c: char) -> bool {
     c.is_alphanumeric() || is_mark(c)
 }
 
 /// Whether a word may be a part of a longer run that continues in the next word.
-pub fn is_long(word: &str) -> bool {
+pub(crate) fn is_long(word: &str) -> bool {
     word.len() >= WORD_CHARS && word.chars().count() >= WORD_CHARS
 }
 
@@ -47,7 +47,7 @@ fn is_mark(c: char) -> bool {
 
 impl Words<'_> {
     /// Fills `word` with the next word; returns false at the end.
-    pub fn next_into(&mut self, word: &mut Word) -> bool {
+    pub(crate) fn next_into(&mut self, word: &mut Word) -> bool {
         word.text.clear();
         let mut count = 0;
         let rest = self.text.get(self.at..).unwrap_or_default();

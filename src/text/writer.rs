@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::value::limits::SEARCH_WRITER_BYTES;
 
 /// See the module documentation.
-pub struct Writer {
+pub(crate) struct Writer {
     /// Dropped before `threads`. That ends the indexing threads, and no further merge begins.
     pub engine: IndexWriter,
     threads: Threads,
@@ -30,7 +30,7 @@ struct Threads {
 
 impl Writer {
     /// Creates a writer for an engine on `directory`; deletes find documents by the field `key`.
-    pub fn new(engine: &tantivy::Index, directory: &StoreDirectory, key: Field) -> Result<Self> {
+    pub(crate) fn new(engine: &tantivy::Index, directory: &StoreDirectory, key: Field) -> Result<Self> {
         let options = IndexWriterOptions::builder()
             .num_worker_threads(1)
             .memory_budget_per_thread(SEARCH_WRITER_BYTES)

@@ -3,7 +3,7 @@
 
 /// The operators that a filter may use on a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ops {
+pub(crate) enum Ops {
     /// Every operator of the field's type.
     All,
     /// `=` and `!=`, and membership, which is equality with one of several values.
@@ -14,7 +14,7 @@ pub enum Ops {
 
 /// The type of a field in filters.
 #[derive(Clone, Copy, Debug)]
-pub enum FieldType {
+pub(crate) enum FieldType {
     /// Boolean.
     Bool,
     /// Text.
@@ -47,7 +47,7 @@ pub enum FieldType {
 
 /// The part of a field's declaration that filters, orders and projections need.
 #[derive(Clone, Copy, Debug)]
-pub struct FieldDecl {
+pub(crate) struct FieldDecl {
     /// Wire name, dotted where nested: `timeline.dueDateTime`.
     pub path: &'static str,
     /// Alternative names that filters accept.
@@ -61,20 +61,20 @@ pub struct FieldDecl {
 impl FieldDecl {
     /// A field on which filters may use every operator of its type.
     #[must_use]
-    pub const fn new(path: &'static str, ty: FieldType) -> Self {
+    pub(crate) const fn new(path: &'static str, ty: FieldType) -> Self {
         Self { path, aliases: &[], ty, ops: Ops::All }
     }
 
     /// Adds alternative names that filters accept.
     #[must_use]
-    pub const fn alias(mut self, aliases: &'static [&'static str]) -> Self {
+    pub(crate) const fn alias(mut self, aliases: &'static [&'static str]) -> Self {
         self.aliases = aliases;
         self
     }
 
     /// Restricts the operators.
     #[must_use]
-    pub const fn ops(mut self, ops: Ops) -> Self {
+    pub(crate) const fn ops(mut self, ops: Ops) -> Self {
         self.ops = ops;
         self
     }
@@ -82,7 +82,7 @@ impl FieldDecl {
 
 /// Inputs of fields that are computed when a record is read.
 #[derive(Clone, Copy, Debug)]
-pub struct Env {
+pub(crate) struct Env {
     /// The current time of the store's clock, in milliseconds since 1970 UTC.
     pub now_ms: i64,
     /// How long before its due date a calibration counts as approaching, in days.

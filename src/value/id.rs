@@ -185,7 +185,7 @@ impl IdForm {
 
 /// Lowercase hexadecimal digits.
 #[must_use]
-pub fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     bytes
         .iter()

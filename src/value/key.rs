@@ -16,7 +16,7 @@
 use super::val::Val;
 
 /// Appends the encoding of a scalar; lists, maps and rows have no key and encode as null.
-pub fn push_val(out: &mut Vec<u8>, value: &Val<'_>) {
+pub(crate) fn push_val(out: &mut Vec<u8>, value: &Val<'_>) {
     match value {
         Val::Null | Val::Strings(_) | Val::Map(_) | Val::Rows(_) => out.push(0),
         Val::Bool(value) => out.extend_from_slice(&[1, u8::from(*value)]),
@@ -27,13 +27,13 @@ pub fn push_val(out: &mut Vec<u8>, value: &Val<'_>) {
 }
 
 /// Appends the encoding of an integer or a time.
-pub fn push_i64(out: &mut Vec<u8>, value: i64) {
+pub(crate) fn push_i64(out: &mut Vec<u8>, value: i64) {
     out.push(2);
     out.extend_from_slice(&(value.cast_unsigned() ^ (1 << 63)).to_be_bytes());
 }
 
 /// Appends the encoding of a double.
-pub fn push_f64(out: &mut Vec<u8>, value: f64) {
+pub(crate) fn push_f64(out: &mut Vec<u8>, value: f64) {
     let value = if value == 0.0 { 0.0 } else { value };
     let value = if value.is_nan() { f64::NAN } else { value };
     let bits = value.to_bits();
@@ -43,13 +43,13 @@ pub fn push_f64(out: &mut Vec<u8>, value: f64) {
 }
 
 /// Appends the encoding of text.
-pub fn push_str(out: &mut Vec<u8>, value: &str) {
+pub(crate) fn push_str(out: &mut Vec<u8>, value: &str) {
     push_str_prefix(out, value);
     out.extend_from_slice(&[0, 0]);
 }
 
 /// Appends the bytes with which the encoding of every text that starts with `prefix` starts.
-pub fn push_str_prefix(out: &mut Vec<u8>, prefix: &str) {
+pub(crate) fn push_str_prefix(out: &mut Vec<u8>, prefix: &str) {
     out.push(4);
     if memchr::memchr(0, prefix.as_bytes()).is_none() {
         out.extend_from_slice(prefix.as_bytes());
@@ -65,7 +65,7 @@ pub fn push_str_prefix(out: &mut Vec<u8>, prefix: &str) {
 
 /// Reads back one text written by [`push_str`]; returns it and the bytes that follow.
 #[must_use]
-pub fn split_str(bytes: &[u8]) -> Option<(String, &[u8])> {
+pub(crate) fn split_str(bytes: &[u8]) -> Option<(String, &[u8])> {
     let mut rest = bytes.strip_prefix(&[4])?;
     let mut text = Vec::new();
     loop {
@@ -88,7 +88,7 @@ pub fn split_str(bytes: &[u8]) -> Option<(String, &[u8])> {
 
 /// Reads back one integer written by [`push_i64`]; returns it and the bytes that follow.
 #[must_use]
-pub fn split_i64(bytes: &[u8]) -> Option<(i64, &[u8])> {
+pub(crate) fn split_i64(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let rest = bytes.strip_prefix(&[2])?;
     let (head, tail) = rest.split_first_chunk::<8>()?;
     Some(((u64::from_be_bytes(*head) ^ (1 << 63)).cast_signed(), tail))
@@ -96,7 +96,7 @@ pub fn split_i64(bytes: &[u8]) -> Option<(i64, &[u8])> {
 
 /// The length in bytes of the scalar encoding at the start of `bytes`.
 #[must_use]
-pub fn encoded_len(bytes: &[u8]) -> Option<usize> {
+pub(crate) fn encoded_len(bytes: &[u8]) -> Option<usize> {
     match bytes.first()? {
         0 => Some(1),
         1 => Some(2),
@@ -118,7 +118,7 @@ pub fn encoded_len(bytes: &[u8]) -> Option<usize> {
 
 /// The smallest key that is greater than every key with this prefix; `None` when there is none.
 #[must_use]
-pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {
         if last < 0xff {

@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use super::{Env, FieldDecl, FieldType, Row, Val};
 
 /// A member that may be absent.
-pub trait Part {
+pub(crate) trait Part {
     /// Its type when it is present.
     type Of;
 
@@ -36,7 +36,7 @@ impl<T> Part for Vec<T> {
 }
 
 /// A type that a filter field can have.
-pub trait Typed {
+pub(crate) trait Typed {
     /// The type of the field.
     const TYPE: FieldType;
 }
@@ -79,7 +79,7 @@ impl Typed for Vec<String> {
 }
 
 /// A record type that is used in lists whose elements filters test.
-pub trait Rows: Row + Sized {
+pub(crate) trait Rows: Row + Sized {
     /// Its fields.
     const FIELDS: &'static [FieldDecl];
 }
@@ -120,27 +120,27 @@ impl From<&u64> for Val<'_> {
 }
 
 /// The field type of a member.
-pub const fn type_of<R, T: Typed>(_: for<'a> fn(&'a R) -> Option<&'a T>) -> FieldType {
+pub(crate) const fn type_of<R, T: Typed>(_: for<'a> fn(&'a R) -> Option<&'a T>) -> FieldType {
     T::TYPE
 }
 
 /// The field type of a computed value.
-pub const fn type_of_value<R, T: Typed>(_: fn(&R) -> T) -> FieldType {
+pub(crate) const fn type_of_value<R, T: Typed>(_: fn(&R) -> T) -> FieldType {
     T::TYPE
 }
 
 /// The field type of a value that depends on the time of reading.
-pub const fn type_of_value_at<R, T: Typed>(_: fn(&R, &Env) -> T) -> FieldType {
+pub(crate) const fn type_of_value_at<R, T: Typed>(_: fn(&R, &Env) -> T) -> FieldType {
     T::TYPE
 }
 
 /// The elements of a list; an absent list has none.
-pub fn rows_or_none<T: Rows>(rows: Option<&Vec<T>>) -> Val<'_> {
+pub(crate) fn rows_or_none<T: Rows>(rows: Option<&Vec<T>>) -> Val<'_> {
     rows.map_or(Val::Rows(Vec::new()), Val::from)
 }
 
 /// A member that full-text search can read.
-pub trait Words {
+pub(crate) trait Words {
     /// Appends its words to those of its field.
     fn add(&self, out: &mut String);
 }
@@ -172,7 +172,7 @@ impl Words for BTreeMap<String, String> {
 }
 
 /// A member whose own members a projection can select.
-pub trait Nest {
+pub(crate) trait Nest {
     /// The record inside it.
     type Inner;
 

@@ -9,10 +9,10 @@
 use std::collections::BTreeMap;
 
 use bincode::config::{Configuration, Limit, LittleEndian, Varint};
-pub use bincode::de::Decoder;
+pub(crate) use bincode::de::Decoder;
 use bincode::de::DecoderImpl;
 use bincode::de::read::{Reader, SliceReader};
-pub use bincode::enc::Encoder;
+pub(crate) use bincode::enc::Encoder;
 use bincode::enc::write::Writer;
 use bincode::{Decode, Encode};
 use chrono::{DateTime, Utc};
@@ -26,41 +26,41 @@ use crate::error::{ApiError, Error, Result};
 /// variant of a union carry the number of the format that introduced them (`since`), and are absent
 /// in bytes of an older format. See "How the format grows" in `docs/format.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Format(u8);
+pub(crate) struct Format(u8);
 
 impl Format {
     /// The first format, whose stores every later build reads.
-    pub const FIRST: Self = Self(1);
+    pub(crate) const FIRST: Self = Self(1);
     /// The format that this build writes, and the newest one that it reads.
-    pub const CURRENT: Self = Self(4);
+    pub(crate) const CURRENT: Self = Self(4);
 
     /// The format with this number, if this build reads it.
     #[must_use]
-    pub const fn from_number(number: u8) -> Option<Self> {
+    pub(crate) const fn from_number(number: u8) -> Option<Self> {
         if number >= Self::FIRST.0 && number <= Self::CURRENT.0 { Some(Self(number)) } else { None }
     }
 
     /// Its number.
     #[must_use]
-    pub const fn number(self) -> u8 {
+    pub(crate) const fn number(self) -> u8 {
         self.0
     }
 
     /// Whether bytes of this format contain what format `since` introduced.
     #[must_use]
-    pub const fn has(self, since: u8) -> bool {
+    pub(crate) const fn has(self, since: u8) -> bool {
         since <= self.0
     }
 }
 
 /// What [`Stored::put`] returns.
-pub type EncodeResult = std::result::Result<(), bincode::error::EncodeError>;
+pub(crate) type EncodeResult = std::result::Result<(), bincode::error::EncodeError>;
 /// What [`Stored::take`] returns.
-pub type DecodeResult<T> = std::result::Result<T, bincode::error::DecodeError>;
+pub(crate) type DecodeResult<T> = std::result::Result<T, bincode::error::DecodeError>;
 
 /// Plain data with a stored form; derived with `Record` and `Resource`, or implemented by
 /// `wire_enum!`.
-pub trait Stored: Sized {
+pub(crate) trait Stored: Sized {
     /// Writes the value.
     fn put<E: Encoder>(&self, out: &mut E) -> EncodeResult;
     /// Reads a value that [`Stored::put`] wrote.
@@ -90,24 +90,24 @@ pub trait Stored: Sized {
 
 /// A set of members of a struct, by their positions in [`Stored::member_names`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Members(u64);
+pub(crate) struct Members(u64);
 
 impl Members {
     /// All of them.
-    pub const ALL: Self = Self(u64::MAX);
+    pub(crate) const ALL: Self = Self(u64::MAX);
     /// None of them.
-    pub const NONE: Self = Self(0);
+    pub(crate) const NONE: Self = Self(0);
 
     /// Adds the member at `place`; returns [`Members::ALL`] when `place` is above the 64 that the
     /// set can tell apart.
     #[must_use]
-    pub fn with(self, place: usize) -> Self {
+    pub(crate) fn with(self, place: usize) -> Self {
         if place < u64::BITS as usize { Self(self.0 | 1 << place) } else { Self::ALL }
     }
 
     /// Whether the member at `place` is wanted.
     #[must_use]
-    pub fn has(self, place: usize) -> bool {
+    pub(crate) fn has(self, place: usize) -> bool {
         place >= u64::BITS as usize || self.0 >> place & 1 == 1
     }
 }
@@ -143,7 +143,7 @@ impl Writer for Appender<'_> {
 /// # Errors
 /// `LimitExceeded` when there are more bytes than [`limits::RECORD_BYTES`], or when a JSON value
 /// nests deeper than [`limits::JSON_DEPTH`].
-pub fn to_bytes<T: Stored>(value: &T) -> Result<Vec<u8>> {
+pub(crate) fn to_bytes<T: Stored>(value: &T) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     append(value, &mut bytes)?;
     Ok(bytes)
@@ -153,7 +153,7 @@ pub fn to_bytes<T: Stored>(value: &T) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// As [`to_bytes`]. After an error, `out` may end with a part of the value.
-pub fn append<T: Stored>(value: &T, out: &mut Vec<u8>) -> Result<()> {
+pub(crate) fn append<T: Stored>(value: &T, out: &mut Vec<u8>) -> Result<()> {
     append_within(value, out, limits::RECORD_BYTES)
 }
 
@@ -161,7 +161,7 @@ pub fn append<T: Stored>(value: &T, out: &mut Vec<u8>) -> Result<()> {
 ///
 /// # Errors
 /// As [`append`].
-pub fn append_within<T: Stored>(value: &T, out: &mut Vec<u8>, most: usize) -> Result<()> {
+pub(crate) fn append_within<T: Stored>(value: &T, out: &mut Vec<u8>, most: usize) -> Result<()> {
     let start = out.len();
     bincode::encode_into_writer(Wrap(value), Appender(out), bincode::config::standard()).map_err(
         |error| match error {
@@ -183,7 +183,7 @@ pub fn append_within<T: Stored>(value: &T, out: &mut Vec<u8>, most: usize) -> Re
 
 /// Stored bytes, and the format that they were written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Payload<'a> {
+pub(crate) struct Payload<'a> {
     /// The format.
     pub format: Format,
     /// The bytes, without envelope.
@@ -194,7 +194,7 @@ impl<'a> Payload<'a> {
     /// Bytes that this build wrote.
     #[cfg(any(test, fuzzing))]
     #[must_use]
-    pub const fn current(bytes: &'a [u8]) -> Self {
+    pub(crate) const fn current(bytes: &'a [u8]) -> Self {
         Self { format: Format::CURRENT, bytes }
     }
 }
@@ -205,7 +205,7 @@ impl<'a> Payload<'a> {
 /// # Errors
 /// `Corrupt` when the bytes are not the stored form of a `T` in the payload's format, or when some
 /// are left over.
-pub fn read<T: Stored>(payload: Payload<'_>) -> Result<T> {
+pub(crate) fn read<T: Stored>(payload: Payload<'_>) -> Result<T> {
     decode(payload, |input| T::take(input))
 }
 
@@ -214,7 +214,7 @@ pub fn read<T: Stored>(payload: Payload<'_>) -> Result<T> {
 /// # Errors
 /// As [`read`].
 #[cfg(any(test, fuzzing))]
-pub fn from_bytes<T: Stored>(bytes: &[u8]) -> Result<T> {
+pub(crate) fn from_bytes<T: Stored>(bytes: &[u8]) -> Result<T> {
     read(Payload::current(bytes))
 }
 
@@ -223,7 +223,7 @@ pub fn from_bytes<T: Stored>(bytes: &[u8]) -> Result<T> {
 ///
 /// # Errors
 /// As [`read`], but skipped members are not validated. After an error the value must not be used.
-pub fn fill<T: Stored>(value: &mut T, payload: Payload<'_>, wanted: Members) -> Result<()> {
+pub(crate) fn fill<T: Stored>(value: &mut T, payload: Payload<'_>, wanted: Members) -> Result<()> {
     decode(payload, |input| value.fill(input, wanted))
 }
 

@@ -3,25 +3,25 @@
 use chrono::{DateTime, FixedOffset, NaiveDate, NaiveDateTime, NaiveTime, Utc};
 
 /// The smallest time: 0001-01-01T00:00:00.000Z, in milliseconds.
-pub const MIN_MS: i64 = -62_135_596_800_000;
+pub(crate) const MIN_MS: i64 = -62_135_596_800_000;
 /// The largest time: 9999-12-31T23:59:59.999Z, in milliseconds.
-pub const MAX_MS: i64 = 253_402_300_799_999;
+pub(crate) const MAX_MS: i64 = 253_402_300_799_999;
 
 /// The time `ms` milliseconds after 1970 UTC, clamped to the years 0001 to 9999.
 #[must_use]
-pub fn from_millis(ms: i64) -> DateTime<Utc> {
+pub(crate) fn from_millis(ms: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(ms.clamp(MIN_MS, MAX_MS)).unwrap_or_default()
 }
 
 /// The time truncated to milliseconds, and clamped to the years 0001 to 9999.
 #[must_use]
-pub fn truncate(time: DateTime<Utc>) -> DateTime<Utc> {
+pub(crate) fn truncate(time: DateTime<Utc>) -> DateTime<Utc> {
     from_millis(time.timestamp_millis())
 }
 
 /// The wire form: `YYYY-MM-DDThh:mm:ss.fffZ`.
 #[must_use]
-pub fn format(time: DateTime<Utc>) -> String {
+pub(crate) fn format(time: DateTime<Utc>) -> String {
     time.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
@@ -29,7 +29,7 @@ pub fn format(time: DateTime<Utc>) -> String {
 /// digits are truncated to milliseconds. Returns the time and its offset, or `None` when the text
 /// is not such a time.
 #[must_use]
-pub fn parse_with_offset(text: &str) -> Option<(DateTime<Utc>, FixedOffset)> {
+pub(crate) fn parse_with_offset(text: &str) -> Option<(DateTime<Utc>, FixedOffset)> {
     let bytes = text.as_bytes();
     let number = |from: usize, len: usize| -> Option<u32> {
         let digits = bytes.get(from..from + len)?;
@@ -80,21 +80,21 @@ pub fn parse_with_offset(text: &str) -> Option<(DateTime<Utc>, FixedOffset)> {
 
 /// Whether a text that [`parse`] reads ends with an offset, such as `Z`.
 #[must_use]
-pub fn has_offset(text: &str) -> bool {
+pub(crate) fn has_offset(text: &str) -> bool {
     // After the date, whose parts a minus separates too.
     text.get(10..).is_some_and(|time| time.contains(['Z', 'z', '+', '-']))
 }
 
 /// [`parse_with_offset`] without the offset.
 #[must_use]
-pub fn parse(text: &str) -> Option<DateTime<Utc>> {
+pub(crate) fn parse(text: &str) -> Option<DateTime<Utc>> {
     parse_with_offset(text).map(|(time, _)| time)
 }
 
 /// Adds calendar months in UTC. The day is clamped to the last of the month, the result to the
 /// years 0001 to 9999.
 #[must_use]
-pub fn add_months(time: DateTime<Utc>, months: i64) -> DateTime<Utc> {
+pub(crate) fn add_months(time: DateTime<Utc>, months: i64) -> DateTime<Utc> {
     let moved = match u32::try_from(months.unsigned_abs()) {
         Ok(count) if months >= 0 => time.checked_add_months(chrono::Months::new(count)),
         Ok(count) => time.checked_sub_months(chrono::Months::new(count)),
@@ -104,17 +104,17 @@ pub fn add_months(time: DateTime<Utc>, months: i64) -> DateTime<Utc> {
 }
 
 /// For `#[serde(with = "…")]` on a time member.
-pub mod required {
+pub(crate) mod required {
     use super::{DateTime, Utc};
     use serde::{Deserialize, Deserializer, Serializer};
 
     /// Writes the wire form.
-    pub fn serialize<S: Serializer>(time: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(time: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&super::format(*time))
     }
 
     /// Reads the wire form.
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<DateTime<Utc>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<DateTime<Utc>, D::Error> {
         let text = String::deserialize(deserializer)?;
         super::parse(&text)
             .ok_or_else(|| serde::de::Error::custom(format_args!("{text:?} is not an ISO-8601 date-time")))
@@ -122,12 +122,12 @@ pub mod required {
 }
 
 /// For `#[serde(with = "…")]` on an optional time member.
-pub mod opt {
+pub(crate) mod opt {
     use super::{DateTime, Utc};
     use serde::{Deserialize, Deserializer, Serializer};
 
     /// Writes the wire form, or none.
-    pub fn serialize<S: Serializer>(time: &Option<DateTime<Utc>>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(time: &Option<DateTime<Utc>>, serializer: S) -> Result<S::Ok, S::Error> {
         match time {
             Some(time) => serializer.serialize_some(&super::format(*time)),
             None => serializer.serialize_none(),
@@ -135,7 +135,7 @@ pub mod opt {
     }
 
     /// Reads the wire form, or none.
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<DateTime<Utc>>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<DateTime<Utc>>, D::Error> {
         Option::<String>::deserialize(deserializer)?
             .map(|text| {
                 super::parse(&text)
@@ -146,13 +146,13 @@ pub mod opt {
 }
 
 /// For `#[serde(with = "…")]` on a three-state time member.
-pub mod patch {
+pub(crate) mod patch {
     use super::{DateTime, Utc};
     use crate::value::Patch;
     use serde::{Deserializer, Serializer};
 
     /// Writes the wire form, null, or none.
-    pub fn serialize<S: Serializer>(time: &Patch<DateTime<Utc>>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(time: &Patch<DateTime<Utc>>, serializer: S) -> Result<S::Ok, S::Error> {
         match time {
             Patch::Absent => serializer.serialize_none(),
             Patch::Null => serializer.serialize_unit(),
@@ -161,7 +161,7 @@ pub mod patch {
     }
 
     /// Reads the wire form or null.
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Patch<DateTime<Utc>>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Patch<DateTime<Utc>>, D::Error> {
         Ok(super::opt::deserialize(deserializer)?.map_or(Patch::Null, Patch::Value))
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 ///
 /// The null rules of filters are in `filter`; the total order of keys is in [`super::key`].
 #[derive(Clone, Debug)]
-pub enum Val<'a> {
+pub(crate) enum Val<'a> {
     /// Absent or null.
     Null,
     /// A Boolean.
@@ -32,7 +32,7 @@ pub enum Val<'a> {
 
 /// A record, or an element of a list of records, as filters see it: fields by position in their
 /// declaration.
-pub trait Row: std::fmt::Debug {
+pub(crate) trait Row: std::fmt::Debug {
     /// The value of the field at `index` of this row's declaration.
     fn val(&self, index: usize) -> Val<'_>;
 }
@@ -40,7 +40,7 @@ pub trait Row: std::fmt::Debug {
 impl Val<'_> {
     /// Whether the value is null.
     #[must_use]
-    pub fn is_null(&self) -> bool {
+    pub(crate) fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }
 }

@@ -19,7 +19,7 @@ pub(crate) use stationdb_derive::Record;
 
 /// Converts `order_by_descending` to `orderByDescending`.
 #[must_use]
-pub fn camel_case(name: &str) -> String {
+pub(crate) fn camel_case(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for (index, part) in name.split('_').enumerate() {
         let mut chars = part.chars();
@@ -40,12 +40,12 @@ pub fn camel_case(name: &str) -> String {
 
 /// Enumeration text in lower case, without `_`, `-` and spaces.
 #[must_use]
-pub fn fold(text: &str) -> String {
+pub(crate) fn fold(text: &str) -> String {
     text.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
 }
 
 /// Runs derived struct code over a map whose members may have either spelling.
-pub struct Respell<D> {
+pub(crate) struct Respell<D> {
     /// The deserializer of the map.
     pub inner: D,
     /// Whether null members are dropped (absent and null mean the same), or passed on (three-state
@@ -315,7 +315,7 @@ impl<'de> MapAccess<'de> for Entries {
 }
 
 /// Runs derived struct code, omitting members that serialize as none.
-pub struct SkipNulls<S>(pub S);
+pub(crate) struct SkipNulls<S>(pub S);
 
 macro_rules! forward {
     ($($name:ident($($arg:ident: $ty:ty),*) $(-> $out:ident)?;)*) => {
@@ -522,6 +522,8 @@ macro_rules! record {
         $(#[new($($arg),*)])?
         $(#[requires($($required),+)])?
         $(#[also($($also = $member),+)])?
+        // Records of the crate alone are declared like those of its surface.
+        #[allow(unreachable_pub)]
         pub struct $name { $($(#[$fmeta])* $(#[since($since)])? pub $field: $ty),* }
 
         $crate::value::wire::record!($($rest)*);
@@ -540,8 +542,10 @@ macro_rules! wire_enum {
     }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[allow(unreachable_pub)]
         pub enum $name { $($(#[$vmeta])* $variant),* }
 
+        #[allow(unreachable_pub)]
         impl $name {
             /// Every value, in order of declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];

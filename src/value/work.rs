@@ -14,7 +14,7 @@ const STEPS_BETWEEN_LOOKS: u64 = 16 * 1024;
 /// Evaluation returns true or false and cannot fail, so a meter that stops keeps the error. From
 /// then on [`Work::spend`] returns false, every loop ends at its next step, and the computed result
 /// is meaningless. The creator of the meter must call [`Work::finish`] before it uses the result.
-pub struct Work<'c> {
+pub(crate) struct Work<'c> {
     /// Steps left until the next check.
     until_look: Cell<u64>,
     /// Total steps at the next check.
@@ -28,20 +28,20 @@ impl<'c> Work<'c> {
     /// A meter for one record. It stops beyond [`limits::FILTER_WORK`] steps, or when `check`
     /// fails.
     #[must_use]
-    pub fn new(check: &'c dyn Fn() -> Result<()>) -> Self {
+    pub(crate) fn new(check: &'c dyn Fn() -> Result<()>) -> Self {
         Self::with_limit(limits::FILTER_WORK, check)
     }
 
     /// A meter with another bound of steps.
     #[must_use]
-    pub fn with_limit(limit: u64, check: &'c dyn Fn() -> Result<()>) -> Self {
+    pub(crate) fn with_limit(limit: u64, check: &'c dyn Fn() -> Result<()>) -> Self {
         let first = limit.min(STEPS_BETWEEN_LOOKS);
         Self { until_look: Cell::new(first), at_look: Cell::new(first), limit, check, stopped: RefCell::new(None) }
     }
 
     /// Counts `steps`; returns false when the evaluation must end.
     #[inline]
-    pub fn spend(&self, steps: u64) -> bool {
+    pub(crate) fn spend(&self, steps: u64) -> bool {
         match self.until_look.get().checked_sub(steps) {
             Some(left) => {
                 self.until_look.set(left);
@@ -54,14 +54,14 @@ impl<'c> Work<'c> {
     /// Counts one pass over a text of `len` bytes: a search, or a comparison. A short text costs
     /// nothing beyond the step of its condition.
     #[inline]
-    pub fn scan(&self, len: usize) -> bool {
+    pub(crate) fn scan(&self, len: usize) -> bool {
         const BYTES: usize = 64;
         self.spend((len / BYTES) as u64)
     }
 
     /// Counts the conversion of a text of `len` bytes to another text or to another type.
     #[inline]
-    pub fn convert(&self, len: usize) -> bool {
+    pub(crate) fn convert(&self, len: usize) -> bool {
         const BYTES: usize = 8;
         self.spend((len / BYTES) as u64)
     }
@@ -103,7 +103,7 @@ impl<'c> Work<'c> {
 
     /// The steps counted so far.
     #[cfg(test)]
-    pub fn spent(&self) -> u64 {
+    pub(crate) fn spent(&self) -> u64 {
         self.at_look.get() - self.until_look.get()
     }
 
@@ -111,7 +111,7 @@ impl<'c> Work<'c> {
     ///
     /// # Errors
     /// `LimitExceeded` beyond the bound; otherwise the error that `check` returned.
-    pub fn finish(self) -> Result<()> {
+    pub(crate) fn finish(self) -> Result<()> {
         self.stopped.into_inner().map_or(Ok(()), Err)
     }
 }

@@ -4,7 +4,7 @@ use crate::model::tables::data::{DecimationDistribution, DecimationMethod};
 
 /// A validated decimation.
 #[derive(Clone, Debug)]
-pub struct Decimation {
+pub(crate) struct Decimation {
     /// Position of the axis column.
     pub x: usize,
     /// Positions of the columns whose extremes are kept.

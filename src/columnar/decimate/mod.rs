@@ -23,13 +23,13 @@ use super::view::TableView;
 use crate::error::Result;
 use crate::value::Control;
 
-pub use decimation::Decimation;
+pub(crate) use decimation::Decimation;
 
 /// Returns the kept rows with these columns, in order of x.
 ///
 /// # Errors
 /// `Corrupt`, `Io`; `DeadlineExceeded` and `Cancelled` from the control.
-pub fn decimate(
+pub(crate) fn decimate(
     view: &Arc<TableView>,
     decimation: &Decimation,
     predicates: &Arc<Predicates>,

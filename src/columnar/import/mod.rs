@@ -12,8 +12,8 @@ mod tests;
 
 use std::io::{Read, Seek};
 
-pub use parquet::ParquetImport;
-pub use text::CsvImport;
+pub(crate) use parquet::ParquetImport;
+pub(crate) use text::CsvImport;
 
 use crate::error::{Error, Result};
 use crate::model::tables::data::Column;

@@ -83,7 +83,7 @@ impl RowGroups for Group<'_> {
 }
 
 /// A Parquet file that is being imported.
-pub struct ParquetImport {
+pub(crate) struct ParquetImport {
     source: Arc<Source>,
     pub(super) metadata: ParquetMetaData,
     schema: Schema,
@@ -105,7 +105,7 @@ impl ParquetImport {
     /// # Errors
     /// `InvalidArgument` for bytes that are not a Parquet file, `Unsupported` for nested columns,
     /// `LimitExceeded` for a footer or a number of columns beyond the import limits; `Io`.
-    pub fn new(input: Box<dyn ReadSeek>) -> Result<Self> {
+    pub(crate) fn new(input: Box<dyn ReadSeek>) -> Result<Self> {
         let source = Arc::new(Source::new(input)?);
         if source.len < TRAILER + 4 || source.read(0, 4)? != MAGIC {
             return Err(damaged("it does not begin and end with PAR1"));
@@ -187,7 +187,7 @@ impl ParquetImport {
 
     /// The number of rows that the footer declares.
     #[must_use]
-    pub fn row_count(&self) -> u64 {
+    pub(crate) fn row_count(&self) -> u64 {
         self.metadata.row_groups().iter().map(|group| group.num_rows().unsigned_abs()).fold(0, u64::saturating_add)
     }
 
@@ -198,7 +198,7 @@ impl ParquetImport {
     /// # Errors
     /// `Unsupported` for a column of a type that no table column has; `InvalidArgument` when no
     /// column can be the index.
-    pub fn infer(&self, index: Option<&str>) -> Result<Vec<Column>> {
+    pub(crate) fn infer(&self, index: Option<&str>) -> Result<Vec<Column>> {
         let mut columns = Vec::with_capacity(self.schema.fields().len());
         for field in self.schema.fields() {
             let data_type = match field.data_type() {
@@ -244,7 +244,7 @@ impl ParquetImport {
     /// # Errors
     /// `InvalidArgument`, with row group, row and column, for damaged data and values that do not
     /// fit; `LimitExceeded` for pages beyond the import limits; `Io`; the errors of `control`.
-    pub fn next_batch(&mut self, schema: &TableSchema, control: &Control) -> Result<Option<RecordBatch>> {
+    pub(crate) fn next_batch(&mut self, schema: &TableSchema, control: &Control) -> Result<Option<RecordBatch>> {
         if self.is_over {
             return Ok(None);
         }

@@ -20,7 +20,7 @@ const BATCH_ROWS: usize = 16 * 1024;
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
 
 /// CSV text that is being imported.
-pub struct CsvImport<'r> {
+pub(crate) struct CsvImport<'r> {
     reader: CsvReader<'r>,
     names: Vec<String>,
     /// The records that types were inferred from.
@@ -34,7 +34,7 @@ impl<'r> CsvImport<'r> {
     /// # Errors
     /// `InvalidArgument` for an invalid separator, an empty text, an empty or a repeated name;
     /// `Io`.
-    pub fn new(input: &'r mut dyn Read, separator: char) -> Result<Self> {
+    pub(crate) fn new(input: &'r mut dyn Read, separator: char) -> Result<Self> {
         let mut reader = CsvReader::new(input, separator)?;
         let names = reader.header()?;
         let mut seen = HashMap::new();
@@ -54,7 +54,7 @@ impl<'r> CsvImport<'r> {
     ///
     /// # Errors
     /// `InvalidArgument` when no column can be the index; the errors of reading the text.
-    pub fn infer(&mut self, index: Option<&str>) -> Result<Vec<Column>> {
+    pub(crate) fn infer(&mut self, index: Option<&str>) -> Result<Vec<Column>> {
         let records = self.reader.records(self.names.len(), BATCH_ROWS, BATCH_BYTES)?;
         let mut columns: Vec<Column> = self
             .names
@@ -82,7 +82,7 @@ impl<'r> CsvImport<'r> {
     /// # Errors
     /// `InvalidArgument` with line and column for a name that the table does not have, an absent
     /// column that is not NULLABLE, and a value that does not fit; `LimitExceeded`; `Io`.
-    pub fn next_batch(&mut self, schema: &TableSchema) -> Result<Option<RecordBatch>> {
+    pub(crate) fn next_batch(&mut self, schema: &TableSchema) -> Result<Option<RecordBatch>> {
         let records = match self.first.take() {
             Some(records) => records,
             None => self.reader.records(self.names.len(), BATCH_ROWS, BATCH_BYTES)?,

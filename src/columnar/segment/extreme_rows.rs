@@ -29,7 +29,7 @@ const VALUE_BYTES: usize = 8;
 
 /// The layout of extreme rows; the same in all segments of a table.
 #[derive(Clone, Debug)]
-pub struct ExtremeRows {
+pub(crate) struct ExtremeRows {
     /// Positions of the numeric columns, ascending.
     columns: Vec<usize>,
     /// The columns whose extremes are stored.
@@ -39,7 +39,7 @@ pub struct ExtremeRows {
 impl ExtremeRows {
     /// The layout for the tables of a schema; `None` if they have no extreme rows.
     #[must_use]
-    pub fn of(schema: &TableSchema) -> Option<Self> {
+    pub(crate) fn of(schema: &TableSchema) -> Option<Self> {
         let columns: Vec<usize> = (0..schema.len())
             .filter(|&at| schema.columns().get(at).is_some_and(|column| column.data_type.is_numeric()))
             .collect();
@@ -49,13 +49,13 @@ impl ExtremeRows {
 
     /// Whether extreme rows contain the values of a column.
     #[must_use]
-    pub fn has(&self, column: usize) -> bool {
+    pub(crate) fn has(&self, column: usize) -> bool {
         self.columns.contains(&column)
     }
 
     /// Bytes of one row.
     #[must_use]
-    pub fn row_bytes(&self) -> usize {
+    pub(crate) fn row_bytes(&self) -> usize {
         self.columns.len() * VALUE_BYTES + 1
     }
 
@@ -100,7 +100,7 @@ impl ExtremeRows {
 
     /// One column of the rows in `bytes`; `None` if extreme rows do not contain it.
     #[must_use]
-    pub fn array(&self, bytes: &[u8], column: usize, data_type: DataType) -> Option<ArrayRef> {
+    pub(crate) fn array(&self, bytes: &[u8], column: usize, data_type: DataType) -> Option<ArrayRef> {
         let place = self.columns.iter().position(|other| *other == column)?;
         let rows = || bytes.chunks_exact(self.row_bytes());
         let values = || {

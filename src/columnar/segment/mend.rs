@@ -17,7 +17,7 @@ const POLYNOMIAL: u32 = 0xEDB8_8320;
 
 /// Bytes that must be written to a file to repair it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Patch {
+pub(crate) struct Patch {
     /// Name of the file in the directory of the table.
     pub name: String,
     /// Position of the bytes.
@@ -32,7 +32,12 @@ pub struct Patch {
 ///
 /// # Errors
 /// `Io`; the errors of `control`.
-pub fn wrong_bits(disk: &SharedDisk, dir: &str, meta: &SegmentMeta, control: &Control) -> Result<Option<Vec<Patch>>> {
+pub(crate) fn wrong_bits(
+    disk: &SharedDisk,
+    dir: &str,
+    meta: &SegmentMeta,
+    control: &Control,
+) -> Result<Option<Vec<Patch>>> {
     let mut patches = Vec::new();
     let mut is_mendable = || -> Result<Option<()>> {
         let Some(summary) = Checked::open(disk, dir, summary_name(meta.id), meta.summary_bytes)? else {

@@ -22,34 +22,34 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub use column::Wanted;
+pub(crate) use column::Wanted;
 pub(super) use column::bits;
-pub use extreme_rows::ExtremeRows;
-pub use mend::{Patch, wrong_bits};
-pub use meta::SegmentMeta;
-pub use reader::{Filtered, Segment};
-pub use summary::{Block, ColumnSummary};
-pub use values::Part;
-pub use writer::SegmentWriter;
+pub(crate) use extreme_rows::ExtremeRows;
+pub(crate) use mend::{Patch, wrong_bits};
+pub(crate) use meta::SegmentMeta;
+pub(crate) use reader::{Filtered, Segment};
+pub(crate) use summary::{Block, ColumnSummary};
+pub(crate) use values::Part;
+pub(crate) use writer::SegmentWriter;
 
 /// Rows of one summary block.
-pub const BLOCK_ROWS: usize = 1024;
+pub(crate) const BLOCK_ROWS: usize = 1024;
 /// Rows of one Parquet page.
-pub const PAGE_ROWS: usize = 4096;
+pub(crate) const PAGE_ROWS: usize = 4096;
 
 /// Suffix of the data file of a segment.
-pub const DATA_SUFFIX: &str = ".parquet";
+pub(crate) const DATA_SUFFIX: &str = ".parquet";
 /// Suffix of its summary file.
-pub const SUMMARY_SUFFIX: &str = ".summary";
+pub(crate) const SUMMARY_SUFFIX: &str = ".summary";
 
 /// Name of the Parquet file of a segment.
 #[must_use]
-pub fn data_name(id: u64) -> String {
+pub(crate) fn data_name(id: u64) -> String {
     format!("{id:016x}{DATA_SUFFIX}")
 }
 
 /// Name of the summary file of a segment.
 #[must_use]
-pub fn summary_name(id: u64) -> String {
+pub(crate) fn summary_name(id: u64) -> String {
     format!("{id:016x}{SUMMARY_SUFFIX}")
 }

@@ -19,7 +19,7 @@ pub(super) const PARTS_BYTES: usize = 2 * PARTS;
 /// For each part of a block the step of its smallest value, then for each part the step of its
 /// largest. The range of the block's values has 256 steps. A part without usable values has the
 /// last step as smallest and the first as largest.
-pub type Parts = [u8; PARTS_BYTES];
+pub(crate) type Parts = [u8; PARTS_BYTES];
 
 /// A type of summary values.
 pub trait Scale: Sample {
@@ -275,7 +275,7 @@ pub(super) struct BlockBuilder<T> {
 }
 
 /// The summary of the rows of one column.
-pub struct Column<T> {
+pub(crate) struct Column<T> {
     /// The blocks.
     pub blocks: Vec<Block<T>>,
     /// Their parts.
@@ -381,13 +381,13 @@ impl<T> Column<T> {
 }
 
 /// Builds the summaries of all numeric columns while rows are written.
-pub struct Summarizer {
+pub(crate) struct Summarizer {
     builders: Vec<(usize, DataType, Builder)>,
 }
 
 impl Summarizer {
     /// For columns of these types, in order.
-    pub fn new(types: impl Iterator<Item = DataType>) -> Self {
+    pub(crate) fn new(types: impl Iterator<Item = DataType>) -> Self {
         let builders = types
             .enumerate()
             .filter(|(_, data_type)| data_type.is_numeric())
@@ -404,7 +404,7 @@ impl Summarizer {
     }
 
     /// Takes the next rows of a column.
-    pub fn push(&mut self, position: usize, array: &ArrayRef) {
+    pub(crate) fn push(&mut self, position: usize, array: &ArrayRef) {
         let builder = self.builders.iter_mut().find(|(other, ..)| *other == position);
         let Some((_, data_type, builder)) = builder else { return };
         match builder {
@@ -425,7 +425,7 @@ impl Summarizer {
     }
 
     /// The blocks of each column, with the position of the column.
-    pub fn finish(self) -> Vec<(usize, Blocks)> {
+    pub(crate) fn finish(self) -> Vec<(usize, Blocks)> {
         self.builders
             .into_iter()
             .map(|(position, _, builder)| {
@@ -440,7 +440,7 @@ impl Summarizer {
 }
 
 /// The blocks of a numeric column, to be written to a file.
-pub enum Blocks {
+pub(crate) enum Blocks {
     /// Of an integer or timestamp column.
     Int(Column<i64>),
     /// Of a float column.
@@ -449,7 +449,7 @@ pub enum Blocks {
 
 impl Blocks {
     /// The positions in each block of its first smallest and its first largest value.
-    pub fn positions(&self) -> Vec<[usize; 2]> {
+    pub(crate) fn positions(&self) -> Vec<[usize; 2]> {
         fn of<T>(column: &Column<T>) -> Vec<[usize; 2]> {
             column.blocks.iter().map(|block| [usize::from(block.min_at), usize::from(block.max_at)]).collect()
         }
@@ -460,7 +460,7 @@ impl Blocks {
     }
 
     /// Appends the blocks of the rows that follow; all blocks before must be full.
-    pub fn append(&mut self, other: Self) {
+    pub(crate) fn append(&mut self, other: Self) {
         match (self, other) {
             (Self::Int(column), Self::Int(other)) => column.append(other),
             (Self::Float(column), Self::Float(other)) => column.append(other),

@@ -22,7 +22,7 @@ const ORDINALS_STEP: u32 = 64 * 1024;
 ///
 /// If it is dropped before [`SegmentWriter::finish`], it leaves files that no manifest names; the
 /// next open removes them.
-pub struct SegmentWriter {
+pub(crate) struct SegmentWriter {
     schema: Arc<TableSchema>,
     disk: SharedDisk,
     dir: String,
@@ -52,7 +52,13 @@ impl SegmentWriter {
     ///
     /// # Errors
     /// `Io` and `NoSpace`.
-    pub fn new(disk: SharedDisk, dir: &str, id: u64, schema: Arc<TableSchema>, first_ordinal: u64) -> Result<Self> {
+    pub(crate) fn new(
+        disk: SharedDisk,
+        dir: &str,
+        id: u64,
+        schema: Arc<TableSchema>,
+        first_ordinal: u64,
+    ) -> Result<Self> {
         let summary = create(&disk, &format!("{dir}/{}", summary_name(id)))?;
         Ok(Self {
             schema,
@@ -73,7 +79,7 @@ impl SegmentWriter {
 
     /// Rows written so far.
     #[must_use]
-    pub fn row_count(&self) -> u64 {
+    pub(crate) fn row_count(&self) -> u64 {
         self.row_count
     }
 
@@ -84,7 +90,7 @@ impl SegmentWriter {
     /// # Errors
     /// `Io` and `NoSpace`; `InvalidArgument` when the rows are out of order, which is a defect of
     /// the caller.
-    pub fn write(&mut self, batch: &RecordBatch, ordinals: Option<&[u32]>) -> Result<()> {
+    pub(crate) fn write(&mut self, batch: &RecordBatch, ordinals: Option<&[u32]>) -> Result<()> {
         if batch.num_rows() == 0 {
             return Ok(());
         }
@@ -185,7 +191,7 @@ impl SegmentWriter {
     ///
     /// # Errors
     /// `Io` and `NoSpace`; `InvalidArgument` when no row was written.
-    pub fn finish(mut self) -> Result<SegmentMeta> {
+    pub(crate) fn finish(mut self) -> Result<SegmentMeta> {
         if self.pending_rows > 0 {
             self.put_group(self.pending_rows, true)?;
         }

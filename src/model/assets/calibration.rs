@@ -11,7 +11,7 @@ use crate::value::time;
 /// Months are calendar months in UTC. The day is limited to the last day of the month: 31 January
 /// plus one month is the last day of February.
 #[must_use]
-pub fn resolved_due_date(
+pub(crate) fn resolved_due_date(
     calibration: &ExternalCalibration,
     custom_interval_months: Option<i32>,
 ) -> Option<DateTime<Utc>> {
@@ -23,7 +23,12 @@ pub fn resolved_due_date(
 /// the status is OK. At the due date and later it is past due. It is approaching if the due date is
 /// at most `warning_days` away.
 #[must_use]
-pub fn status_at(now: DateTime<Utc>, is_out: bool, due: Option<DateTime<Utc>>, warning_days: u32) -> CalibrationStatus {
+pub(crate) fn status_at(
+    now: DateTime<Utc>,
+    is_out: bool,
+    due: Option<DateTime<Utc>>,
+    warning_days: u32,
+) -> CalibrationStatus {
     let Some(due) = due.filter(|_| !is_out) else {
         return if is_out { CalibrationStatus::OutForCalibration } else { CalibrationStatus::Ok };
     };

@@ -32,7 +32,7 @@ record! {
 }
 
 /// The members of an identity.
-pub struct IdentityMembers<'a> {
+pub(crate) struct IdentityMembers<'a> {
     /// Bus type; `BUILT_IN_SYSTEM` when absent.
     pub bus_type: Option<AssetBusType>,
     /// Name of the model.
@@ -51,7 +51,7 @@ pub struct IdentityMembers<'a> {
 
 /// An identity in comparable form, with blanks around texts removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity<'a> {
+pub(crate) struct Identity<'a> {
     bus: AssetBusType,
     model: NameOrNumber<'a>,
     vendor: NameOrNumber<'a>,
@@ -99,7 +99,7 @@ impl<'a> Identity<'a> {
     ///
     /// # Errors
     /// `InvalidArgument` with the missing member.
-    pub fn of(identification: &'a AssetIdentification, system: Option<&'a str>) -> Result<Self> {
+    pub(crate) fn of(identification: &'a AssetIdentification, system: Option<&'a str>) -> Result<Self> {
         Self::new(IdentityMembers {
             bus_type: identification.bus_type,
             model_name: identification.model_name.as_deref(),
@@ -115,7 +115,7 @@ impl<'a> Identity<'a> {
     ///
     /// # Errors
     /// `InvalidArgument` with the missing member.
-    pub fn new(members: IdentityMembers<'a>) -> Result<Self> {
+    pub(crate) fn new(members: IdentityMembers<'a>) -> Result<Self> {
         let missing = |what: &str, member: &str| {
             Error::invalid(format!("an asset cannot be identified without {what}")).at_member(member)
         };
@@ -136,7 +136,7 @@ impl<'a> Identity<'a> {
 
     /// Whether both identify the same asset. Texts are compared exactly, including letter case.
     #[must_use]
-    pub fn is_same(&self, other: &Identity<'_>) -> bool {
+    pub(crate) fn is_same(&self, other: &Identity<'_>) -> bool {
         self.bus == other.bus
             && self.unit == other.unit
             && self.model.is_same(other.model)
@@ -146,7 +146,7 @@ impl<'a> Identity<'a> {
     /// A key that all identities share that may be the same as this one: bus type and serial number
     /// or system.
     #[must_use]
-    pub fn candidate_key(&self) -> Vec<u8> {
+    pub(crate) fn candidate_key(&self) -> Vec<u8> {
         let mut out = Vec::new();
         key::push_str(&mut out, self.bus.as_str());
         let (tag, text) = match self.unit {
@@ -161,7 +161,7 @@ impl<'a> Identity<'a> {
     /// A key that is equal only for identities that are the same. Identities that are the same may
     /// have different keys, if only one of them has a number.
     #[must_use]
-    pub fn canonical_key(&self) -> Vec<u8> {
+    pub(crate) fn canonical_key(&self) -> Vec<u8> {
         let mut out = self.candidate_key();
         self.model.push(&mut out);
         self.vendor.push(&mut out);

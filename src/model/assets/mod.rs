@@ -1,23 +1,24 @@
 //! Assets, their identity, calibration, location and utilization.
 
-pub mod asset;
+pub(crate) mod asset;
 #[cfg(test)]
 mod asset_tests;
-pub mod calibration;
+pub(crate) mod calibration;
 #[cfg(test)]
 mod calibration_tests;
 mod change;
-pub mod identity;
-pub mod parts;
-pub mod requests;
-pub mod utilization;
-pub mod utilization_requests;
+pub(crate) mod identity;
+pub(crate) mod parts;
+pub(crate) mod requests;
+pub(crate) mod utilization;
+pub(crate) mod utilization_requests;
 #[cfg(test)]
 mod utilization_tests;
-pub mod vendor;
+pub(crate) mod vendor;
 
 pub use asset::{Asset, AssetField, AssetId, AssetOrderBy, CreateAssetRequest, UpdateAssetRequest};
-pub use identity::{AssetIdentification, Identity as AssetIdentity};
+pub use identity::AssetIdentification;
+pub(crate) use identity::Identity as AssetIdentity;
 pub use parts::{
     AssetBusType, AssetDiscoveryType, AssetLocation, AssetLocationForCreate, AssetLocationForUpdate, AssetPresence,
     AssetPresenceForUpdate, AssetPresenceStatus, AssetPresenceUpdate, AssetPresenceWithSystemConnection, AssetType,
@@ -27,7 +28,8 @@ pub use requests::{
     AssetSummary, CreateAssetsPartialSuccess, DeleteAssetsResponse, LinkFilesPartialSuccessResponse,
     QueryAssetsRequest, QueryAssetsResponse, UpdateAssetsPartialSuccess,
 };
-pub use utilization::{Utilization, UtilizationOrderBy};
+pub(crate) use utilization::Utilization;
+pub use utilization::UtilizationOrderBy;
 pub use utilization_requests::{
     AssetUtilizationHistoryItem, AssetUtilizationHistoryResponse, QueryAssetUtilizationHistoryRequest,
     StartUtilizationPartialSuccess, StartUtilizationRequest, UpdateUtilizationPartialSuccess, UpdateUtilizationRequest,

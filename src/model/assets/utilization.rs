@@ -60,13 +60,13 @@ pub struct Utilization {
 }
 
 /// The class of running spans.
-pub const RUNNING: u8 = 0;
+pub(crate) const RUNNING: u8 = 0;
 /// One more than the largest class: a span of 10,000 years has 49 bits of milliseconds.
-pub const CLASSES: u8 = 51;
+pub(crate) const CLASSES: u8 = 51;
 
 /// The range of a span index with the spans of one class that can overlap a time range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClassRange {
+pub(crate) struct ClassRange {
     /// The class.
     pub class: u8,
     /// The earliest start, in milliseconds.
@@ -78,7 +78,7 @@ pub struct ClassRange {
 /// The ranges of starts, for each class, of the spans that can overlap `[from, to]`. A running span
 /// lasts until `now`, or until its start if that is later.
 #[must_use]
-pub fn class_ranges(from: DateTime<Utc>, to: DateTime<Utc>, now: DateTime<Utc>) -> Vec<ClassRange> {
+pub(crate) fn class_ranges(from: DateTime<Utc>, to: DateTime<Utc>, now: DateTime<Utc>) -> Vec<ClassRange> {
     let (from_ms, start_to_ms) = (from.timestamp_millis(), to.timestamp_millis());
     let running_from_ms = if now >= from { time::MIN_MS } else { from_ms };
     let running = ClassRange { class: RUNNING, start_from_ms: running_from_ms, start_to_ms };

@@ -1,7 +1,8 @@
 //! Package feeds and the packages in them.
 
-pub mod feed;
-pub mod package;
+pub(crate) mod feed;
+pub(crate) mod package;
 
 pub use feed::{CreateFeedRequest, Feed, FeedId, Platform, QueryFeedsRequest, QueryFeedsResponse, UpdateFeedRequest};
-pub use package::{Package, PackageId, PackageMetadata, PackageRecord, QueryPackagesResponse};
+pub(crate) use package::PackageRecord;
+pub use package::{Package, PackageId, PackageMetadata, QueryPackagesResponse};

@@ -120,7 +120,7 @@ record! {
 #[text(name(2.0, get(add_name)), description(1.0, from(package(metadata(description)))))]
 #[text(maintainer(1.0, from(package(metadata(maintainer)))), tags(1.0, from(package(metadata(tags)))))]
 #[text(release_notes(0.5, from(package(metadata(release_notes)))))]
-pub struct PackageRecord {
+pub(crate) struct PackageRecord {
     /// The package.
     pub package: Package,
     /// Location of the bytes.

@@ -17,7 +17,7 @@ id_type!(
 );
 
 /// The property that holds the display name.
-pub const NAME: &str = "Name";
+pub(crate) const NAME: &str = "Name";
 const SERVICE_GROUP: &str = "Default";
 const BASE: &str = "/nifile/v1/service-groups/Default";
 

@@ -16,7 +16,7 @@ id_type!(
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 13, name = "upload session", service(FILES), id(Guid))]
 #[fields(id, created_at, workspace)]
-pub struct UploadSessionRecord {
+pub(crate) struct UploadSessionRecord {
     /// Id.
     pub id: UploadSessionId,
     /// Time of the start.

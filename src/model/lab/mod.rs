@@ -1,11 +1,11 @@
 //! The common parts of work items and test plans: states, executions, resources, timelines,
 //! dashboards.
 
-pub mod dashboard;
-pub mod execution;
-pub mod execution_event;
-pub mod resources;
-pub mod state;
-pub mod timeline;
+pub(crate) mod dashboard;
+pub(crate) mod execution;
+pub(crate) mod execution_event;
+pub(crate) mod resources;
+pub(crate) mod state;
+pub(crate) mod timeline;
 #[cfg(test)]
 mod wire_tests;

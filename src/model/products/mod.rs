@@ -1,9 +1,9 @@
 //! Products and their requests.
 
-pub mod product;
+pub(crate) mod product;
 #[cfg(test)]
 mod product_tests;
-pub mod requests;
+pub(crate) mod requests;
 
 pub use product::{
     CreateProductRequest, Product, ProductField, ProductId, ProductOrderBy, ProductProjection, UpdateProductRequest,

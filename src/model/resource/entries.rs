@@ -6,7 +6,7 @@ use crate::value::{Val, key};
 /// The positions of the fields of each index of a resource, in the order of its indexes. An index
 /// with a path that is not a field has no positions.
 #[must_use]
-pub fn index_positions<R: Resource>() -> Vec<Vec<usize>> {
+pub(crate) fn index_positions<R: Resource>() -> Vec<Vec<usize>> {
     let position = |path: &&str| R::fields().iter().position(|field| field.decl.path == *path);
     let positions = |index: &Index<R>| index.fields.iter().map(|path| position(path)).collect::<Option<_>>();
     R::indexes().iter().map(|index| positions(index).unwrap_or_default()).collect()
@@ -14,14 +14,14 @@ pub fn index_positions<R: Resource>() -> Vec<Vec<usize>> {
 
 /// The positions of the included fields of each index of a resource, in the order of its indexes.
 #[must_use]
-pub fn include_positions<R: Resource>() -> Vec<Vec<usize>> {
+pub(crate) fn include_positions<R: Resource>() -> Vec<Vec<usize>> {
     let position = |path: &&str| R::fields().iter().position(|field| field.decl.path == *path);
     R::indexes().iter().map(|index| index.include.iter().filter_map(|path| position(path)).collect()).collect()
 }
 
 /// The entries of one record in one index, in a buffer that is reused.
 #[derive(Clone, Debug, Default)]
-pub struct EntryBuffer {
+pub(crate) struct EntryBuffer {
     bytes: Vec<u8>,
     /// Start and end of each entry in `bytes`.
     spans: Vec<(usize, usize)>,
@@ -31,19 +31,19 @@ pub struct EntryBuffer {
 
 impl EntryBuffer {
     /// Removes the entries and keeps the memory.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.spans.clear();
     }
 
     /// The entries, sorted and without duplicates.
-    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
         self.spans.iter().map(|span| slice(&self.bytes, *span))
     }
 
     /// Whether the buffer contains the entry. The entries must be sorted.
     #[must_use]
-    pub fn contains(&self, entry: &[u8]) -> bool {
+    pub(crate) fn contains(&self, entry: &[u8]) -> bool {
         self.spans.binary_search_by(|span| slice(&self.bytes, *span).cmp(entry)).is_ok()
     }
 
@@ -68,7 +68,7 @@ fn slice(bytes: &[u8], (start, end): (usize, usize)) -> &[u8] {
 
 /// The entries of a record in an index, sorted and without duplicates.
 #[must_use]
-pub fn entries<R: Resource>(record: &R, index: &Index<R>) -> Vec<Vec<u8>> {
+pub(crate) fn entries<R: Resource>(record: &R, index: &Index<R>) -> Vec<Vec<u8>> {
     let positions = R::indexes().iter().position(|known| known.number == index.number);
     let positions = positions.and_then(|at| index_positions::<R>().into_iter().nth(at)).unwrap_or_default();
     let mut buffer = EntryBuffer::default();
@@ -78,7 +78,7 @@ pub fn entries<R: Resource>(record: &R, index: &Index<R>) -> Vec<Vec<u8>> {
 
 /// Replaces the contents of `into` by the entries of a record in an index whose fields are at
 /// `positions`, each between `head` and `tail`.
-pub fn entries_between<R: Resource>(
+pub(crate) fn entries_between<R: Resource>(
     record: &R,
     index: &Index<R>,
     positions: &[usize],
@@ -104,7 +104,7 @@ pub fn entries_between<R: Resource>(
 /// Whether two records certainly have the same entries in an index. False does not mean that the
 /// entries differ: entries that a function computes are not compared.
 #[must_use]
-pub fn has_same_entries<R: Resource>(one: &R, other: &R, index: &Index<R>, positions: &[usize]) -> bool {
+pub(crate) fn has_same_entries<R: Resource>(one: &R, other: &R, index: &Index<R>, positions: &[usize]) -> bool {
     let fields = || positions.iter().filter_map(|position| R::fields().get(*position));
     index.on.is_none() && fields().all(|field| is_same(&(field.get)(one, &TIMELESS), &(field.get)(other, &TIMELESS)))
 }
@@ -127,7 +127,7 @@ const INCLUDED: usize = 254;
 /// Whether the entries of two records certainly have the same value in an index whose included
 /// fields are at `included`. False does not mean that the values differ.
 #[must_use]
-pub fn has_same_value<R: Resource>(one: &R, other: &R, included: &[usize]) -> bool {
+pub(crate) fn has_same_value<R: Resource>(one: &R, other: &R, included: &[usize]) -> bool {
     let mut fields = included.iter().filter_map(|position| R::fields().get(*position));
     one.workspace() == other.workspace()
         && fields.all(|field| is_same(&(field.get)(one, &TIMELESS), &(field.get)(other, &TIMELESS)))
@@ -146,7 +146,7 @@ pub(in crate::model) fn entry_value<R: Resource>(record: &R, index: &Index<R>) -
 }
 
 /// Replaces the contents of `value` by the [`entry_value`] for included fields at `included`.
-pub fn entry_value_into<R: Resource>(record: &R, included: &[usize], value: &mut Vec<u8>) {
+pub(crate) fn entry_value_into<R: Resource>(record: &R, included: &[usize], value: &mut Vec<u8>) {
     value.clear();
     value.push(0);
     for field in included.iter().filter_map(|position| R::fields().get(*position)) {
@@ -166,7 +166,7 @@ pub fn entry_value_into<R: Resource>(record: &R, included: &[usize], value: &mut
 /// Splits an [`entry_value`] into the included values, `None` if they were too long, and the
 /// workspace.
 #[must_use]
-pub fn split_entry_value(value: &[u8]) -> (Option<&[u8]>, &[u8]) {
+pub(crate) fn split_entry_value(value: &[u8]) -> (Option<&[u8]>, &[u8]) {
     match value.split_first() {
         None => (None, &[]),
         Some((&u8::MAX, workspace)) => (None, workspace),

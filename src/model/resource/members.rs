@@ -7,21 +7,21 @@ use crate::value::stored::Members;
 /// and workspace. Returns all members for a kind whose fields are not read from the member that
 /// their path starts with.
 #[must_use]
-pub fn members_of<R: Resource>(fields: impl IntoIterator<Item = usize>) -> Members {
+pub(crate) fn members_of<R: Resource>(fields: impl IntoIterator<Item = usize>) -> Members {
     let path = |field: usize| R::fields().get(field).map(|field| field.decl.path);
     members::<R>(fields.into_iter().map(path).chain([Some("id"), Some("workspace")]))
 }
 
 /// The members of a record's id, name and workspace.
 #[must_use]
-pub fn summary_members<R: Resource>() -> Members {
+pub(crate) fn summary_members<R: Resource>() -> Members {
     members::<R>(identity::<R>())
 }
 
 /// The members of a record's id, name and workspace for a kind with [`Resource::HAS_STATE`], whose
 /// id, name and workspace must be members of the record itself; all members for other kinds.
 #[must_use]
-pub fn members_beside_state<R: Resource>() -> Members {
+pub(crate) fn members_beside_state<R: Resource>() -> Members {
     if R::HAS_STATE { places::<R>(identity::<R>()) } else { Members::ALL }
 }
 

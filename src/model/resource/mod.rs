@@ -9,7 +9,7 @@ pub(in crate::model) mod entries;
 #[cfg(test)]
 mod field_page_tests;
 pub(in crate::model) mod members;
-pub mod registry;
+pub(crate) mod registry;
 pub(in crate::model) mod union;
 
 use std::fmt::Debug;
@@ -23,7 +23,7 @@ use crate::value::stored::Payload;
 use crate::value::{Env, FieldDecl, Stored, Val, time};
 
 /// One field of a resource: its declaration, and the getter of its value.
-pub struct Field<R: 'static> {
+pub(crate) struct Field<R: 'static> {
     /// Wire path, type and operators.
     pub decl: FieldDecl,
     /// Gets the value. Fields that depend on the time of reading take the time from the
@@ -40,7 +40,7 @@ pub(in crate::model) const TIMELESS: Env = Env { now_ms: 0, calibration_warning_
 /// An entry of a record consists of the order-preserving bytes of the values of `fields`, one after
 /// the other. A field of strings gives one entry for each string, a map one for each pair (key,
 /// value). `on` computes other entries.
-pub struct Index<R: 'static> {
+pub(crate) struct Index<R: 'static> {
     /// Stable number of the index within the resource, from 1; never reused for another index.
     pub number: u8,
     /// The format that the index came with. In a store of an older one it is filled step by step,
@@ -62,7 +62,7 @@ pub struct Index<R: 'static> {
 ///
 /// If its name is the path of a text field that filters can use, it must append at least the text
 /// of that field: filters for a part of the field take their candidates from the text index.
-pub struct TextField<R: 'static> {
+pub(crate) struct TextField<R: 'static> {
     /// Name in text queries (`name:amplifier`) and in snippets.
     pub name: &'static str,
     /// Weight of a hit in this field; 1.0 is the default.
@@ -75,7 +75,7 @@ pub struct TextField<R: 'static> {
 ///
 /// Derived, not written by hand. A resource has one file with its type in `model`, one file in
 /// `services`, and one line in each `mod.rs`.
-pub trait Resource: Stored + Clone + Debug + Default + PartialEq + Send + Sync + 'static {
+pub(crate) trait Resource: Stored + Clone + Debug + Default + PartialEq + Send + Sync + 'static {
     /// The kind of the resource.
     const KIND: Kind;
 
@@ -148,7 +148,7 @@ pub trait Resource: Stored + Clone + Debug + Default + PartialEq + Send + Sync +
 }
 
 /// Who created and who changed a record, and when.
-pub struct Stamp<'r> {
+pub(crate) struct Stamp<'r> {
     /// The user who created it.
     pub created_by: &'r mut Option<String>,
     /// When it was created.
@@ -161,7 +161,7 @@ pub struct Stamp<'r> {
 
 impl Stamp<'_> {
     /// Sets the stamp of a new record.
-    pub fn create(self, user: &str, now: DateTime<Utc>) {
+    pub(crate) fn create(self, user: &str, now: DateTime<Utc>) {
         *self.created_by = Some(user.to_owned());
         *self.created_at = Some(now);
         *self.updated_by = Some(user.to_owned());
@@ -170,7 +170,7 @@ impl Stamp<'_> {
 
     /// Sets the stamp of a change. The time of a record never goes backwards, even if the clock
     /// does.
-    pub fn update(self, user: &str, now: DateTime<Utc>) {
+    pub(crate) fn update(self, user: &str, now: DateTime<Utc>) {
         *self.updated_by = Some(user.to_owned());
         *self.updated_at = (*self.updated_at).max(Some(now));
     }
@@ -178,7 +178,7 @@ impl Stamp<'_> {
 
 /// A resource with the members that every new record gets. Derived for resources that have all of
 /// them.
-pub trait Stamped: Resource {
+pub(crate) trait Stamped: Resource {
     /// Gives a new record its id.
     fn set_key(&mut self, key: RecordKey);
 
@@ -191,7 +191,7 @@ pub trait Stamped: Resource {
 
 /// The text of a field, by its path; `None` if the value is null, or is neither a text nor a time.
 #[must_use]
-pub fn text_of<R: Resource>(record: &R, path: &str) -> Option<String> {
+pub(crate) fn text_of<R: Resource>(record: &R, path: &str) -> Option<String> {
     let field = R::fields().iter().find(|field| field.decl.path == path)?;
     match (field.get)(record, &TIMELESS) {
         Val::Str(text) => Some(text.into_owned()),

@@ -11,7 +11,7 @@ use crate::value::{FieldType, Val, stored};
 
 /// The content of one record for full-text search.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Document {
+pub(crate) struct Document {
     /// Id of the record.
     pub id: String,
     /// Display name.
@@ -26,7 +26,7 @@ pub struct Document {
 
 /// A numeric value of a record.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Scalar {
+pub(crate) enum Scalar {
     /// An integer, or a time in milliseconds.
     Int(i64),
     /// A double.
@@ -36,7 +36,7 @@ pub enum Scalar {
 /// An index with the type of its resource erased.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(not(test), allow(dead_code, reason = "what is stored is compared with a committed list"))]
-pub struct IndexForm {
+pub(crate) struct IndexForm {
     /// Number of the index within the resource.
     pub number: u8,
     /// The format that the index came with.
@@ -58,7 +58,7 @@ impl IndexForm {
 
 /// One kind of resource with its type erased.
 #[derive(Clone, Copy, Debug)]
-pub struct Registered {
+pub(crate) struct Registered {
     /// The kind.
     pub kind: Kind,
     /// Whether full-text search covers it.
@@ -83,7 +83,7 @@ pub struct Registered {
 impl Registered {
     /// The erased form of a resource type.
     #[must_use]
-    pub const fn of<R: Resource>() -> Self {
+    pub(crate) const fn of<R: Resource>() -> Self {
         Self {
             kind: R::KIND,
             searchable: || !R::text().is_empty(),
@@ -162,11 +162,11 @@ fn all_entries<R: Resource>(payload: Payload<'_>) -> Result<Vec<(u8, Vec<u8>, Ve
 macro_rules! registry {
     ($($resource:ty,)*) => {
         /// All kinds of resources that the store stores.
-        pub static REGISTRY: &[Registered] = &[$(Registered::of::<$resource>()),*];
+        pub(crate) static REGISTRY: &[Registered] = &[$(Registered::of::<$resource>()),*];
 
         /// The kind with this code.
         #[must_use]
-        pub fn by_code(code: u8) -> Option<&'static Registered> {
+        pub(crate) fn by_code(code: u8) -> Option<&'static Registered> {
             REGISTRY.iter().find(|registered| registered.kind.code == code)
         }
     };

@@ -200,7 +200,7 @@ impl Condition {
 ///
 /// # Errors
 /// `InvalidArgument` if `number` is not finite or beyond [`limits::SPECIFICATION_MAGNITUDE`].
-pub fn check_magnitude(number: f64, member: &str) -> Result<()> {
+pub(crate) fn check_magnitude(number: f64, member: &str) -> Result<()> {
     if number.is_finite() && number.abs() <= limits::SPECIFICATION_MAGNITUDE {
         return Ok(());
     }

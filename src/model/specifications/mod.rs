@@ -1,11 +1,11 @@
 //! Specifications of products, their conditions and the check of rows against their limits.
 
-pub mod check;
+pub(crate) mod check;
 #[cfg(test)]
 mod check_tests;
-pub mod condition;
-pub mod requests;
-pub mod specification;
+pub(crate) mod condition;
+pub(crate) mod requests;
+pub(crate) mod specification;
 #[cfg(test)]
 mod specification_tests;
 

@@ -1,5 +1,5 @@
 //! Measurement tables: their metadata, columns and requests.
 
-pub mod data;
-pub mod import;
-pub mod table;
+pub(crate) mod data;
+pub(crate) mod import;
+pub(crate) mod table;

@@ -1,9 +1,9 @@
 //! Test plans, their templates and the requests about them.
 
-pub mod requests;
-pub mod template;
-pub mod template_requests;
-pub mod test_plan;
+pub(crate) mod requests;
+pub(crate) mod template;
+pub(crate) mod template_requests;
+pub(crate) mod test_plan;
 
 pub use requests::*;
 pub use template::*;

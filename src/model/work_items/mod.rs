@@ -2,10 +2,10 @@
 
 #[cfg(test)]
 mod projection_tests;
-pub mod requests;
-pub mod template;
-pub mod template_requests;
-pub mod work_item;
+pub(crate) mod requests;
+pub(crate) mod template;
+pub(crate) mod template_requests;
+pub(crate) mod work_item;
 
 pub use requests::*;
 pub use template::*;

@@ -1,5 +1,5 @@
 //! The registry of workspaces, and its requests.
 
-pub mod workspace;
+pub(crate) mod workspace;
 
 pub use workspace::*;

@@ -20,7 +20,7 @@ use source::Source;
 /// `InvalidArgument` when the content is not a package; `LimitExceeded` when it is beyond a bound;
 /// errors of the source. An [`crate::Error`] that the source wraps in its [`std::io::Error`] is
 /// returned unchanged.
-pub fn inspect(source: &mut dyn Read) -> Result<Inspected> {
+pub(crate) fn inspect(source: &mut dyn Read) -> Result<Inspected> {
     let mut source = Source::new(source);
     let head = source.peek(AR_MAGIC.len())?;
     let (container, members) = if head == AR_MAGIC {
@@ -47,7 +47,7 @@ pub fn inspect(source: &mut dyn Read) -> Result<Inspected> {
 ///
 /// # Errors
 /// None in practice: it compresses in memory.
-pub fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
+pub(crate) fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(6));
     let compressed = encoder.write_all(bytes).and_then(|()| encoder.finish());
     compressed.map_err(|error| crate::error::Error::io("compressing with gzip", error))

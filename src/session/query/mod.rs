@@ -22,7 +22,7 @@ use chrono::{DateTime, FixedOffset};
 
 /// One term of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OrderTerm {
+pub(crate) struct OrderTerm {
     /// Path of the field; `id` orders by the record's key.
     pub path: &'static str,
     /// Largest values first.
@@ -31,7 +31,7 @@ pub struct OrderTerm {
 
 /// A query of a service over records of one kind.
 #[derive(Clone, Debug, Default)]
-pub struct Query<'q> {
+pub(crate) struct Query<'q> {
     /// Filter text; absent or blank matches everything.
     pub filter: Option<&'q str>,
     /// The values of `@0`, `@1`, …
@@ -78,7 +78,7 @@ impl<'q> Query<'q> {
 
 /// One page of an answer.
 #[derive(Clone, Debug)]
-pub struct Page<R> {
+pub(crate) struct Page<R> {
     /// The records, in order.
     pub items: Vec<R>,
     /// Token of the next page; `None` if there is none.

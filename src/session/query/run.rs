@@ -30,7 +30,7 @@ impl View<'_> {
     ///
     /// # Errors
     /// `InvalidArgument` for a faulty filter, substitution or token.
-    pub fn query<R: Resource>(&self, query: &Query<'_>) -> Result<Page<R>> {
+    pub(crate) fn query<R: Resource>(&self, query: &Query<'_>) -> Result<Page<R>> {
         self.answer(query, false).map(|(page, _)| page)
     }
 
@@ -39,7 +39,7 @@ impl View<'_> {
     /// # Errors
     /// As [`View::query`].
     #[cfg(test)]
-    pub fn plan<R: Resource>(&self, query: &Query<'_>) -> Result<Plan> {
+    pub(crate) fn plan<R: Resource>(&self, query: &Query<'_>) -> Result<Plan> {
         let predicate = Predicate::compile::<R>(self, query)?;
         Ok(describe::<R>(query, &predicate, &choose::<R>(self, query, &predicate)?))
     }
@@ -48,7 +48,7 @@ impl View<'_> {
     ///
     /// # Errors
     /// As [`View::query`].
-    pub fn query_with_plan<R: Resource>(&self, query: &Query<'_>) -> Result<(Page<R>, Plan)> {
+    pub(crate) fn query_with_plan<R: Resource>(&self, query: &Query<'_>) -> Result<(Page<R>, Plan)> {
         self.answer(query, true)
     }
 
@@ -57,7 +57,7 @@ impl View<'_> {
     ///
     /// # Errors
     /// As [`View::query`].
-    pub fn for_each_match<R: Resource>(&self, query: &Query<'_>, mut f: impl FnMut(R)) -> Result<()> {
+    pub(crate) fn for_each_match<R: Resource>(&self, query: &Query<'_>, mut f: impl FnMut(R)) -> Result<()> {
         const AT_ONCE: usize = if cfg!(test) { 64 } else { 4_096 };
         let mut token: Option<String> = None;
         loop {

@@ -19,7 +19,7 @@ use crate::{AccessPolicy, Visibility};
 #[index(1, unique(name))]
 #[index(2, rank)]
 #[index(3, words)]
-pub struct Gadget {
+pub(crate) struct Gadget {
     /// Id.
     pub id: String,
     /// Name.

@@ -77,7 +77,7 @@ record! {
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 201, name = "device", service = "devices", id(Decimal))]
 #[fields(id, note)]
-pub struct Device {
+pub(crate) struct Device {
     /// Id.
     pub id: String,
     /// Note; placed before members that existed earlier.

@@ -41,7 +41,7 @@ wire_enum! {
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 2, name = "Specification", service(SPECIFICATIONS), id(Guid))]
 #[fields(note)]
-pub struct GrownSpecification {
+pub(crate) struct GrownSpecification {
     /// As it was.
     pub id: Option<SpecificationId>,
     /// As it was.

@@ -19,7 +19,7 @@ use crate::{AccessPolicy, Visibility};
 #[resource(kind = 201, name = "long note", service = "notes", id(Guid), title(title))]
 #[fields(title)]
 #[text(name(4.0, from(title)), title = 0.1, body = 1.0)]
-pub struct Note {
+pub(crate) struct Note {
     /// Id.
     pub id: String,
     /// Title.
@@ -34,7 +34,7 @@ pub struct Note {
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(kind = 202, name = "label", service = "labels", id(Decimal))]
 #[text(name(2.0, from(title)))]
-pub struct Label {
+pub(crate) struct Label {
     /// Id.
     pub id: String,
     /// Title.
